@@ -129,7 +129,7 @@ lint: $(READY)
 # mypy cannot follow the mapping in setup.py: give it the tree as installed.
 types: $(READY)
 	@mkdir -p build/types/nutbeam
-	@for room in $(ROOMS); do ln -sfn "$(CURDIR)/$$room" build/types/nutbeam/$$room; done
+	@ln -sfn $(addprefix "$(CURDIR)"/,$(wildcard package/*.*) $(ROOMS)) build/types/nutbeam/
 	@$(BIN)/mypy
 
 # Removes build/lib, which keeps deleted modules.

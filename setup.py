@@ -1,8 +1,8 @@
 """Packaging: the root of this repository stands for the package ``nutbeam``.
 
-``io/table/web_table.py`` installs as ``nutbeam.io.table.web_table``. No folder here has an
-``__init__.py``; one in ``io/`` would hide Python's own ``io`` from any tool
-that puts the root on its path, and stop Python from starting.
+``io/table/web_table.py`` installs as ``nutbeam.io.table.web_table``, and ``package/__init__.py``
+as ``nutbeam/__init__.py``. No other folder here has an ``__init__.py``; one in ``io/`` would hide
+Python's own ``io`` from any tool that puts the root on its path, and stop Python from starting.
 """
 
 from setuptools import find_namespace_packages, setup
@@ -14,10 +14,10 @@ FOLDERS = find_namespace_packages(
 )
 
 setup(
-    packages=[f"nutbeam.{folder}" for folder in FOLDERS],
-    package_dir={"nutbeam": "."},
+    packages=["nutbeam", *(f"nutbeam.{folder}" for folder in FOLDERS)],
+    package_dir={"nutbeam": "package", **{f"nutbeam.{room}": room for room in ROOMS}},
     package_data={
-        **{f"nutbeam.{room}": ["py.typed"] for room in ROOMS},
+        "nutbeam": ["py.typed"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
     },

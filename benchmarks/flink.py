@@ -122,7 +122,7 @@ def crawl(
         start = time.time()
         with Watch(keeper.mark, parser_start()) as watch:
             subprocess.run(
-                [sys.executable, "-P", "-m", "nutbeam.pipelines", *words],
+                [sys.executable, "-P", "-m", "nutbeam", *words],
                 env=keeper.environment, check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
         found = list(phases(table))

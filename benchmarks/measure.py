@@ -86,7 +86,7 @@ def command(*words: object) -> Figures:
 
     CPU time is of the process and of all that it has started and ended.
     """
-    line = [sys.executable, "-m", "nutbeam.pipelines", *map(str, words)]
+    line = [sys.executable, "-m", "nutbeam", *map(str, words)]
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
         process = subprocess.Popen(line, stdout=output)

@@ -27,7 +27,7 @@ def seconds_of(words: list[str]) -> float:
 
 def commands(folder: pathlib.Path, run: int) -> dict[str, list[str]]:
     """Returns what is started, by what it is called; generate gets a table of its own."""
-    nutbeam = ["-m", "nutbeam.pipelines"]
+    nutbeam = ["-m", "nutbeam"]
     tiny, own = folder / "tiny", folder / f"run-{run}"
     shutil.copytree(tiny, own)
     return {
@@ -47,7 +47,7 @@ def main() -> None:
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        seconds_of(["-m", "nutbeam.pipelines", "inject", str(folder / "tiny"), SEED])  # warms up
+        seconds_of(["-m", "nutbeam", "inject", str(folder / "tiny"), SEED])  # warms up
         for run in range(repeats):
             for command, words in commands(folder, run).items():
                 seconds.setdefault(command, []).append(seconds_of(words))

@@ -68,6 +68,18 @@ class Columns(tuple[Column, ...]):
         known = {column.name: column for column in self}
         return Columns(known[name] for name in names)
 
+    def chosen(self, *names: str) -> "Columns":
+        """Returns the columns that a user names, each once.
+
+        Raises:
+            ValueError: There is no such column; the message quotes it.
+        """
+        known = [column.name for column in self]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"columns must be of {', '.join(known)}, got {name!r}")
+        return self.pick(*dict.fromkeys(names))
+
     def without(self, *names: str) -> "Columns":
         """Returns the other columns."""
         return Columns(column for column in self if column.name not in names)

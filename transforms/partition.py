@@ -95,6 +95,16 @@ class PartitionByHost(Displayed):
     Cost: one shuffle of all rows. The values of one partition must stay under
     64 MB, so choose the number of partitions by the size of the input.
 
+    >>> from nutbeam import PartitionByHost
+    >>> urls = ["http://a.com/1", "http://b.com/", "http://a.com/2"]
+    >>> with beam.Pipeline("FnApiRunner") as pipeline:
+    ...     rows = pipeline | beam.Create(urls) | beam.Map(lambda url: beam.Row(url=str(url)))
+    ...     parts = rows | PartitionByHost(partitions=8, url="url")
+    ...     _ = parts | "Print" >> beam.Map(lambda row: print(row.partition, row.url))
+    4 http://a.com/1
+    4 http://a.com/2
+    1 http://b.com/
+
     Attributes:
         partitions: Number of partitions, at least 1.
         host: Name of the column of hosts.

@@ -60,8 +60,11 @@ COMMANDS = {
     "round": Command("round", "Run one round of a crawl as one pipeline."),
     "next": Command("next", "Run the next phase of the crawl."),
     "readdb": Command("views.readdb", "Show statistics, one URL, the best URLs, or all rows."),
-    "pages": Command("views.pages", "Write the pages found, as JSON lines or Parquet."),
+    "pages": Command(
+        "views.pages", "Write the newest text of each page: JSON lines, CSV, Parquet."
+    ),
     "export": Command("views.export_table", "Write a component of the table to a file."),
+    "files": Command("views.files", "List the Parquet files of the table that count.", False),
     "copy": Command("upkeep.copy_table", "Copy the table as it is now to another place."),
     "sql": Command("views.sql", "Query the table in SQL, with DuckDB.", False),
     "history": Command("views.history", "Show the snapshots of the table, and its sizes.", False),

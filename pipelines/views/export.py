@@ -2,22 +2,23 @@
 
 import csv
 import dataclasses
+import gzip
 import io
 import json
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...io.snapshots.manifest import Pinned, newest_manifest
+from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
@@ -80,6 +81,7 @@ def exported(
     beam_args: Sequence[str],
     options: LaunchOptions,
     divide: Callable[[Reading], Iterator[Part]] = tablets_of,
+    manifest: Manifest | None = None,
 ) -> Iterator[list[Place]]:
     """Runs a pipeline that writes files; yields them in order, and removes them afterwards.
 
@@ -89,9 +91,10 @@ def exported(
         beam_args: Arguments for Beam.
         options: Options of the launch.
         divide: Function that divides the snapshot into parts.
+        manifest: The snapshot; None means the newest.
     """
     preflight(table, options, beam_args)
-    manifest = newest_manifest(table)
+    manifest = manifest or newest_manifest(table)
     table = worker_address(table)
     folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
     reading = Reading(table, str(folder), manifest.snapshot)
@@ -136,15 +139,30 @@ class Output:
     Attributes:
         path: Path of the file; None is standard output.
         suffix: Its format: ``.jsonl``, ``.csv`` or ``.parquet``.
+        compressed: Whether it is compressed with gzip.
     """
 
     path: Path | None
     suffix: str
+    compressed: bool = False
 
     def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
         """Writes records as a part, in CSV or JSON lines."""
         with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
             text.writelines(_line(record, self.suffix) for record in records)
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        if self.path is None:
+            yield sys.stdout.buffer
+            return
+        with self.path.open("wb") as file:
+            if not self.compressed:
+                yield file
+                return
+            # Without name and time, so that the same rows make the same file.
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                yield cast(IO[bytes], packed)
 
     def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
         """Joins all parts, for CSV after a line of column names; returns the number of rows.
@@ -157,7 +175,7 @@ class Output:
         if self.suffix == ".parquet":
             return _join_parquet(parts, self.path, schema)
         rows = quotes = 0
-        with self.path.open("wb") if self.path else nullcontext(sys.stdout.buffer) as out:
+        with self._opened() as out:
             out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
             for part in parts:
                 with opened(part) as file:
@@ -191,7 +209,8 @@ def output_of(text: str, flag: str, suffix: str = "") -> Output:
         raise UsageError(f"{flag} must be a file, got the folder {text!r}")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise UsageError(f"cannot write {flag} {text!r}: permission denied")
-    return Output(path, suffix or path.suffix)
+    compressed = path.suffix == ".gz"
+    return Output(path, suffix or (path.with_suffix("") if compressed else path).suffix, compressed)
 
 
 def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> int:

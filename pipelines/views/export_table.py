@@ -95,8 +95,8 @@ def kind_of_file(format: str, output: str) -> str:
         if format == "parquet" and output == "-":
             raise UsageError("--format parquet needs a file: give --output")
         return format
-    kind = "jsonl" if output == "-" else Path(output).suffix[1:]
-    if kind not in KINDS_OF_FILES:
+    kind = "jsonl" if output == "-" else Path(output.removesuffix(".gz")).suffix[1:]
+    if kind not in KINDS_OF_FILES or output.endswith(".parquet.gz"):
         endings = ", ".join(f".{kind}" for kind in KINDS_OF_FILES)
         raise UsageError(f"--output must end in {endings}, or --format say how, got {output!r}")
     return kind

@@ -1,4 +1,4 @@
-"""pages: writes the crawled pages, one record each, as JSON lines or Parquet.
+"""pages: writes the newest text of each living URL, one record each, as JSON lines, CSV or Parquet.
 
 ::
 
@@ -12,47 +12,26 @@ from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...io.batches.batches import live_file
+from ...io.reading.living_pages import pages_of_file
+from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.files import creating
-from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.checksums import check_file, check_tablets
-from ...policy.parse_results import status_text
-from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
+from ...policy.page_rows import PageChoice, page_columns
+from ...policy.schema import conform, to_frame
+from ...policy.vocabulary import STATUS_WORDS, record_of, shown_frame, shown_schema, statuses_of
 from ...transforms.chunks import Chunk, to_chunks
 from ...web.base.options import option
-from ...web.urls.row_keys import from_key
+from ...web.base.times import time_of
 from ..command_line.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
-from .export import Part, Reading, exported, output_of
+from .export import Output, Part, Reading, exported, output_of
+from .written_before import read_batches, write_batches
 
 ARGUMENTS = (TABLE,)
-ROW_COLUMNS = ("key", "status", "http_code", "score", "last_fetch_time", "fetch_time",
-               "modified_time", "content_type", "document")  # fmt: skip
-TIMES = {"last_fetch_time": "fetched_at", "modified_time": "modified_at", "fetch_time": "due_at"}
-PAGE = pa.schema(
-    [
-        ("url", TEXT),
-        ("title", TEXT),
-        ("text", TEXT),
-        ("status", TEXT),
-        ("http_code", pa.uint16()),
-        ("content_type", TEXT),
-        ("language", TEXT),
-        ("fetched_at", pa.timestamp("ms", "UTC")),
-        ("modified_at", pa.timestamp("ms", "UTC")),
-        ("due_at", pa.timestamp("ms", "UTC")),
-        ("score", pa.float32()),
-        ("distance", pa.int32()),
-        ("metadata", TEXT_MAP),
-        ("parse", TEXT),
-        ("part_of", TEXT),
-        ("links", pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT)]))),
-    ]
-)
+ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,94 +39,112 @@ class Options(LaunchOptions):
     """Options of pages."""
 
     output: str = option(
-        "-", "File to write, .jsonl or .parquet; - is standard output, as JSON lines.",
+        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end. "
+        "- is standard output, as JSON lines.",
         short="o", group="pages",
+    )  # fmt: skip
+    columns: tuple[str, ...] = option(
+        (), "Columns to write, such as url,title,text; the default is all.", group="pages"
+    )
+    status: tuple[str, ...] = option(
+        ("fetched", "unfetched"),
+        "Statuses of the pages to write. By default pages that are alive: fetched (or not modified "
+        "since), and those whose next fetch failed but is tried again.",
+        choices=STATUS_WORDS, group="pages",
+    )  # fmt: skip
+    since: str = option(
+        "", "Only pages whose text was fetched at this date or time (UTC) or later, such as "
+        "2026-11-01 or 2026-11-01T12:30.",
+        group="pages",
+    )  # fmt: skip
+    new: str = option(
+        "", "Only pages that are new or changed since the run that wrote this file; then the file "
+        "is written. Without the file all pages are written, and the file.",
+        group="pages",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if self.output != "-" and Path(self.output).suffix not in (".jsonl", ".parquet"):
-            raise ValueError(f"--output must end in .jsonl or .parquet, got {self.output!r}")
+        if self.output != "-" and not self.output.endswith(ENDINGS):
+            raise ValueError(f"--output must end in {', '.join(ENDINGS)}, got {self.output!r}")
+        try:
+            page_columns(self.columns)
+        except ValueError as error:
+            raise ValueError(f"--{error}") from error
+        if self.since:
+            try:
+                time_of(self.since)
+            except ValueError as error:
+                raise ValueError(f"--since {error}") from error
+
+    def choice(self, known: Iterable[str]) -> PageChoice:
+        """Returns the wanted pages.
+
+        Args:
+            known: Batches whose pages were written before.
+        """
+        return PageChoice(
+            page_columns(self.columns),
+            tuple(sorted({code for word in self.status for code in statuses_of(word)})),
+            time_of(self.since) if self.since else None,
+            frozenset(known),
+        )
 
 
 def run(invocation: Invocation) -> int:
     table, options = str(invocation.table), invocation.options
     output = output_of(options.output, "--output")
+    before = output_of(options.new, "--new").path if options.new else None
+    choice = options.choice(read_batches(before) if before else ())
+    schema = shown_schema(choice.columns)
 
     def build(parts: beam.PCollection[Part], reading: Reading) -> None:
         (
             parts
-            | "Rows" >> beam.FlatMap(_rows_by_document).with_output_types(tuple[str, Chunk])
+            | "Rows" >> beam.FlatMap(_rows_by_document, choice).with_output_types(tuple[str, Chunk])
             # Rows are small, so they are sent to the workers that read the texts.
             | "ByDocuments" >> beam.GroupByKey()
-            | "Write" >> beam.Map(_write, reading, output.suffix)
+            | "Write" >> beam.Map(_write, reading, choice, output)
         )
 
-    with exported(table, build, invocation.beam_args, options) as parts:
-        number = output.join(parts, PAGE.names, PAGE)
+    manifest = newest_manifest(table)
+    with exported(table, build, invocation.beam_args, options, manifest=manifest) as parts:
+        number = output.join(parts, schema.names, schema)
+    if before:
+        write_batches(before, manifest)
     if output.path:
         record = {"pages": number, "output": str(output.path)}
-        text = f"{number:,} pages in {output.path}"
+        text = f"{number:,} page{'s' * (number != 1)} in {output.path}"
         print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 
 
-def _rows_by_document(part: Part) -> Iterator[tuple[str, Chunk]]:
+def _rows_by_document(part: Part, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
     assert part.tablet is not None
     with part.reading.reading():
         root = part.reading.root
         check_tablets(root, part.tablet)  # damaged rows are not exported
-        parsed = pl.col("document").is_not_null()
-        rows = root.read("state", [part.tablet], ROW_COLUMNS, lambda state: state.filter(parsed))
+        rows = root.read("state", [part.tablet], choice.state_columns, choice.in_state)
     for (document,), group in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(group):
             yield str(document), chunk
 
 
-def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) -> None:
+def _write(
+    grouped: tuple[str, Iterable[Chunk]], reading: Reading, choice: PageChoice, output: Output
+) -> None:
     document, chunks = grouped
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     file = live_file(reading.root, reading.manifest(), document)
     if file is None:
         return  # compact has dropped the file: there is no text to show
-    path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
+    path = reading.part(file.order, f"-{Path(document).stem}{output.suffix}")
     with reading.reading():
         check_file(reading.root, file)
-        texts = collect(scan([reading.root / file.path], DOCUMENTS))
-    pages = page_records(rows, texts)
-    with creating(path) as part:
-        if suffix == ".parquet":
-            pq.write_table(conform(pages, PAGE), part, compression="zstd")
-        else:
-            pages.write_ndjson(part)
-
-
-def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns PAGE records of the documents that rows of the state refer to.
-
-    Args:
-        rows: STATE rows with the columns ``ROW_COLUMNS``.
-        documents: DOCUMENTS rows of one file; the first of a key counts.
-    """
-    taken = ("key", "title", "text", "language", "distance", "metadata", "outlinks", "part_of")
-    status = ("parse_status", "parse_minor", "parse_message")
-    both = pages_first(documents).select(*taken, *status)
-    both = both.join(rows, on="key", how="inner", maintain_order="left")
-    targets = both.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
-    urls = [from_key(key) for key in targets]
-    target, anchor = pl.element().struct.field("key"), pl.element().struct.field("anchor")
-    link = pl.struct(
-        target.replace_strict(targets, urls, return_dtype=pl.String).alias("url"), anchor
-    )
-    names = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}
-    texts: dict[str, list[str | None]] = {
-        "url": [from_key(key) for key in both.get_column("key")],
-        "parse": [status_text(*codes) for codes in both.select(status).iter_rows()],
-        "part_of": [key and from_key(key) for key in both.get_column("part_of")],
-    }
-    utc = pl.Datetime("ms", "UTC")
-    return both.with_columns(
-        *(pl.Series(name, values, dtype=pl.String) for name, values in texts.items()),
-        *(pl.col(name).cast(utc).alias(shown) for name, shown in TIMES.items()),
-        pl.col("status").replace_strict(names, return_dtype=pl.String),
-        links=pl.col("outlinks").fill_null([]).list.eval(link),
-    ).select(PAGE.names)
+        pages = pages_of_file(reading, file, choice, rows)
+    if output.suffix == ".parquet":
+        with creating(path) as part:
+            shown = conform(shown_frame(pages, choice.columns), shown_schema(choice.columns))
+            pq.write_table(shown, part, compression="zstd")
+    else:
+        records = (record_of(page, choice.columns) for page in pages.iter_rows(named=True))
+        output.write(path, records)

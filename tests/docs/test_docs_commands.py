@@ -35,7 +35,7 @@ FILE = re.compile(
     r"[a-z0-9_/-]*(?:\.py|\.md|(?<=/))(?![\w*]))"
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-USED = re.compile(r"(?:^|[`/ ])nutbeam ([a-z]+)\b", re.MULTILINE)
+USED = re.compile(r"(?:^|[`/ ])nutbeam (?!import\b)([a-z]+)\b", re.MULTILINE)
 
 
 def label(path):

@@ -59,8 +59,9 @@ def test_all_walks_are_followed():
 def test_a_walk_leads_where_it_says(title, blocks, tmp_path, monkeypatch):
     package, here = tmp_path / "copy" / "nutbeam", tmp_path / "here"
     here.mkdir()
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, package / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for source, target in (("package", ""), *((room, room) for room in ROOMS)):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / source, package / target, ignore=ignored)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent)]))
     new = []
     for language, name, text in blocks:

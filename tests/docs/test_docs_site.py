@@ -103,7 +103,7 @@ def crawl(site, table):
 
 
 def nutbeam(*words):
-    command = [sys.executable, "-m", "nutbeam.pipelines", *map(str, words)]
+    command = [sys.executable, "-m", "nutbeam", *map(str, words)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout

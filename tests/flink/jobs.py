@@ -41,7 +41,7 @@ class Launched:
         options = [*cluster.options, *([f"--parallelism={slots}"] if slots else [])]
         words = [*map(str, words), *options, "--progress", "false"]
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "nutbeam.pipelines", *words], env=cluster.environment,
+            [sys.executable, "-P", "-m", "nutbeam", *words], env=cluster.environment,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 

@@ -42,7 +42,7 @@ def start(table, web, *more):
     """Starts a crawl in a session of its own; what it starts is in that session, too."""
     words = ["crawl", str(table), *web.seeds, *OPTIONS, *reach(web), *more]
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "nutbeam.pipelines", *words],
+        [sys.executable, "-P", "-m", "nutbeam", *words],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
 

@@ -64,7 +64,7 @@ def pages_of(table, capsys):
     capsys.readouterr()
     assert nutbeam("pages", table) == 0
     records = json_lines(capsys.readouterr().out)
-    times = ("fetched_at", "modified_at", "due_at")
+    times = ("last_fetch_time", "modified_time", "fetch_time")
     found = {r["url"]: {n: v for n, v in r.items() if n not in times} for r in records}
     assert len(found) == len(records)
     return found
@@ -219,7 +219,7 @@ def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
     with SimWeb(**SIZE | {"pages": 12, "latency": 0.03}) as web:
         options = ["--rounds", "-1", "--flush_seconds", "0.05", *reach(web)]
         words = ["crawl", address, *web.seeds, *options, "--progress", "false"]
-        command = [sys.executable, "-P", "-m", "nutbeam.pipelines", *words]
+        command = [sys.executable, "-P", "-m", "nutbeam", *words]
         for kill_at in (15, 40):  # pages: in the middle of fetching
             process = subprocess.Popen(
                 command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
@@ -253,7 +253,7 @@ def test_one_line_for_a_store_that_cannot_be_used(kind, stores, monkeypatch, cap
                   "NO_GCE_CHECK": "true", "GOOGLE_APPLICATION_CREDENTIALS": ""}  # fmt: skip
         refused.append(("gs://tables/t", nobody, "no Google Cloud credentials"))
     for table, environ, word in refused:
-        command = [sys.executable, "-P", "-m", "nutbeam.pipelines", "crawl", table, *web.seeds]
+        command = [sys.executable, "-P", "-m", "nutbeam", "crawl", table, *web.seeds]
         run = subprocess.run(
             [*command, *reach(web)], capture_output=True, text=True, check=False,
             env={n: v for n, v in {**os.environ, **environ}.items() if v},

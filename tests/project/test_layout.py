@@ -10,7 +10,7 @@ from package_files import FILES, PACKAGE, ROOMS, imported
 FOLDERS = {
     "pipelines": ("", "fetching", "upkeep", "views", "checkers", "launch", "command_line"),
     "io": (
-        *("upkeep", "batches", "parsing", "rows", "snapshots", "table"),
+        *("upkeep", "reading", "batches", "parsing", "rows", "snapshots", "table"),
         *("bigtable", "tablets", "storage"),
     ),
     "web": (
@@ -21,7 +21,7 @@ FOLDERS = {
     "policy": ("",),
     "transforms": ("",),
 }
-LARGEST = {"transforms": 20, "policy": 24}  # they are flat
+LARGEST = {"transforms": 20, "policy": 25}  # they are flat
 MODULES = 16  # of a folder
 WITHOUT_BEAM = ("policy", "web")
 

@@ -170,6 +170,7 @@ def test_a_wheel_made_of_what_is_copied_is_whole(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert modules <= held
+    assert {"nutbeam/__init__.py", "nutbeam/__main__.py", "nutbeam/py.typed"} <= held
     assert {
         "nutbeam/web/rules/regex-urlfilter.txt",
         "nutbeam/web/rules/regex-normalize.xml",

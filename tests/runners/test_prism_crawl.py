@@ -80,7 +80,7 @@ def command(*words, prism=f"--prism_location={PRISM}"):
     """Runs the command as users do; returns (exit code, standard output, standard error)."""
     words = [*map(str, words), "--runner=PrismRunner", prism, "--progress", "false"]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "nutbeam.pipelines", *words],
+        [sys.executable, "-P", "-m", "nutbeam", *words],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr

@@ -15,7 +15,7 @@ def command(temporary, *words, **more):
     """Starts a command in a session of its own, with a TMPDIR; kills what is left of it."""
     temporary.mkdir(exist_ok=True)
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words), "--progress", "false"],
+        [sys.executable, "-P", "-m", "nutbeam", *map(str, words), "--progress", "false"],
         env=os.environ | {"TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True, start_new_session=True, **more,
     )  # fmt: skip

@@ -86,7 +86,7 @@ def run(*words, cwd=None, timeout=400, **environment):
     """Runs a command as users do; returns (exit code, what it printed, what it said)."""
     clean = {name: v for name, v in os.environ.items() if not name.startswith("NUTBEAM_")}
     done = subprocess.run(
-        [sys.executable, "-m", "nutbeam.pipelines", *map(str, words), "--progress", "false"],
+        [sys.executable, "-m", "nutbeam", *map(str, words), "--progress", "false"],
         cwd=cwd, env={**clean, **environment}, capture_output=True, text=True, timeout=timeout,
         stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip

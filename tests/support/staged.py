@@ -47,7 +47,7 @@ class Launcher:
 
     def submit(self, command, folder, parameters):
         """Submits a command from a machine of one's own, as ``nutbeam`` does; returns the job."""
-        words = ["-m", "nutbeam.pipelines", command, "--no_wait_until_finish"]
+        words = ["-m", "nutbeam", command, "--no_wait_until_finish"]
         return self._launched(*self._start(words, command, folder, parameters, {}))
 
     def refuse(self, command, folder, parameters, **environ):

@@ -238,7 +238,7 @@ def test_the_example_of_the_guide_in_a_crawl(tmp_path):
 
     def command(*words):
         return subprocess.run(
-            [sys.executable, "-m", "nutbeam.pipelines", *words], cwd=tmp_path, env=environment,
+            [sys.executable, "-m", "nutbeam", *words], cwd=tmp_path, env=environment,
             capture_output=True, text=True, timeout=300, check=True,
         ).stdout  # fmt: skip
 

@@ -306,7 +306,7 @@ def test_help_shows_unit_default_and_nutch_property(fake, capsys):
 
 def nutbeam(*words, **options):
     return subprocess.run(
-        [sys.executable, "-m", "nutbeam.pipelines", *words],
+        [sys.executable, "-m", "nutbeam", *words],
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -347,7 +347,7 @@ def test_help_and_version_come_at_once_and_without_beam():
 
 def test_a_reader_that_leaves_is_no_error():
     done = subprocess.run(
-        f"(sleep 0.3; {sys.executable} -m nutbeam.pipelines --help; echo $? >&2) | true",
+        f"(sleep 0.3; {sys.executable} -m nutbeam --help; echo $? >&2) | true",
         shell=True,
         capture_output=True,
         text=True,

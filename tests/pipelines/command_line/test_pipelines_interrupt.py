@@ -175,7 +175,7 @@ def test_timeout_and_nohup(tmp_path, before):
     assert nutbeam("generate", table) == 0
     (tmp_path / "tmp").mkdir()
     with serve(answer) as server:
-        words = [sys.executable, "-P", "-m", "nutbeam.pipelines", "fetch", str(table)]
+        words = [sys.executable, "-P", "-m", "nutbeam", "fetch", str(table)]
         process = subprocess.Popen(
             [*before, *words, *doors_of(server), "--progress", "false"],
             env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}, text=True,

@@ -54,7 +54,7 @@ def fetching(tmp_path, answer, *words):
 def command_of(table, server, *words):
     doors_ = [word for door in doors(server.port) for word in ("--connect_to", door)]
     words = ["fetch", table, *doors_, "--server_delay", 0, "--progress", "false", *words]
-    return [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words)]
+    return [sys.executable, "-P", "-m", "nutbeam", *map(str, words)]
 
 
 def flushed(table):

@@ -42,7 +42,7 @@ def killed(words, web, requests):
     """Starts a fetch and kills it once the server has been asked so often."""
     before = len(asked(web))
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words), "--progress", "false"],
+        [sys.executable, "-P", "-m", "nutbeam", *map(str, words), "--progress", "false"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     wait_until(lambda: len(asked(web)) - before >= requests, process)

@@ -96,7 +96,7 @@ def run(folder, *words):
     clean = {name: v for name, v in os.environ.items() if not name.startswith("NUTBEAM_")}
     paths = {"PYTHONPATH": str(folder / "site"), "TMPDIR": str(temporary)}
     done = subprocess.run(
-        [sys.executable, "-m", "nutbeam.pipelines", *words], env=clean | paths,
+        [sys.executable, "-m", "nutbeam", *words], env=clean | paths,
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     return done, [

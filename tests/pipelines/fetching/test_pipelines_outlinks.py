@@ -192,7 +192,7 @@ def killed(command, web, requests):
     """Starts a fetch and kills it once the server has been asked so often."""
     before = len(asked_of(web))
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, command), "--progress",
+        [sys.executable, "-P", "-m", "nutbeam", *map(str, command), "--progress",
          "false"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip

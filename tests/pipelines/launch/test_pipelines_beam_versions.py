@@ -120,7 +120,7 @@ def test_the_oldest_version_crawls_as_the_newest_does(tmp_path):
         assert crawl(tmp_path / "right", web, *web.seeds) == 0
         words = ["crawl", tmp_path / "table", *web.seeds, "--rounds", "-1", *reach(web)]
         done = subprocess.run(
-            [python, "-m", "nutbeam.pipelines", *map(str, words), "--format", "json"],
+            [python, "-m", "nutbeam", *map(str, words), "--format", "json"],
             capture_output=True, text=True, timeout=300, check=False,
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
         )  # fmt: skip

@@ -59,7 +59,7 @@ def test_nutbeams_wheel_in_a_clean_environment(tmp_path):
     )
     run(python, "-m", "pip", *install)
     assert run(str(venv / "bin" / "nutbeam"), "--version").startswith("nutbeam ")
-    assert "crawl" in run(python, "-m", "nutbeam.pipelines", "--help")
+    assert "crawl" in run(python, "-m", "nutbeam", "--help")
     code = (
         "import json, importlib.metadata as m, nutbeam.web.rules.url_rules, nutbeam.web.simweb.server as s\n"
         "points = m.entry_points(group='console_scripts', name='nutbeam')\n"
@@ -70,7 +70,10 @@ def test_nutbeams_wheel_in_a_clean_environment(tmp_path):
     assert file.startswith(str(site))
     assert points == ["nutbeam.pipelines.command_line.cli:script"]
     names = {path.relative_to(site / "nutbeam").parts[0] for path in site.glob("nutbeam/**/*.py")}
-    assert names == {"io", "pipelines", "policy", "transforms", "web"}
+    rooms = {"io", "pipelines", "policy", "transforms", "web"}
+    assert names == {"__init__.py", "__main__.py", *rooms}
+    code = "from nutbeam import TopNPerKey, __version__; print(__version__, TopNPerKey.__module__)"
+    assert run(python, "-c", code).endswith(" nutbeam.transforms.top_n_per_key\n")
 
 
 def test_the_same_files_make_the_same_wheel(tmp_path):

@@ -303,12 +303,12 @@ def check_pages(web, rows):
     pages = web.site.urls("page")
     assert sorted(row["url"] for row in rows) == sorted(pages)
     for row in rows:
-        assert row["status"] in ("fetched", "duplicate")
+        assert row["status"] in ("db_fetched", "db_duplicate")
         assert row["http_code"] == 200
         # Of a page that says noindex, only the links are taken (nutch.md 6).
         assert bool(row["text"]) == (row["url"] not in web.site.noindex())
         assert bool(row["title"]) == bool(row["text"])
-        assert row["fetched_at"]
+        assert row["last_fetch_time"]
     linked = {link["url"] for row in rows for link in row["links"]}
     seen = set(web.site.reachable()) - set(web.seeds)
     behind = {url for url in seen if url not in linked}  # what only redirects lead to
@@ -330,9 +330,9 @@ def test_pages_as_parquet(web, table, say, tmp_path):
     say("pages", table, "-o", out)
     frame = pl.read_parquet(out)
     check_pages(web, frame.to_dicts())
-    assert frame.schema["fetched_at"] == pl.Datetime("ms", "UTC")
+    assert frame.schema["last_fetch_time"] == pl.Datetime("ms", "UTC")
     found = duckdb.sql(
-        f"select url, title, len(links) as links, fetched_at from '{out}' order by url"
+        f"select url, title, len(links) as links, last_fetch_time from '{out}' order by url"
     ).fetchall()
     ours = frame.sort("url").select("url", "title", pl.col("links").list.len())
     assert [row[:3] for row in found] == ours.rows()

@@ -255,7 +255,7 @@ def test_logs_here_are_json(tmp_path):
 
 def test_what_a_user_sees_with_json_logs_is_json_too(tmp_path):
     (tmp_path / "seeds.txt").write_text("http://a.com/\n")
-    words = ("-m", "nutbeam.pipelines")
+    words = ("-m", "nutbeam")
     for command, code in ((("inject", "t", "seeds.txt"), 0), (("next", "none"), 2)):
         done = subprocess.run(
             [sys.executable, *words, *command, "--log_format", "json"], cwd=tmp_path, check=False,

@@ -28,7 +28,7 @@ def web():
 def run(temporary, *words, **more):
     """Runs a command with a TMPDIR of its own; returns (exit code, what it said)."""
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words)],
+        [sys.executable, "-P", "-m", "nutbeam", *map(str, words)],
         env=os.environ | {"TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=PATIENCE,
         check=False, **more,
     )  # fmt: skip

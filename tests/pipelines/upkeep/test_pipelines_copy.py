@@ -157,7 +157,7 @@ def test_what_is_damaged_is_not_passed_on(original, tmp_path, kind, capsys):
 def test_a_copy_that_was_killed_is_no_table(original, tmp_path, capsys):
     """It is killed at more and more files, until it is through."""
     to = tmp_path / "copy"
-    command = [sys.executable, "-P", "-m", "nutbeam.pipelines", "copy", original, to]
+    command = [sys.executable, "-P", "-m", "nutbeam", "copy", original, to]
     for files in (1, 3, 6, 9):
         process = subprocess.Popen([*map(str, command), "--progress", "false"])
         wait_until(lambda files=files: len(list(to.rglob("*.parquet"))) >= files, process)

@@ -265,7 +265,7 @@ def test_pages_and_texts_of_the_others_are_still_found(table, tmp_path):
     after = pages("after.jsonl")
     others = before.filter(~pl.col("url").str.contains("//h1."))
     assert len(others) < len(before)
-    kept = ["url", "title", "text", "status", "fetched_at"]
+    kept = ["url", "title", "text", "status", "last_fetch_time"]
     assert after.select(kept).sort("url").equals(others.select(kept).sort("url"))
     links = after["links"].explode().struct.field("url").drop_nulls()
     assert not links.str.contains("//h1.").any()

@@ -281,7 +281,7 @@ def web():
 
 
 def started(*words):
-    command = [sys.executable, "-P", "-m", "nutbeam.pipelines", *map(str, words)]
+    command = [sys.executable, "-P", "-m", "nutbeam", *map(str, words)]
     return subprocess.Popen([*command, "--progress", "false"], stderr=subprocess.PIPE, text=True)
 
 

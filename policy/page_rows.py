@@ -1,0 +1,111 @@
+"""Makes pages as users see them: rows of the state with the newest text of each URL."""
+
+import dataclasses
+from collections.abc import Collection
+
+import polars as pl
+
+from ..web.urls.row_keys import from_key
+from .columns import Columns
+from .parts import pages_first
+from .schema import PAGE_COLUMNS, URL_COLUMN
+from .vocabulary import LIVING, views
+
+# Columns of pages that come from the state, and from the files of bodies; the others come from
+# documents.
+_OF_STATE = ("status", "http_code", "content_type", "last_fetch_time", "modified_time",
+             "fetch_time", "score", "batch_id", "key")  # fmt: skip
+_OF_BODIES = ("headers", "body")
+
+
+@dataclasses.dataclass(frozen=True)
+class PageChoice:
+    """Which pages a reader wants.
+
+    Attributes:
+        columns: Columns of the view ``pages``.
+        statuses: Statuses of their URLs.
+        since: Earliest fetch of their bodies, ms; None is any.
+        known: Batches whose pages the reader has already.
+    """
+
+    columns: Columns = PAGE_COLUMNS
+    statuses: tuple[int, ...] = LIVING
+    since: int | None = None
+    known: Collection[str] = ()
+
+    @property
+    def state_columns(self) -> list[str]:
+        """Columns to read from the state."""
+        wanted = self.named(*_OF_STATE)
+        places = ["document", "page"] if self.body_columns else ["document"]
+        return list(dict.fromkeys(["key", *places, *wanted]))
+
+    @property
+    def body_columns(self) -> list[str]:
+        """Columns to read from the files of bodies."""
+        return self.named(*_OF_BODIES)
+
+    @property
+    def document_columns(self) -> list[str]:
+        """Columns to read from documents."""
+        others = (*_OF_STATE, *_OF_BODIES, URL_COLUMN.name)
+        names = [column.name for column in self.columns if column.name not in others]
+        stored = ["outlinks" if name == "links" else name for name in names]
+        return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
+
+    def named(self, *some: str) -> list[str]:
+        """Returns which of some columns are wanted."""
+        return [column.name for column in self.columns if column.name in some]
+
+    def in_state(self, state: pl.LazyFrame) -> pl.LazyFrame:
+        """Keeps the rows of the state that may be of wanted pages."""
+        rows = state.filter(
+            pl.col("document").is_not_null() & pl.col("status").is_in(list(self.statuses))
+        )
+        if self.known:
+            rows = rows.filter(~pl.col("batch_id").is_in(list(self.known)).fill_null(False))
+        if self.since is None:
+            return rows
+        # The last fetch is that of the body, or a later one; a part of a page may have none.
+        return rows.filter((pl.col("last_fetch_time") >= self.since).fill_null(True))
+
+
+def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+    """Returns the pages of one file of documents, as stored; ``choice.body_columns`` are missing.
+
+    Args:
+        choice: The wanted pages and columns.
+        rows: Rows of the state that name the file, with ``choice.state_columns``.
+        documents: Rows of the file, with ``choice.document_columns``. Of several rows of a key
+            that of the page itself counts, or else the first.
+    """
+    found = pages_first(documents)
+    if choice.since is not None:
+        found = found.filter(pl.col("fetch_time") >= choice.since)
+    # The fetch time of a document is when it was fetched, that of the state when it is due.
+    found = found.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
+    if choice.named("links"):
+        found = found.with_columns(_with_urls(found.get_column("outlinks")).alias("links"))
+    columns = [*choice.state_columns, *(column.name for column in choice.columns)]
+    return found.select([name for name in dict.fromkeys(columns) if name in found.columns])
+
+
+def _with_urls(links: pl.Series) -> pl.Series:
+    """Returns LINKS with the URL of each target instead of its key."""
+    targets = links.explode().struct.field("key").drop_nulls().unique()
+    urls = [from_key(key) for key in targets]
+    target = pl.element().struct.field("key")
+    url = target.replace_strict(targets, urls, return_dtype=pl.String).alias("url")
+    others = (pl.element().struct.field(name) for name in ("anchor", "rel"))
+    link = pl.struct(url, *others)
+    return links.to_frame("links").select(pl.col("links").fill_null([]).list.eval(link)).to_series()
+
+
+def page_columns(names: Collection[str]) -> Columns:
+    """Returns columns of pages by name; none means ``PAGE_COLUMNS``.
+
+    Raises:
+        ValueError: There is no such column; the message quotes it.
+    """
+    return views()["pages"].columns.chosen(*names) if names else PAGE_COLUMNS

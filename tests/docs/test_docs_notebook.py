@@ -1,0 +1,35 @@
+"""The notebook runs from start to end, and draws what it says."""
+
+import os
+
+import pytest
+from here import ROOT
+
+NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+pytestmark = pytest.mark.skipif(not NOTEBOOK.exists(), reason="docs/ is not part of the wheel")
+
+
+@pytest.fixture
+def notebook():
+    nbformat = pytest.importorskip("nbformat", reason="needs nbclient: pip install 'nutbeam[dev]'")
+    return nbformat.read(NOTEBOOK, as_version=4)
+
+
+def test_the_notebook_is_stored_without_results(notebook):
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
+
+
+def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install 'nutbeam[dev]'")
+    for name in ("ipykernel", "matplotlib", "duckdb"):
+        pytest.importorskip(name, reason=f"needs {name}: pip install 'nutbeam[dev]'")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
+    nbclient.NotebookClient(notebook, timeout=600, cwd=tmp_path).execute()
+    shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
+    assert "rounds" in "".join(o.get("text", "") for o in shown)
+    assert sum("image/png" in o.get("data", ()) for o in shown) == 1
+    texts = [o["data"]["text/plain"] for o in shown if "text/plain" in o.get("data", ())]
+    assert any("db_fetched" in text for text in texts)
+    assert "http://h" in texts[-1]

@@ -1,0 +1,75 @@
+"""The package ``nutbeam`` itself: what it offers by name, and what it costs to import."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nutbeam
+
+
+def python(code):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True, timeout=120
+    )
+    return done.stdout.strip()
+
+
+def test_the_import_loads_no_library():
+    loaded = python(
+        "import sys; before = set(sys.modules); import nutbeam; print(*sys.modules.keys() - before)"
+    )
+    assert loaded == "nutbeam"
+
+
+def test_its_version_is_the_one_that_is_installed():
+    code = "import nutbeam, importlib.metadata as m; print(nutbeam.__version__ == m.version('nutbeam'))"
+    assert python(code) == "True"
+
+
+@pytest.mark.parametrize("name", nutbeam.__all__)
+def test_each_public_name_is_there(name):
+    assert getattr(nutbeam, name)
+    assert name in dir(nutbeam)
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(nutbeam.__file__).read_text("utf-8"))
+    (block,) = [
+        node for node in tree.body if isinstance(node, ast.If) and "TYPE" in ast.dump(node.test)
+    ]
+    seen = {
+        alias.asname: node.module.removeprefix("nutbeam.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == nutbeam._MODULES
+    assert nutbeam.__all__ == ["__version__", *sorted(seen)]
+
+
+def test_a_name_that_is_not_there_says_which_are():
+    with pytest.raises(AttributeError, match=r"no attribute 'Partition'.* PartitionByHost"):
+        nutbeam.Partition
+    with pytest.raises(ImportError):
+        from nutbeam import Partition  # noqa: F401
+
+
+def test_rooms_import_by_every_way():
+    code = (
+        "from nutbeam import web; import nutbeam.io.storage.places as p; "
+        "from nutbeam.policy import schema; print(web.__name__, p.__name__, schema.__name__)"
+    )
+    assert python(code) == "nutbeam.web nutbeam.io.storage.places nutbeam.policy.schema"
+
+
+def test_python_runs_the_package_as_the_command():
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "nutbeam", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"nutbeam {nutbeam.__version__}\n"

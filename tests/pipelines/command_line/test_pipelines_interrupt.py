@@ -19,7 +19,10 @@ from web_servers import doors, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
 
-GO_ON = "interrupted; the table is whole, and what was fetched is kept: the same command goes on\n"
+GO_ON = (
+    "interrupted; the table is whole, and what was fetched is kept: "
+    "run the same command again to go on\n"
+)
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENT = ["--timeout", "600"]
 WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")

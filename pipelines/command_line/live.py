@@ -99,28 +99,29 @@ def _amount(phase: Phase) -> str:
     return f"{amount} in {duration(phase.elapsed)}" if phase.finished else amount
 
 
-def hosts_line(hosts: HostActivity, now: float) -> str:
-    """Returns one line about the hosts of a fetch, and about the host that all else waits for.
+def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
+    """Returns a line about the hosts of a fetch, and one about the host that all else waits for.
 
     Args:
         hosts: The hosts.
         now: Time on the monotonic clock.
 
     >>> slow = SlowHost("a.com", 40, 200.0, next_at=104.0)
-    >>> hosts_line(HostActivity(active=3, waiting=2, slowest=(slow,)), now=100.0)
-    'hosts: 3 active, 2 waiting, slowest a.com: 40 pages take 3 m 20 s, next request in 4.0 s'
-    >>> hosts_line(HostActivity(active=1, slowest=(SlowHost("b.com", 0, 0.0, active=True),)), 0.0)
-    'hosts: 1 active, 0 waiting, all waits for the answer of b.com'
+    >>> hosts_lines(HostActivity(active=3, waiting=2, slowest=(slow,)), now=100.0)
+    ['hosts: 3 active, 2 waiting', 'slowest: a.com, 40 pages take 3 m 20 s, next request in 4.0 s']
+    >>> hosts_lines(HostActivity(active=1, slowest=(SlowHost("b.com", 0, 0.0, active=True),)), 0.0)
+    ['hosts: 1 active, 0 waiting', 'slowest: b.com, a request is under way']
     """
-    parts = [f"hosts: {hosts.active:,} active", f"{hosts.waiting:,} waiting"]
+    lines = [f"hosts: {hosts.active:,} active, {hosts.waiting:,} waiting"]
     slow = hosts.slowest[0] if hosts.slowest else None
     if slow is not None and slow.seconds:
         pages = f"{counted(slow.pages, 'pages')} take{'s' if slow.pages == 1 else ''}"
-        parts.append(f"slowest {slow.host}: {pages} {duration(slow.seconds)}")
-        parts.append(_next_request(slow, now))
+        lines.append(
+            f"slowest: {slow.host}, {pages} {duration(slow.seconds)}, {_next_request(slow, now)}"
+        )
     elif slow is not None and hosts.active == 1 and not hosts.waiting:
-        parts.append(f"all waits for the answer of {slow.host}")
-    return ", ".join(parts)
+        lines.append(f"slowest: {slow.host}, {_next_request(slow, now)}")
+    return lines
 
 
 def _next_request(slow: SlowHost, now: float) -> str:
@@ -174,7 +175,7 @@ def _plain(polls: Polls, out: TextIO, interval: float) -> None:
         for ended, current, _ in polls:
             lines = list(map(line, ended))
             if current is not None and not ended and time.monotonic() >= due:
-                hosts = [hosts_line(current.hosts, time.monotonic())] if current.hosts else []
+                hosts = hosts_lines(current.hosts, time.monotonic()) if current.hosts else []
                 lines.append(", ".join([line(current), *hosts]))
             for text in lines:
                 due = time.monotonic() + interval
@@ -227,6 +228,6 @@ def _shown(spinner: object, phase: Phase | None, round_: str) -> "Group | Table 
     ) else []  # fmt: skip
     row.add_row(spinner, *bar, f"round {round_}" if phase is None else line(phase))  # type: ignore[arg-type]
     hosts = phase.hosts if phase is not None else None
-    more = [f"  {hosts_line(hosts, time.monotonic())}"] if hosts else []
-    more += [f"  {_SAVING}"] if ENDING.signalled else []
-    return Group(row, *more) if more else row
+    more = hosts_lines(hosts, time.monotonic()) if hosts else []
+    more += [_SAVING] if ENDING.signalled else []
+    return Group(row, *(f"  {text}" for text in more)) if more else row

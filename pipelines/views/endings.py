@@ -8,12 +8,11 @@ from typing import Any
 from ...io.snapshots.manifest import Manifest
 from ...transforms.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
+from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
 from .reasons import NOT_FETCHED, REFUSED, TARGETS, explained
 from .row_records import iso
 
-# Exit codes.
-DONE, NOTHING_DUE, NOTHING_FETCHED = 0, 1, 4
 FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
 # Options that cut off parts of pages: count, what it counts, option, what was done.
@@ -126,8 +125,8 @@ def ending_of(
         why = explained(work.refused, REFUSED, examples, options)
         return Ending(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
-        return Ending(NOTHING_DUE, "no_rounds", "no page was fetched: --rounds is 0")
-    return Ending(NOTHING_DUE, "nothing_due", _nothing_due(waiting))
+        return Ending(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
+    return Ending(NOTHING_TO_DO, "nothing_due", _nothing_due(waiting))
 
 
 def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[str, str]) -> str:

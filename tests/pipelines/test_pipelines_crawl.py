@@ -82,7 +82,9 @@ def test_the_same_operation_again_changes_nothing(web, table, capsys):
     assert again["rounds"] == sum(m.job == "update" for m in manifests_of(table))
     counts = [m.counts for m in manifests_of(table) if m.job == "fetch"]
     assert again["requests"] == sum(c.get("requests", 0) for c in counts) > 0
-    assert again["fetched"] == sum(again["status"].get(n, 0) for n in ("db_fetched", "db_duplicate"))
+    assert again["fetched"] == sum(
+        again["status"].get(n, 0) for n in ("db_fetched", "db_duplicate")
+    )
 
 
 def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tables, tmp_path):

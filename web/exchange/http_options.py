@@ -30,9 +30,9 @@ class HttpOptions(AgentOptions, FileOptions):
     http_time_limit: float = option(
         60.0, "Longest time for a whole request.", unit="s", nutch="http.time.limit", minimum=0.001
     )
-    # Nutch keeps 1 MiB, and so did Common Crawl until 2025. A longer page would not be parsed.
+    # As much of a page as Googlebot takes. Each request under way may need that much memory.
     content_limit: int = option(
-        5_242_880,
+        2_097_152,
         "Most bytes of a body that are kept, after decoding; negative for all. Nutch keeps 1 MiB.",
         unit="bytes",
         nutch="http.content.limit",

@@ -1,6 +1,7 @@
 """Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
 import json
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
 from ...policy.rule_counts import capped, is_of_rule
 from ...policy.schema import PAGES
+from ...web.base import json_logs
 from ...web.base.counting import counted
 from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
@@ -25,6 +27,7 @@ from .readdb import look
 from .row_records import iso
 
 BEST = 5
+_LOG = logging.getLogger("nutbeam")
 _MOST_FILES = 20  # that are read for examples
 
 
@@ -103,7 +106,14 @@ def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
 
 
 def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
-    """Prints the summary of a crawl as JSON for scripts, or as readable tables."""
+    """Prints the summary of a crawl as JSON for scripts, or as readable tables.
+
+    A log for scripts has the warnings, too.
+    """
+    if json_logs.installed():
+        lines = [warning["message"] for warning in record["warnings"]]
+        for line in [*lines, *([record["message"]] if record["exit_code"] else [])]:
+            _LOG.warning("%s", line)
     if invocation.format == "json":
         print(json.dumps(record))
     else:

@@ -148,7 +148,7 @@ def test_warnings_name_number_and_option():
         "2,000 pages were cut at 9,000,000 bytes, and not parsed (--content_limit)",
         "1 document was cut at 9,000,000 bytes, and not parsed (--document_limit)",
         (
-            "1 URL stayed due: time_limit 1 (the fetch had no time left; --time_limit allows more than "
+            "1 URL stayed due: time_limit (the fetch had no time left; --time_limit allows more than "
             "60 s)"
         ),
     ]

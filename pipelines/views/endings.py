@@ -211,5 +211,6 @@ def unfetched_of(number: int, work: Work, options: Any, waiting: NextUrl | None)
     if waiting is None or waiting.reasons or not work.rounds:
         return ""
     what = f"{counted(number, 'URLs')} {'is' if number == 1 else 'are'} not fetched yet"
-    limit = f" after --rounds {options.rounds}" if hasattr(options, "rounds") else ""
+    reached = 0 <= getattr(options, "rounds", -1) <= work.rounds
+    limit = f" after --rounds {options.rounds}" if reached else ""
     return f"{what if number else 'URLs are due'}{limit}: the same command goes on"

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...io.batches.batches import batch_files
 from ...io.batches.page_writer import COUNTED, why_not
+from ...io.batches.seeds import is_url
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
@@ -16,6 +17,7 @@ from ...policy.rule_counts import capped, is_of_rule
 from ...policy.schema import PAGES
 from ...web.base import json_logs
 from ...web.base.counting import counted
+from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
@@ -51,8 +53,8 @@ def summary_of(
     waiting = next_url(table, options)
     examples = {} if work.fetched else _examples(table, made)
     seeds = invocation.arguments.get("seeds") or ()
-    if len(seeds) == 1:
-        examples = dict.fromkeys(work.refused, seeds[0]) | examples
+    if len(seeds) == 1 and is_url(seeds[0]):
+        examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, stop, waiting, examples)
     unfetched = known["status"].get("db_unfetched", 0)
     return {

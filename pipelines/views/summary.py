@@ -52,7 +52,7 @@ def summary_of(
     known, best = look(table, options, (), BEST)
     waiting = next_url(table, options)
     examples = {} if work.fetched else _examples(table, made)
-    seeds = invocation.arguments.get("seeds") or ()
+    seeds: Sequence[str] = invocation.arguments.get("seeds") or []
     if len(seeds) == 1 and is_url(seeds[0]):
         examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, stop, waiting, examples)

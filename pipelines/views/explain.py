@@ -187,7 +187,7 @@ class Explainer:
         return "host_total" if 0 <= options.max_per_host <= table.rows_of_host(key) else None
 
     def _too_deep(self, row: Mapping[str, Any]) -> bool:
-        return 0 <= self._options.max_depth <= (row["distance"] or 0)
+        return 0 <= self._options.depth <= (row["distance"] or 0)
 
 
 def verdict(record: Mapping[str, Any]) -> str:

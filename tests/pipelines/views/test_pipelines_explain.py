@@ -79,7 +79,7 @@ DROPPED = [
     (("--ignore_internal_links", *SOURCE), f"{SITE}/new", "internal_link"),
     ((), f"{SITE}/gone", "purged"),
     (("--found_as", "inject"), f"{SITE}/gone", "purged"),
-    (("--max_depth", "0", *SOURCE), f"{SITE}/new", "too_deep"),
+    (("--depth", "0", *SOURCE), f"{SITE}/new", "too_deep"),
     (("--additions_allowed", "false"), f"{SITE}/new", "additions_not_allowed"),
 ]  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_a_robots_txt_that_is_too_costly():
 def test_as_people_read_it(table, capsys):
     capsys.readouterr()
     assert nutbeam("explain", table, f"{SITE}/private/x", f"{SITE}/a.png", "HTTP://Site.example.com",
-                   "--max_depth", "0") == 0  # fmt: skip
+                   "--depth", "0") == 0  # fmt: skip
     denied, refused, seed = capsys.readouterr().out.split("\n\n")[:3]
     assert "row: status db_unfetched, " in denied
     assert "robots.txt: denied by line 2: Disallow: /private, read 2" in denied

@@ -164,6 +164,13 @@ def test_the_text_of_a_list_parses_back(values):
     assert parse_value(texts, value_text(texts, values)) == values
 
 
+@given(st.lists(st.text(st.characters(exclude_categories=["Z", "Cc"]), min_size=1)))
+def test_the_text_of_patterns_parses_back_with_its_commas(values):
+    patterns = Option("patterns", tuple, (), "", separator=" ")
+    values = tuple("".join(value.split()) or "a{2,3}" for value in values)
+    assert parse_value(patterns, value_text(patterns, values)) == values
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9))
 def test_the_text_of_a_number_parses_back(value):
     number = Option("number", float, 0.0, "", item=float)

@@ -18,6 +18,7 @@ setup(
     package_dir={"nutbeam": "."},
     package_data={
         **{f"nutbeam.{room}": ["py.typed"] for room in ROOMS},
+        "nutbeam.pipelines.command_line": ["*.txt"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
     },

@@ -1,7 +1,8 @@
-"""Generates parts of the documentation from declarations; ``make docs`` runs it.
+"""Generates files from declarations; ``make docs`` runs it.
 
 ``python -m nutbeam.pipelines.command_line.reference ROOT``, where ROOT is the folder of the
-repository, rewrites the tables in ``docs/reference`` and the files in ``templates``.
+repository, rewrites the tables in ``docs/reference``, the files in ``templates``, and the list of
+the options of all commands.
 """
 
 import json
@@ -13,12 +14,15 @@ from pathlib import Path
 
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
+from .arguments import command_options
 from .cli import COMMANDS, load, quiet
 from .command import Argument, CommandModule
 from .flex_templates import TEMPLATES, template
+from .option_names import FILE, option_lines
 from .usage import COMMON_GROUP, grouped
 
 BEGIN, END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
+NAMES = f"pipelines/command_line/{FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 
 
@@ -29,6 +33,7 @@ def main(argv: Sequence[str]) -> None:
     for name, tables in {"options": option_tables(modules()), "status": status_table()}.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
+    (root / NAMES).write_text(option_lines(option_names(modules())), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
@@ -51,6 +56,11 @@ def modules() -> dict[str, CommandModule]:
             if error.name != f"nutbeam.pipelines.{COMMANDS[command].module}":
                 raise
     return found
+
+
+def option_names(found: Mapping[str, CommandModule]) -> dict[str, list[str]]:
+    """Returns the names of the options of each command."""
+    return {command: list(command_options(module)) for command, module in found.items()}
 
 
 def option_tables(found: Mapping[str, CommandModule]) -> str:

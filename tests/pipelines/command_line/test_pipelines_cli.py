@@ -345,6 +345,19 @@ def test_help_and_version_come_at_once_and_without_beam():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_options_of_other_commands_in_a_file_or_the_environment_load_no_other_command(tmp_path):
+    (tmp_path / "nutbeam.toml").write_text("agent_name = 'mybot'\n[crawl]\nrounds = 5\n")
+    code = (
+        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--port=x'])"
+        "; sys.exit('apache_beam' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"NUTBEAM_HOST": "service", "NUTBEAM_AGENT_EMAIL": "me@example.com"},
+    )  # fmt: skip
+    assert (done.returncode, "--port must be" in done.stderr) == (0, True), done.stderr
+
+
 def test_a_reader_that_leaves_is_no_error():
     done = subprocess.run(
         f"(sleep 0.3; {sys.executable} -m nutbeam.pipelines --help; echo $? >&2) | true",

@@ -35,7 +35,7 @@ from .views.summary import print_summary
 
 ARGUMENTS = (
     TABLE,
-    Argument("seeds", "URLs, files, folders of files, or - for standard input.", nargs="*"),
+    Argument("seeds", "URLs, files, folders, or - for standard input.", nargs="*"),
 )
 LAST = "dedup"  # the last job of a round
 _LOG = logging.getLogger("nutbeam")

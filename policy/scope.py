@@ -25,7 +25,7 @@ class ScopeOptions:
         "domain",
         "Follow links within the registered domains of the seeds, within their hosts, or any.",
         choices=("domain", "host", "any"),
-        nutch="db.ignore.external.links.mode",
+        nutch="db.ignore.external.links.mode, db.ignore.external.links",
     )
     ignore_internal_links: bool = option(
         False,

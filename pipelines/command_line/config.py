@@ -1,7 +1,6 @@
 """Reads options from the environment and from ``nutbeam.toml``."""
 
 import dataclasses
-import difflib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, check_value, parse_value
 from .option_names import listed_options
+from .suggestions import misspelt, suggestion
 
 DEFAULT_FILE = "nutbeam.toml"
 PREFIX = "NUTBEAM_"
@@ -48,16 +48,6 @@ class Known:
         return [name for name in rest if name not in found]
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns a text that suggests the most similar known name; empty if none is similar.
-
-    >>> suggestion("--top_m", ["--top_n", "--scope"])
-    "; did you mean '--top_n'?"
-    """
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]:
     """Returns the values of ``NUTBEAM_<NAME>`` variables for this command.
 
@@ -75,7 +65,7 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
         if name in known.options:
             values[name] = _read(known.options[name], environ[variable], variable)
             continue
-        near = difflib.get_close_matches(name, list(known.options), n=1, cutoff=0.8)
+        near = misspelt(name, known.options)
         if near and known.unknown([name], known.commands):
             cure = f"did you mean {PREFIX}{near[0].upper()}?"
             raise UsageError(f"unknown environment variable {variable!r}; {cure}")

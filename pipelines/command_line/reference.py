@@ -111,7 +111,7 @@ def _row(uses: Sequence[tuple[str, Option]]) -> tuple[str, ...]:
         f"`{option.flag}`" + (f", `-{option.short}`" if option.short else ""),
         _kind(option),
         _default(uses),
-        f"`{option.nutch}`" if option.nutch else "",
+        ", ".join(f"`{name}`" for name in (option.nutch or "").split(", ") if name),
         option.help,
         ", ".join(command for command, _ in uses),
     )

@@ -150,7 +150,7 @@ def known_options():
     # Beam's Python parser passes these on; test_templates_flink_tools.py asks the job server.
     flinks = {"parallelism", "execution_mode_for_batch", "load_balance_bundles",
               "number_of_execution_retries", "flink_conf_dir"}  # fmt: skip
-    return ours | beams | flinks | set(OPTION.findall(scripts)) | {"help", "version"}
+    return ours | beams | flinks | set(OPTION.findall(scripts)) | {"help", "help_all", "version"}
 
 
 @pytest.mark.parametrize("path", PAGES[:-1], ids=label)

@@ -99,7 +99,9 @@ def test_no_links():
     assert verdicts() == []
 
 
-@pytest.mark.parametrize(("distance", "found"), [(0, None), (1, "not_included"), (None, "not_included")])
+@pytest.mark.parametrize(
+    ("distance", "found"), [(0, None), (1, "not_included"), (None, "not_included")]
+)
 def test_only_redirects_of_seeds_need_no_match_with_include(distance, found):
     schema = {"source": pl.String, "distance": pl.Int32}
     links = pl.DataFrame({"source": [SOURCE] * 3, "distance": [distance] * 3}, schema=schema)

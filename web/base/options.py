@@ -195,12 +195,25 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _group(cls: type, name: str) -> str:
-    """Returns ``GROUP`` of the class that declares a field, else its name without "Options"."""
-    owner = [base for base in cls.__mro__ if name in vars(base).get("__annotations__", {})][-1]
+    """Returns ``GROUP`` of the class that declares a field, else its name without "Options".
+
+    If a class redeclares a field of its base, the base counts.
+    """
+    field = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    (declaring, *_) = (base for base in cls.__mro__ if _declares(base, name, field))
+    owner = [base for base in declaring.__mro__ if name in _annotations(base)][-1]
     if "GROUP" in vars(owner):
         return str(vars(owner)["GROUP"])
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", owner.__name__.removesuffix("Options")).lower()
     return words or owner.__module__.rpartition(".")[2]
+
+
+def _declares(cls: type, name: str, field: "dataclasses.Field[Any]") -> bool:
+    return name in _annotations(cls) and getattr(cls, "__dataclass_fields__", {})[name] is field
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    return dict(vars(cls).get("__annotations__", {}))
 
 
 def validate(options: Any) -> None:

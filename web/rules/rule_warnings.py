@@ -13,9 +13,7 @@ from .url_rules import UrlRules
 
 # Largest number of warnings for lines of one file.
 _MOST = 3
-_ASCII_ONLY = (
-    "urls are ascii when rules see them, with hosts in punycode and paths in escapes"
-)
+_ASCII_ONLY = "urls are ascii when rules see them, with hosts in punycode and paths in escapes"
 # Lines whose text is compared with URLs unchanged; host names are converted to punycode.
 _LOOKED_FOR = {
     "regex-urlfilter.txt": re.compile(r"[+-]"),

@@ -71,7 +71,9 @@ class UrlOptions(SchemeOptions):
         nutch="db.max.outlink.length",
         minimum=-1,
     )
-    no_filter: bool = option(False, "Take URLs whatever the URL filters say; --include and --exclude still count.")
+    no_filter: bool = option(
+        False, "Take URLs whatever the URL filters say; --include and --exclude still count."
+    )
     no_normalize: bool = option(
         False, "Leave out the URL rewriting rules; the form that row keys need remains."
     )

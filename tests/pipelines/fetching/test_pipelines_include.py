@@ -8,7 +8,15 @@ from crawling import manifests_of, nutbeam
 from web_servers import doors, reply, serve
 
 SITE = "http://site.example.com"
-LINKS = ("/docs/", "/docs/old", "/docs/moved", "/docs/secret", "/docs/photo.jpg", "/blog/", "/about")
+LINKS = (
+    "/docs/",
+    "/docs/old",
+    "/docs/moved",
+    "/docs/secret",
+    "/docs/photo.jpg",
+    "/blog/",
+    "/about",
+)
 MOVED = {"/": "/en/", "/docs/old": "/blog/old", "/docs/moved": "/docs/secret/2"}
 # The seed, its redirect, and links that match; neither images nor what is excluded.
 WANTED = {"/", "/en/", "/docs/", "/docs/old", "/docs/moved"}
@@ -91,7 +99,11 @@ def test_a_seed_needs_no_match_and_may_be_excluded(tmp_path, caplog):
     assert nutbeam("inject", table, *seeds, *PATTERNS, "--count_by_rule") == 0
     (manifest,) = manifests_of(table)
     counts = manifest.counts
-    assert (counts["added"], counts["dropped/excluded"], counts["excluded/--exclude:1"]) == (1, 1, 1)
+    assert (counts["added"], counts["dropped/excluded"], counts["excluded/--exclude:1"]) == (
+        1,
+        1,
+        1,
+    )
     assert f"excluded: '{SITE}/docs/secret'" in caplog.text
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from nutbeam.web.base.options import (
     Option,
+    also,
     check_value,
     options_of,
     parse_value,
@@ -146,6 +147,27 @@ def test_validate_checks_values_and_the_post_init_of_every_base():
         validate(Options(scope="any", allow=("a",)))
     with pytest.raises(ValueError, match=r"--timeout must not be 0"):
         Options(timeout=0.0)
+
+
+def test_the_group_is_that_of_the_class_that_declares():
+    @dataclasses.dataclass(frozen=True)
+    class AgentOptions:
+        agent_name: str = declare("", "Name.")
+
+    @dataclasses.dataclass(frozen=True)
+    class ParseOptions:
+        agent_name: str = also(AgentOptions, "agent_name")
+
+    @dataclasses.dataclass(frozen=True)
+    class Both(AgentOptions, ParseOptions):
+        """The first base counts."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Child(AgentOptions):
+        agent_name: str = declare("bot", "Name.")
+
+    for cls in (AgentOptions, ParseOptions, Both, Child):
+        assert [known.group for known in options_of(cls)] == ["agent"]
 
 
 def test_a_type_that_no_flag_can_hold_is_a_type_error():

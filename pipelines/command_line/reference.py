@@ -15,8 +15,9 @@ from pathlib import Path
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
 from .arguments import command_options
-from .cli import COMMANDS, load, quiet
+from .cli import load, quiet
 from .command import Argument, CommandModule
+from .commands import COMMANDS
 from .flex_templates import TEMPLATES, template
 from .option_names import FILE, option_lines
 from .usage import COMMON_GROUP, grouped

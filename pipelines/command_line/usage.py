@@ -20,7 +20,7 @@ _WIDTH = 80
 def command_help(name: str, command: Command, module: CommandModule) -> str:
     """Returns the help of a command on one screen: an example and the usual options."""
     parser = _parser(name, command, module)
-    parser.description += f"\n\nexample:\n{example(name, command)}"
+    parser.description = f"{command.help}\n\nexample:\n{example(name, command)}"
     group = parser.add_argument_group("usual options")
     for option in usual(command, module):
         _add(group, option, _first_sentence(option), _short_metavar(option))

@@ -87,8 +87,8 @@ def _reason(asked: UrlFilter, verdict: Verdict) -> str | None:
 
 def _reasons(asked: UrlFilter, said: Verdicts) -> pl.Series:
     frame = pl.DataFrame({"accept": said.accept, "slow": said.slow})
-    reason = pl.when("slow").then(pl.lit(TIMEOUT))
-    reason = reason.when(~pl.col("accept")).then(pl.lit(asked.reason))
+    refused = pl.when(~pl.col("accept")).then(pl.lit(asked.reason))
+    reason = pl.when("slow").then(pl.lit(TIMEOUT)).otherwise(refused)
     return frame.select(reason.alias("reason")).to_series()
 
 

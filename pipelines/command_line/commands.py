@@ -15,7 +15,7 @@ _AGENT = "--agent_name mybot --agent_email you@your-site.org"
 _CONTACT = ("agent_name", "agent_email")
 _ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads",
           "allow_addresses")  # fmt: skip
-_LINK_RULES = ("scope", "include", "exclude", "url_filter_file", "url_rules_dir")
+_LINK_RULES = ("scope", "include", "exclude", "url_filter_file")
 
 
 class Command(NamedTuple):

@@ -55,7 +55,7 @@ class UrlOptions(SchemeOptions):
     )
     url_filter_file: str = option(
         "",
-        "File of URL filter rules, as Nutch's regex-urlfilter.txt. It replaces the built-in rules, "
+        "File of URL filter rules, as Nutch's regex-urlfilter.txt, in place of the built-in rules, "
         "which refuse images, archives and other files that are not text.",
         nutch="urlfilter.regex.file",
     )

@@ -9,6 +9,7 @@ it finishes an open batch first, and counts that as a round. A file
 import dataclasses
 import logging
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -23,6 +24,7 @@ from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
+from ..web.base.errors import UsageError
 from ..web.base.options import also, option
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
@@ -35,7 +37,7 @@ from .views.summary import print_summary, summary_of
 
 ARGUMENTS = (
     TABLE,
-    Argument("seeds", "URLs, files, folders of files, or - for standard input.", nargs="*"),
+    Argument("seeds", "URLs, files, folders, or - for standard input.", nargs="*"),
 )
 _LOG = logging.getLogger("nutbeam")
 
@@ -66,6 +68,10 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     table, beam_args = str(invocation.table), invocation.beam_args
     seeds = invocation.arguments["seeds"]
+    if seeds and seeds[-1].isdigit() and not Path(seeds[-1]).exists():
+        raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
+                         f"rounds is --rounds {seeds[-1]}")  # fmt: skip
+    inject.check_seeds(seeds)
     check_launch(invocation, begins_table=bool(seeds))
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):

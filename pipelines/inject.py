@@ -77,7 +77,7 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
     Raises:
         UsageError: A file is missing, is not text, or a folder has no files.
     """
-    sources([word for word in words if word != "-"])
+    check_seeds(words)
     words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
     if elsewhere:
         return [
@@ -86,6 +86,15 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
             for word in (source.urls or [_copy(table, str(source.path))])
         ]
     return [word if is_url(word) else str(Path(word).absolute()) for word in words]
+
+
+def check_seeds(words: Sequence[str]) -> None:
+    """Checks that files of seeds can be read; writes nothing.
+
+    Raises:
+        UsageError: A file is missing, is not text, or a folder has no files.
+    """
+    sources([word for word in words if word != "-"])
 
 
 def _copy(table: str, path: str) -> str:

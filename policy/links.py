@@ -101,8 +101,8 @@ def _parts(
     """Returns an event for each part that is a document, and a link to it without score."""
     parts = documents.filter(pl.col("part_of").is_not_null())
     parts = parts.join(pages, on="key", how="anti", maintain_order="left")
-    if options.max_depth >= 0:
-        parts = parts.filter(pl.col("distance").fill_null(0) <= options.max_depth)
+    if options.depth >= 0:
+        parts = parts.filter(pl.col("distance").fill_null(0) <= options.depth)
     events = parts.select(
         *("key", "fetch_time", "content_type", "signature", "parse_status"),
         fetch_status=pl.lit(FETCH_SUCCESS),
@@ -147,8 +147,8 @@ def shares(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame,
         that were left out as too deep).
     """
     too_deep = 0
-    if options.max_depth >= 0:
-        deep = pl.col("distance").fill_null(0) >= options.max_depth
+    if options.depth >= 0:
+        deep = pl.col("distance").fill_null(0) >= options.depth
         too_deep = int(documents.filter(deep).get_column("outlinks").list.len().sum() or 0)
         documents = documents.filter(~deep)
     score, outlinks = pl.col("score").fill_null(0.0).cast(pl.Float64), pl.col("outlinks").list

@@ -25,7 +25,7 @@ class ScopeOptions:
         "domain",
         "Follow links within the registered domains of the seeds, within their hosts, or any.",
         choices=("domain", "host", "any"),
-        nutch="db.ignore.external.links.mode",
+        nutch="db.ignore.external.links.mode, db.ignore.external.links",
     )
     ignore_internal_links: bool = option(
         False,
@@ -73,7 +73,8 @@ def judge(
     """Decides which targets are accepted, with a reason for each refused target.
 
     Args:
-        links: One row per link, with ``source``, the row key of its page.
+        links: One row per link, with ``source``, the row key of its page; with ``distance``, the
+            page's distance from the seeds, redirects of seeds need no match with ``--include``.
         urls: Absolute URLs of their targets; null if a link leads to no http URL.
         use: Nutch's scope of the rules: ``outlink`` or ``fetcher``.
         options: The rules.
@@ -85,6 +86,8 @@ def judge(
     """
     rules = UrlRules(options)
     admitted = rules.admit(urls, use, by=options.count_by_rule)
+    if options.include:
+        admitted = _only_included(admitted, links, rules)
     keys, source = admitted.get_column("key"), links.get_column("source")
     reasons = [reason_if(urls.is_null(), "no_http_url"), pl.col("reason")]
     if "file" in options.schemes:
@@ -102,6 +105,22 @@ def judge(
             reasons.append(reason_if(internal, "internal_link"))
     judged = links.with_columns(admitted.drop("url")).with_columns(reason=pl.coalesce(reasons))
     return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
+
+
+def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules) -> pl.DataFrame:
+    """Returns the targets; those that ``--include`` refuses have a reason and no key."""
+    urls = admitted.get_column("url")
+    if "distance" in links.columns:
+        of_seeds = (links.get_column("distance") == 0).fill_null(False)
+        urls = urls.set(of_seeds, None)
+    names = rules.included.judge_column(urls, "refused" if "by" in admitted.columns else "none")
+    refused = names.get_column("reason")
+    admitted = admitted.with_columns(
+        key=pl.when(refused.is_null()).then("key"), reason=pl.coalesce("reason", refused)
+    )
+    if "by" in admitted.columns:
+        admitted = admitted.with_columns(by=pl.coalesce("by", names.get_column("by")))
+    return admitted
 
 
 def _mode(scope: str) -> Mode:

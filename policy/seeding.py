@@ -19,12 +19,12 @@ class SeedOptions(ScheduleOptions):
     overwrite_known: bool = option(
         False,
         "Replace the row of a known URL that is injected again.",
-        nutch="db.injector.overwrite",
+        nutch="db.injector.overwrite, inject -overwrite",
     )
     update_known: bool = option(
         False,
         "Update score, interval and metadata of a known URL that is injected again.",
-        nutch="db.injector.update",
+        nutch="db.injector.update, inject -update",
     )
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     top_n: int = option(
         50_000,
         "How many URLs a batch takes at most, the best by score.",
-        nutch="generate -topN",
+        nutch="generate -topN, crawl --size-fetchlist",
         minimum=1,
     )
     max_count: int = option(
@@ -75,7 +75,7 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     num_fetchers: int = option(
         1,
         "How many partitions a batch has; hosts are divided among them.",
-        nutch="generate -numFetchers",
+        nutch="generate -numFetchers, crawl --num-slaves",
         minimum=1,
         maximum=4_096,
     )

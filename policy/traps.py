@@ -47,7 +47,7 @@ class TrapOptions:
 class DepthOptions:
     """Options of the depth to which links are followed."""
 
-    max_depth: int = option(
+    depth: int = option(
         50,
         "Add no URL that is more links away from the nearest seed; -1 is no limit.",
         minimum=-1,

@@ -19,7 +19,7 @@ class Options(UrlOptions):
 
     filter_name: str | None = option(
         None,
- "Ask this filter alone; none asks those of --url_filters.", choices=FILTERS,
+ "Ask this filter alone; none asks those of --url_filters, --include and --exclude.", choices=FILTERS,
         group="checkers",
     )  # fmt: skip
 
@@ -28,10 +28,13 @@ def run(invocation: Invocation) -> int:
     """Prints each URL after + or -, without normalizing it."""
     options: Options = invocation.options
     if options.filter_name:
-        options = dataclasses.replace(options, url_filters=(options.filter_name,))
+        options = dataclasses.replace(
+            options, url_filters=(options.filter_name,), include=(), exclude=()
+        )
     rules = rules_of(options)
     exempt = rules.exemptions if options.filter_name else None
-    names = [exempt.name] if exempt else [each.name for each in rules.filters.filters]
+    filters = rules.link_filters
+    names = [exempt.name] if exempt else [each.name for each in filters.filters]
     shown = [rules.sources.get(name, name) for name in names]
     print(f"filters: {', '.join(shown) or 'none'}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
@@ -40,7 +43,7 @@ def run(invocation: Invocation) -> int:
             reason = None if verdict.accept else "filtered"
             by, rule = place(exempt.name, verdict.line), exempt.rule(verdict.line, url)
         else:
-            reason, by, rule = rules.filters.judge(url)
+            reason, by, rule = filters.judge(url)
         record = {
             "url": url, "accepted": reason is None, "reason": reason, "by": by, "rule": rule,
             "file": rules.source_of(by),

@@ -26,7 +26,11 @@ class Options(UrlOptions):
         choices=NORMALIZERS, group="checkers",
     )  # fmt: skip
     url_scope: str = option(
-        "default", "Where the URLs come from.", choices=SCOPES, group="checkers"
+        "default",
+        "Where the URLs come from.",
+        choices=SCOPES,
+        group="checkers",
+        nutch="normalizerchecker -scope",
     )
 
 

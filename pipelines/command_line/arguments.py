@@ -6,19 +6,25 @@ of an option that only Beam knows as a positional argument.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.quoting import quoted
-from .command import Argument, CommandModule, CommonOptions, Invocation
-from .config import Known, from_environment, from_file, suggestion
+from .command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
+from .config import Known, from_environment, from_file
+from .nutch_names import flag_hint
+from .option_names import listed_options
+from .suggestions import misspelt, one_of, suggestion
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 # Runners whose job server has options that Beam's Python parser does not have.
 PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
+_HELP: Mapping[str, Literal["usual", "all"]] = {
+    "-h": "usual", "--help": "usual", "--help_all": "all", "--help-all": "all",
+}  # fmt: skip
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 
@@ -30,13 +36,13 @@ class Typed:
         values: Texts by name of the option or argument, in order.
         positionals: Words without a flag.
         beam_args: Flags and values for Beam.
-        help: Whether ``--help`` or ``-h`` is given.
+        help: ``usual`` for ``--help`` or ``-h``, ``all`` for ``--help_all``, else empty.
     """
 
     values: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     positionals: list[str] = dataclasses.field(default_factory=list)
     beam_args: list[str] = dataclasses.field(default_factory=list)
-    help: bool = False
+    help: Literal["", "usual", "all"] = ""
 
 
 def command_options(module: CommandModule) -> dict[str, Option]:
@@ -58,6 +64,7 @@ def split(
     options: Mapping[str, Option],
     arguments: Sequence[Argument],
     beam_parser: Callable[[], "ArgumentParser"] | None,
+    command: str = "",
 ) -> Typed:
     """Divides the words after the name of the command into options and arguments.
 
@@ -67,6 +74,7 @@ def split(
         arguments: The command's positional arguments.
         beam_parser: Function that returns Beam's parser. It imports Beam, so it is called only
             for a flag that is not in ``options``. None if the command has no Beam options.
+        command: Name of the command, for messages.
 
     Raises:
         UsageError: An unknown flag, or a flag without its value.
@@ -83,23 +91,39 @@ def split(
         if word == "--":
             typed.positionals += words
             break
-        if word in ("-h", "--help"):
-            typed.help = True
+        if word in _HELP:
+            typed.help = "all" if "all" in (typed.help, _HELP[word]) else "usual"
         elif not word.startswith("-") or word == "-":
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
             if not equals:
                 value = _value_of(flag, words, boolean=names[name])
             typed.values.setdefault(name, []).append(value)
+        elif typed.help or any(each in _HELP for each in words):
+            continue
+        elif hint := flag_hint(command, [word, *words], options.values()):
+            raise UsageError(f"unknown option {quoted(flag)}; {hint}")
         elif beam_parser is None:
-            raise UsageError(f"unknown option {flag!r}{suggestion(flag, _flags(names))}")
-        elif not typed.help and "--help" not in words and "-h" not in words:
-            typed.beam_args += _beam_words(word, words, beam_parser(), _flags(names), argv)
+            raise _unknown_option(command, flag, names, ())
+        else:
+            typed.beam_args += _beam_words(command, word, words, beam_parser(), names, argv)
     return typed
 
 
-def _flags(names: Iterable[str]) -> list[str]:
-    return [f"--{name}" for name in names]
+def _unknown_option(
+    command: str, flag: str, ours: Iterable[str], beams: Iterable[str]
+) -> UsageError:
+    """Returns the error for an unknown flag: who has it, or which option may be meant."""
+    name, ours = flag.lstrip("-").replace("-", "_"), [f"--{each}" for each in ours]
+    others = sorted(listed_options().get(name, frozenset()) - {command})
+    if others and flag.startswith("--"):  # only typing errors are likelier
+        near = one_of(misspelt(flag, ours))
+        return UsageError(f"{quoted(flag)} is an option of {_some(others)}, not of {command}{near}")
+    return UsageError(f"unknown option {quoted(flag)}{suggestion(flag, [*ours, *beams])}")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:3], "others"] if len(names) > 4 else names)
 
 
 def _value_of(flag: str, words: list[str], boolean: bool) -> str:
@@ -111,10 +135,11 @@ def _value_of(flag: str, words: list[str], boolean: bool) -> str:
 
 
 def _beam_words(
+    command: str,
     word: str,
     words: list[str],
     parser: "ArgumentParser",
-    ours: Sequence[str],
+    ours: Iterable[str],
     argv: Sequence[str],
 ) -> list[str]:
     """Returns a flag of Beam with its value, and removes the value from ``words``."""
@@ -125,8 +150,7 @@ def _beam_words(
     action = beams.get(flag)
     if action is None:
         if _runner(argv) not in PORTABLE_RUNNERS or not word.startswith("--"):
-            cure = suggestion(flag, [*ours, *beams])
-            raise UsageError(f"unknown option {word.partition('=')[0]!r}{cure}")
+            raise _unknown_option(command, word.partition("=")[0], ours, beams)
         wants_value = bool(words) and not words[0].startswith("-")
         taken = [word]
     elif action.nargs == "?":
@@ -207,6 +231,8 @@ def _parse(option: Option, texts: Sequence[str]) -> Any:
 def _arguments(declared: Sequence[Argument], typed: Typed) -> dict[str, Any]:
     rest = list(typed.positionals)
     values: dict[str, Any] = {}
+    if rest and declared and declared[0] == TABLE and is_page(rest[0]):
+        raise UsageError(f"missing argument TABLE before {quoted(rest[0])}: {_first(TABLE.help)}")
     for argument in declared:
         texts = typed.values.get(argument.name, [])
         if argument.nargs in ("*", "+"):

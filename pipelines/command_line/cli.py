@@ -17,71 +17,26 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from ...io.storage.scratch import all_in_scratch, full_by
 from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, share_heaps
+from ...web.base.quoting import quoted
 from ...web.base.terminal import LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
 from .arguments import command_options, read, split
-from .command import CommandModule
-from .config import Known, suggestion
+from .command import CommandModule, is_page
+from .commands import COMMANDS, overview
+from .config import Known
 from .ending import ENDING, INTERRUPTED, watch_signals
+from .nutch_names import command_hint
+from .suggestions import suggestion
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-USAGE = "usage: nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]"
-
-
-class Command(NamedTuple):
-    """The module of a command, its help in one line, and whether it takes Beam's options."""
-
-    module: str
-    help: str
-    beam: bool = True
-
-    @property
-    def scratch(self) -> bool:
-        """Whether the command makes temporary files."""
-        return self.beam or self.module in ("views.sql", "checkers.parsechecker")
-
-
-COMMANDS = {
-    "crawl": Command("crawl", "Crawl: rounds of generate, fetch, parse, updatedb and dedup."),
-    "inject": Command("inject", "Put seed URLs into the table."),
-    "generate": Command("generate", "Choose what to fetch next, as a new batch."),
-    "fetch": Command("fetch", "Fetch the pages of a batch."),
-    "parse": Command("parse", "Parse the pages of a batch: text, title, links."),
-    "updatedb": Command("update", "Apply the results of a batch to the table."),
-    "dedup": Command("dedup", "Mark pages of equal content as duplicates of the best one."),
-    "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
-    "round": Command("round", "Run one round of a crawl as one pipeline."),
-    "next": Command("next", "Run the next phase of the crawl."),
-    "readdb": Command("views.readdb", "Show statistics, one URL, the best URLs, or all rows."),
-    "pages": Command(
-        "views.pages", "Write the newest text of each page: JSON lines, CSV, Parquet."
-    ),
-    "export": Command("views.export_table", "Write a component of the table to a file."),
-    "files": Command("views.files", "List the Parquet files of the table that count.", False),
-    "copy": Command("upkeep.copy_table", "Copy the table as it is now to another place."),
-    "sql": Command("views.sql", "Query the table in SQL, with DuckDB.", False),
-    "history": Command("views.history", "Show the snapshots of the table, and its sizes.", False),
-    "rollback": Command("upkeep.rollback", "Return to an older snapshot, by a new one.", False),
-    "fsck": Command("upkeep.fsck", "Check the files of the table, and repair them.", False),
-    "purge": Command("purge", "Remove a URL, a host or a domain, and keep it out."),
-    "table": Command("views.table", "Create, describe or drop a table in Bigtable.", False),
-    "filterchecker": Command(
-        "checkers.filterchecker", "Show which URLs the filters accept.", False
-    ),
-    "normalizerchecker": Command("checkers.normalizerchecker", "Show normalized URLs.", False),
-    "robotsparser": Command("checkers.robotsparser", "Show what a robots.txt allows.", False),
-    "explain": Command("views.explain", "Explain what would happen to URLs, and why.", False),
-    "parsechecker": Command("checkers.parsechecker", "Fetch and parse URLs, and show it.", False),
-    "simweb": Command("simweb", "Serve a simulated web on this machine, to try crawls on.", False),
-}
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
 _GO_ON = "the table is whole, and what was fetched is kept: run the same command again to go on"
 
@@ -183,11 +138,12 @@ def _run(command: str, words: list[str]) -> int:
     collect_seldom()
     options = command_options(module)
     parser = _beam_parser if COMMANDS[command].beam else None
-    typed = split(words[1:], options, module.ARGUMENTS, parser)
+    typed = split(words[1:], options, module.ARGUMENTS, parser, command)
     if typed.help:
-        from .usage import command_help
+        from .usage import command_help, command_help_all
 
-        print(command_help(command, *COMMANDS[command][1:], module), end="")
+        text = command_help if typed.help == "usual" else command_help_all
+        print(text(command, COMMANDS[command], module), end="")
         return 0
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
@@ -215,25 +171,32 @@ def _run(command: str, words: list[str]) -> int:
 
 
 def _without_command(words: list[str]) -> int:
-    if words and words[0] in ("-h", "--help", "help"):
-        print(overview(), end="")
+    first = words[0] if words else ""
+    if first == "help" and words[1:]:
+        if words[1] not in COMMANDS:
+            raise _unknown_command(words[1])
+        return _run(words[1], [words[1], "--help", *words[2:]])
+    if first in ("-h", "--help", "--help_all", "help"):
+        print(overview(COMMANDS), end="")
         return 0
-    if words and words[0] == "--version":
+    if first == "--version":
         from importlib.metadata import version
 
         print(f"nutbeam {version('nutbeam')}")
         return 0
     if not words:
-        raise UsageError(f"a command is missing: one of {', '.join(COMMANDS)}")
-    raise UsageError(f"unknown command {words[0]!r}{suggestion(words[0], COMMANDS)}")
+        raise UsageError("a command is missing; nutbeam --help lists them, nutbeam crawl is first")
+    raise _unknown_command(first)
 
 
-def overview() -> str:
-    """Returns the text of ``nutbeam --help``."""
-    lines = [f"  {name:17} {command.help}" for name, command in COMMANDS.items()]
-    return "\n".join(
-        [USAGE, "", "commands:", *lines, "", "nutbeam COMMAND --help lists its options.", ""]
-    )
+def _unknown_command(name: str) -> UsageError:
+    if is_page(name):
+        cure = f"; to crawl a site: nutbeam crawl TABLE {name}"
+    elif hint := command_hint(name):
+        cure = f", a command of Nutch; {hint}"
+    else:
+        cure = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
+    return UsageError(f"unknown command {quoted(name)}{cure}")
 
 
 def _beam_parser() -> "ArgumentParser":

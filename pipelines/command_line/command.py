@@ -41,6 +41,11 @@ TABLE = Argument(
 )
 
 
+def is_page(word: str) -> bool:
+    """Returns whether a word is the URL of a page, which no table has as its address."""
+    return word.lower().startswith(("http://", "https://"))
+
+
 @dataclasses.dataclass(frozen=True)
 class CommonOptions:
     """Options of every command; the command line itself applies them."""

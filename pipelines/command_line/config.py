@@ -1,7 +1,6 @@
 """Reads options from the environment and from ``nutbeam.toml``."""
 
 import dataclasses
-import difflib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -10,6 +9,8 @@ from typing import Any
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, check_value, parse_value
+from .option_names import listed_options
+from .suggestions import misspelt, suggestion
 
 DEFAULT_FILE = "nutbeam.toml"
 PREFIX = "NUTBEAM_"
@@ -24,7 +25,8 @@ class Known:
     Attributes:
         options: The options of this command by name.
         commands: Names of all commands; each may be a section of the file.
-        names_of: Function that returns the names of the options of any command.
+        names_of: Function that returns the names of the options of any command. It imports the
+            module of the command, which takes long.
     """
 
     options: Mapping[str, Option]
@@ -35,15 +37,15 @@ class Known:
         """Returns the names of the options of all commands."""
         return {name for command in self.commands for name in self.names_of(command)}
 
+    def unknown(self, names: Iterable[str], commands: Iterable[str]) -> list[str]:
+        """Returns the names that are no option of any of the commands.
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns a text that suggests the most similar known name; empty if none is similar.
-
-    >>> suggestion("--top_m", ["--top_n", "--scope"])
-    "; did you mean '--top_n'?"
-    """
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
-    return f"; did you mean {near[0]!r}?" if near else ""
+        Modules are imported only for names that are not in the list.
+        """
+        listed, commands = listed_options(), set(commands)
+        rest = [name for name in names if not commands & listed.get(name, frozenset())]
+        found = {name for command in commands if rest for name in self.names_of(command)}
+        return [name for name in rest if name not in found]
 
 
 def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]:
@@ -63,8 +65,8 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
         if name in known.options:
             values[name] = _read(known.options[name], environ[variable], variable)
             continue
-        near = difflib.get_close_matches(name, list(known.options), n=1, cutoff=0.8)
-        if near and name not in known.anywhere():
+        near = misspelt(name, known.options)
+        if near and known.unknown([name], known.commands):
             cure = f"did you mean {PREFIX}{near[0].upper()}?"
             raise UsageError(f"unknown environment variable {variable!r}; {cure}")
     return values
@@ -127,12 +129,12 @@ def _check_keys(name: str, section: str, keys: Iterable[str], known: Known) -> N
     if section != COMMON and section not in known.commands:
         cure = suggestion(section, [COMMON, *known.commands])
         raise UsageError(f"unknown section {section!r} in {name}{cure}")
-    missing = [key for key in keys if key == "config" or key not in known.options]
-    if not missing and section == COMMON:
-        return
-    names = known.anywhere() if section == COMMON else set(known.names_of(section))
+    common = section == COMMON
+    missing = [key for key in keys if not (common and key in known.options)]
+    unknown = known.unknown(missing, known.commands if common else [section])
     for key in keys:
-        if key not in names or key == "config":
+        if key in unknown or key == "config":
+            names = known.anywhere() if common else known.names_of(section)
             place = f"[{section}] of {name}"
             raise UsageError(f"unknown option {key!r} in {place}{suggestion(key, names)}")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from .arguments import command_options
-from .cli import COMMANDS, load
+from .cli import load
 from .command import Argument
+from .commands import COMMANDS
 
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.
 TEMPLATES = (

@@ -1,7 +1,8 @@
-"""Generates parts of the documentation from declarations; ``make docs`` runs it.
+"""Generates files from declarations; ``make docs`` runs it.
 
 ``python -m nutbeam.pipelines.command_line.reference ROOT``, where ROOT is the folder of the
-repository, rewrites the tables in ``docs/reference`` and the files in ``templates``.
+repository, rewrites the tables in ``docs/reference``, the files in ``templates``, and the list of
+the options of all commands.
 """
 
 import json
@@ -13,14 +14,18 @@ from pathlib import Path
 
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
-from .cli import COMMANDS, load, quiet
+from .arguments import command_options
+from .cli import load, quiet
 from .command import Argument, CommandModule
+from .commands import COMMANDS
 from .data_dictionary import data_tables
 from .flex_templates import TEMPLATES, template
 from .markdown import markdown_table
+from .option_names import FILE, option_lines
 from .usage import COMMON_GROUP, grouped
 
 BEGIN, END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
+NAMES = f"pipelines/command_line/{FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 
 
@@ -36,6 +41,7 @@ def main(argv: Sequence[str]) -> None:
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
+    (root / NAMES).write_text(option_lines(option_names(modules())), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
@@ -58,6 +64,11 @@ def modules() -> dict[str, CommandModule]:
             if error.name != f"nutbeam.pipelines.{COMMANDS[command].module}":
                 raise
     return found
+
+
+def option_names(found: Mapping[str, CommandModule]) -> dict[str, list[str]]:
+    """Returns the names of the options of each command."""
+    return {command: list(command_options(module)) for command, module in found.items()}
 
 
 def option_tables(found: Mapping[str, CommandModule]) -> str:
@@ -110,7 +121,7 @@ def _row(uses: Sequence[tuple[str, Option]]) -> tuple[str, ...]:
         f"`{option.flag}`" + (f", `-{option.short}`" if option.short else ""),
         _kind(option),
         _default(uses),
-        f"`{option.nutch}`" if option.nutch else "",
+        ", ".join(f"`{name}`" for name in (option.nutch or "").split(", ") if name),
         option.help,
         ", ".join(command for command, _ in uses),
     )

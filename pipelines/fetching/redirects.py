@@ -59,7 +59,7 @@ class Redirects:
 
     def __call__(self, task: Task, url: str) -> Task | None:
         """Returns the task for the target of a redirect, or None to leave it to a later round."""
-        links = pl.DataFrame({"source": [task.key]})
+        links = pl.DataFrame({"source": [task.key], "distance": [task.distance]})
         targets = pl.Series([url], dtype=pl.String)
         judged = judge(links, targets, "fetcher", self._options, self._seeds)
         key = judged.get_column("key")

@@ -96,7 +96,8 @@ class Explainer:
         record: dict[str, Any] = {"url": url, "parsed": urls.parse(url), "steps": []}
         record |= self._normalized(url)
         normalized, key, rules = record["normalized"], record["key"], self.rules
-        verdicts = rules.filters.each(normalized) if normalized else ()
+        chain = rules.filters if self._needs_no_include() else rules.link_filters
+        verdicts = chain.each(normalized) if normalized else ()
         record["filters"] = [self._decision(*found, normalized) for found in verdicts]
         reason = self._dropped(url, self._options)
         strict = self._without_exemptions(url) if reason is None else reason
@@ -155,13 +156,23 @@ class Explainer:
         else:
             if self._scope_is_unknown():
                 options = dataclasses.replace(options, scope="any", ignore_internal_links=False)
-            links = pl.DataFrame({"source": [self._source]}, schema={"source": pl.String})
+            schema = {"source": pl.String, "distance": pl.Int32}
+            links = pl.DataFrame({"source": [self._source], "distance": [None]}, schema=schema)
+            if self._needs_no_include():
+                links = links.with_columns(distance=pl.lit(0))
             use: Scope = "fetcher" if options.found_as == "fetcher" else "outlink"
             judged = judge(
                 links, found, use, options, self._table.seeds if self._table else Seeds()
             )
         reason: str | None = judged.get_column("reason").item()
         return reason
+
+    def _needs_no_include(self) -> bool:
+        """Returns whether the URLs are seeds, or redirects of a seed."""
+        if self._options.found_as == "inject":
+            return True
+        page = self._table.find("state", self._source) if self._table and self._source else None
+        return self._options.found_as == "fetcher" and page is not None and page["distance"] == 0
 
     def _scope_is_unknown(self) -> bool:
         return self._table is None and self._source is None
@@ -189,7 +200,7 @@ class Explainer:
         return "host_total" if 0 <= options.max_per_host <= table.rows_of_host(key) else None
 
     def _too_deep(self, row: Mapping[str, Any]) -> bool:
-        return 0 <= self._options.max_depth <= (row["distance"] or 0)
+        return 0 <= self._options.depth <= (row["distance"] or 0)
 
 
 def verdict(record: Mapping[str, Any]) -> str:

@@ -9,7 +9,8 @@ from here import ROOT
 
 from nutbeam.pipelines.command_line.arguments import command_options, read, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
-from nutbeam.pipelines.command_line.cli import COMMANDS, load, option_names
+from nutbeam.pipelines.command_line.cli import load, option_names
+from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.command_line.config import Known
 from nutbeam.pipelines.launch.job import check
 
@@ -150,7 +151,7 @@ def known_options():
     # Beam's Python parser passes these on; test_templates_flink_tools.py asks the job server.
     flinks = {"parallelism", "execution_mode_for_batch", "load_balance_bundles",
               "number_of_execution_retries", "flink_conf_dir"}  # fmt: skip
-    return ours | beams | flinks | set(OPTION.findall(scripts)) | {"help", "version"}
+    return ours | beams | flinks | set(OPTION.findall(scripts)) | {"help", "help_all", "version"}
 
 
 @pytest.mark.parametrize("path", PAGES[:-1], ids=label)

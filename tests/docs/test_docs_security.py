@@ -7,7 +7,8 @@ from crawling import nutbeam
 from here import ROOT
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.command_line.cli import COMMANDS, load
+from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.crawl import Options
 from nutbeam.web.base.options import options_of
 from nutbeam.web.simweb.hostile import listing

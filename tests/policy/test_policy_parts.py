@@ -160,7 +160,7 @@ def test_budgets_and_depth_hold_for_parts():
     rows, counts = update([row(FEED)], file, additions_allowed=False)
     assert (list(rows), counts["dropped/additions_not_allowed"]) == ([FEED], 5)
     for most, taken in ((2, 0), (3, 5)):
-        file, _ = changes([PAGE], [WHOLE, *parts], max_depth=most)
+        file, _ = changes([PAGE], [WHOLE, *parts], depth=most)
         assert len(update([row(FEED)], file)[0]) == 1 + taken
 
 

@@ -97,3 +97,17 @@ def test_without_seeds_the_source_decides():
 
 def test_no_links():
     assert verdicts() == []
+
+
+@pytest.mark.parametrize(
+    ("distance", "found"), [(0, None), (1, "not_included"), (None, "not_included")]
+)
+def test_only_redirects_of_seeds_need_no_match_with_include(distance, found):
+    schema = {"source": pl.String, "distance": pl.Int32}
+    links = pl.DataFrame({"source": [SOURCE] * 3, "distance": [distance] * 3}, schema=schema)
+    urls = pl.Series([f"http://www.example.com/{name}" for name in ("docs/", "blog/", "docs/x")])
+    options = TargetOptions(include=("/docs/",), exclude=("x$",), count_by_rule=True)
+    judged = judge(links, urls, "fetcher", options, SEEDS)
+    assert judged["reason"].to_list() == [None, found, "excluded"]
+    assert judged["by"].to_list() == [None, found and "--include", "--exclude:1"]
+    assert judged["key"].is_not_null().to_list() == [True, found is None, False]

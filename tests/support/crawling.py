@@ -16,7 +16,8 @@ from nutbeam.io.storage.files import read_bytes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.pipelines.command_line.cli import COMMANDS, main
+from nutbeam.pipelines.command_line.cli import main
+from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.policy.kinds import KINDS, SEED_HOSTS
 from nutbeam.policy.schema import STATUS_NAMES, empty
 from nutbeam.web.urls.row_keys import from_key, parse

@@ -71,7 +71,8 @@ class WarmCommands:
 
 def serve(listener: socket.socket) -> None:
     """Forks for each call, until standard input ends."""
-    from nutbeam.pipelines.command_line.cli import COMMANDS, load, script
+    from nutbeam.pipelines.command_line.cli import load, script
+    from nutbeam.pipelines.command_line.commands import COMMANDS
 
     for command in COMMANDS:
         load(command)

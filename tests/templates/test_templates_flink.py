@@ -31,7 +31,8 @@ from guide_blocks import blocks
 
 from nutbeam.pipelines.command_line.arguments import command_options, read, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
-from nutbeam.pipelines.command_line.cli import COMMANDS, load, option_names
+from nutbeam.pipelines.command_line.cli import load, option_names
+from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.command_line.config import Known
 from nutbeam.pipelines.launch.job import check
 from nutbeam.web.network.guard import is_public

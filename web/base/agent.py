@@ -14,8 +14,8 @@ class AgentOptions:
 
     agent_name: str = option(
         "",
-        "Name of the crawler: first word of the User-Agent, and the robot whose rules are obeyed, "
-        "in robots.txt and in pages. Letters, digits, _ and - only.",
+        "Name of the crawler: first word of the User-Agent. The rules for a robot of this name are "
+        "obeyed, in robots.txt and in pages. Letters, digits, _ and - only.",
         nutch="http.agent.name",
         pattern="[A-Za-z0-9_-]*",  # RFC 9309 2.2.1: product token; many contain digits, too
     )

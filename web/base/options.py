@@ -11,7 +11,7 @@ import re
 import types
 import typing
 from collections.abc import Hashable
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from .quoting import quoted
 
@@ -52,6 +52,7 @@ class Option:
         short: Letter of the short form, such as ``o`` for ``-o``.
         item: Type of the elements of a tuple; else the same as ``type``.
         optional: Whether None is a value.
+        separator: What separates the values of a tuple in one text: a comma, or white space.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Option:
     short: str | None = None
     item: Kind = str
     optional: bool = False
+    separator: Literal[",", " "] = ","
 
     @property
     def flag(self) -> str:
@@ -104,6 +106,7 @@ class Facts(TypedDict, total=False):
     pattern: str | None
     group: str | None
     short: str | None
+    separator: Literal[",", " "]
 
 
 def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
@@ -192,12 +195,25 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _group(cls: type, name: str) -> str:
-    """Returns ``GROUP`` of the class that declares a field, else its name without "Options"."""
-    owner = [base for base in cls.__mro__ if name in vars(base).get("__annotations__", {})][-1]
+    """Returns ``GROUP`` of the class that declares a field, else its name without "Options".
+
+    If a class redeclares a field of its base, the base counts.
+    """
+    field = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    (declaring, *_) = (base for base in cls.__mro__ if _declares(base, name, field))
+    owner = [base for base in declaring.__mro__ if name in _annotations(base)][-1]
     if "GROUP" in vars(owner):
         return str(vars(owner)["GROUP"])
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", owner.__name__.removesuffix("Options")).lower()
     return words or owner.__module__.rpartition(".")[2]
+
+
+def _declares(cls: type, name: str, field: "dataclasses.Field[Any]") -> bool:
+    return name in _annotations(cls) and getattr(cls, "__dataclass_fields__", {})[name] is field
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    return dict(vars(cls).get("__annotations__", {}))
 
 
 def validate(options: Any) -> None:
@@ -220,8 +236,9 @@ def parse_value(option: Option, text: str) -> Any:
     r"""Parses and checks the value of an option.
 
     Durations may have a suffix (ms, s, m, h, d), and are converted to the option's unit. Sizes may
-    have k, M, G, T (powers of 1000) and Ki, Mi, Gi, Ti (of 1024). Commas separate the values of a
-    tuple; ``\,`` is a comma in a value. If None is a value, the empty text means None.
+    have k, M, G, T (powers of 1000) and Ki, Mi, Gi, Ti (of 1024). The option's separator separates
+    the values of a tuple; where that is a comma, ``\,`` is a comma in a value. If None is a value,
+    the empty text means None.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -230,14 +247,22 @@ def parse_value(option: Option, text: str) -> Any:
     65536
     >>> parse_value(Option("allow", tuple, (), ""), "a,b")
     ('a', 'b')
+    >>> parse_value(Option("include", tuple, (), "", separator=" "), "/[0-9]{2,4}/ /a")
+    ('/[0-9]{2,4}/', '/a')
     """
     if option.optional and text.strip().lower() in (("",) if option.item is str else ("", "none")):
         return None
     if option.type is tuple:
-        parts = re.split(r"(?<!\\),", text) if text.strip() else []
-        values = [_parse_item(option, part.strip().replace("\\,", ",")) for part in parts]
+        values = [_parse_item(option, part) for part in _parts(option, text)]
         return check_value(option, tuple(values))
     return check_value(option, _parse_item(option, text))
+
+
+def _parts(option: Option, text: str) -> list[str]:
+    if option.separator == " ":
+        return text.split()
+    parts = re.split(r"(?<!\\),", text) if text.strip() else []
+    return [part.strip().replace("\\,", ",") for part in parts]
 
 
 def check_value(option: Option, value: Any) -> Any:
@@ -275,7 +300,10 @@ def value_text(option: Option, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     if isinstance(value, tuple):
-        return ",".join(value_text(option, item).replace(",", "\\,") for item in value)
+        texts = [value_text(option, item) for item in value]
+        if option.separator == " ":
+            return " ".join(texts)
+        return ",".join(text.replace(",", "\\,") for text in texts)
     return str(value)
 
 

@@ -13,7 +13,11 @@ class FetchOptions(RobotsOptions, QueueOptions):
     """Delays, limits, and the number of requests at a time."""
 
     threads: int = option(
-        50, "Requests at a time, in all.", nutch="fetcher.threads.fetch", minimum=1, maximum=2000
+        50,
+        "Requests at a time, in all.",
+        nutch="fetcher.threads.fetch, fetch -threads, crawl --num-threads",
+        minimum=1,
+        maximum=2000,
     )
     threads_per_host: int = option(
         1,
@@ -58,7 +62,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
         10_800.0,
         "Time after which no request is begun; waiting pages stay due. Negative for no limit.",
         unit="s",
-        nutch="fetcher.timelimit.mins",
+        nutch="fetcher.timelimit.mins, crawl --time-limit-fetch",
     )
     max_exceptions_per_host: int = option(
         5,

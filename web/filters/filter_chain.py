@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from ..base.columns import nulls, put
-from .verdicts import FILTERED, TIMEOUT, UrlFilter, Verdict, Verdicts
+from .verdicts import TIMEOUT, UrlFilter, Verdict, Verdicts
 
 # The URLs whose deciding rule is named.
 Named = Literal["all", "refused", "none"]
@@ -34,7 +34,8 @@ class FilterChain:
         """
         judged: tuple[str | None, str, str] = (None, "", "")
         for each, verdict in self.each(url):
-            judged = _reason(verdict), place(each.name, verdict.line), each.rule(verdict.line, url)
+            by = place(each.name, verdict.line)
+            judged = _reason(each, verdict), by, each.rule(verdict.line, url)
         return judged
 
     def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
@@ -59,7 +60,7 @@ class FilterChain:
                 break
             whole = bool(left.all())
             said = each.decide_column(urls if whole else urls.filter(left))
-            refused = None if said.accept.all() else _reasons(said)
+            refused = None if said.accept.all() else _reasons(each, said)
             at = None if whole else left.arg_true()
             reason = _with(reason, at, refused)
             if named == "all":
@@ -78,15 +79,16 @@ def place(name: str, line: int) -> str:
     return f"{name}:{line}" if line else name
 
 
-def _reason(verdict: Verdict) -> str | None:
+def _reason(asked: UrlFilter, verdict: Verdict) -> str | None:
     if verdict.accept:
         return None
-    return TIMEOUT if verdict.slow else FILTERED
+    return TIMEOUT if verdict.slow else asked.reason
 
 
-def _reasons(said: Verdicts) -> pl.Series:
+def _reasons(asked: UrlFilter, said: Verdicts) -> pl.Series:
     frame = pl.DataFrame({"accept": said.accept, "slow": said.slow})
-    reason = pl.when("slow").then(pl.lit(TIMEOUT)).when(~pl.col("accept")).then(pl.lit(FILTERED))
+    refused = pl.when(~pl.col("accept")).then(pl.lit(asked.reason))
+    reason = pl.when("slow").then(pl.lit(TIMEOUT)).otherwise(refused)
     return frame.select(reason.alias("reason")).to_series()
 
 

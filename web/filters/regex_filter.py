@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from ..urls.row_keys import BadUrl
 from ..urls.row_keys import host as parsed_host
 from ..urls.url_parts import host_of_url, parts_of
 from .column_state import ColumnState, Rule
-from .verdicts import UrlFilter, Verdict, Verdicts
+from .verdicts import FILTERED, UrlFilter, Verdict, Verdicts
 
 # Hosts in any other form need a real parser of URLs.
 _PLAIN_HOST = r"^[a-z0-9._:\[\]-]*$"
@@ -41,7 +41,86 @@ class FilterRule(Rule):
         return f"{'+' if self.accept else '-'}{self.pattern.text}{limit}"
 
 
-class RegexFilter(UrlFilter):
+class RuleList(UrlFilter):
+    """Rules in order: the first one whose pattern is found anywhere in a URL decides.
+
+    A pattern that runs out of time on a URL rejects it.
+
+    Args:
+        rules: The rules.
+        name: Name of their file or option in messages.
+        otherwise: Whether a URL is accepted in which no pattern is found.
+        reason: Why URLs are refused, in counts.
+
+    Attributes:
+        rules: In order.
+        name: Their name in messages.
+        reason: As given.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[FilterRule],
+        name: str,
+        otherwise: bool = False,
+        reason: str = FILTERED,
+    ) -> None:
+        self.name, self.reason = name, reason
+        self.rules = tuple(rules)
+        self._otherwise = otherwise
+        self._by_line = {rule.line: rule for rule in self.rules}
+
+    def rule(self, line: int, url: str = "") -> str:
+        """Returns the rule at a line."""
+        if line:
+            return str(self._by_line[line])
+        return "no rule refuses it" if self._otherwise else "no rule accepts it"
+
+    def decide(self, url: str) -> Verdict:
+        """Returns the verdict of the first rule that is found in a URL, faster than in a column."""
+        limit = TimeLimit()
+        host = host_of_url(url)
+        if host is None or not re.match(_PLAIN_HOST, host):
+            host = _parsed_host(url)
+        for rule in self.rules:
+            if rule.site is None or (host and rule.site in (host, registered_domain(host))):
+                try:
+                    if limit.run(rule.pattern.python.search, url):
+                        return Verdict(rule.accept, rule.line)
+                except TimeoutError:
+                    return Verdict(False, rule.line, slow=True)
+        return Verdict(self._otherwise)
+
+    def decide_column(self, urls: pl.Series) -> Verdicts:
+        """Returns the verdict of the first rule that is found in each URL; nulls are refused."""
+        state = ColumnState(urls.is_not_null())
+        sites = _Sites(urls)
+        for group in self._groups:
+            if not state.undecided.any():
+                break
+            among = state.undecided
+            if len(group) > 1:
+                among = among & urls.str.contains(_together(group)).fill_null(False)
+            for rule in group if among.any() else ():
+                state.apply(rule, urls, among & sites.mask(rule.site) if rule.site else among)
+        accept = state.accept | state.undecided if self._otherwise else state.accept
+        return Verdicts(accept, state.line, state.slow)
+
+    @functools.cached_property
+    def _groups(self) -> list[list[FilterRule]]:
+        """The rules in order; each group has consecutive rules that one search can combine."""
+        groups: list[list[FilterRule]] = []
+        for _, run in itertools.groupby(self.rules, lambda rule: (_joins(rule), rule.accept)):
+            rules = list(run)
+            size = _TOGETHER if _joins(rules[0]) else 1
+            for at in range(0, len(rules), size):
+                group = rules[at : at + size]
+                whole = len(group) > 1 and is_column_pattern(_together(group))
+                groups += [group] if whole else [[rule] for rule in group]
+        return groups
+
+
+class RegexFilter(RuleList):
     """Rules of a file in the format of Nutch's regex-urlfilter.txt.
 
     ``+PATTERN`` or ``-PATTERN`` per line. The first rule whose pattern is found
@@ -61,10 +140,6 @@ class RegexFilter(UrlFilter):
         ValueError: A line is invalid, or its pattern does not compile; the message
             has the file, the line number and the rule.
 
-    Attributes:
-        rules: In the order of the file.
-        name: Its name in messages.
-
     >>> shop = RegexFilter("-[?]add=\\n+^https?://shop[.]example[.]com/", "shop.txt")
     >>> shop.decide("http://shop.example.com/")
     Verdict(accept=True, line=2, slow=False)
@@ -79,55 +154,7 @@ class RegexFilter(UrlFilter):
         compile: Callable[[str], Pattern] = compile_pattern,
         kind: str = "regular expression",
     ) -> None:
-        self.name = name
-        self.rules = tuple(_read_rules(text, name, compile, kind))
-        self._by_line = {rule.line: rule for rule in self.rules}
-
-    def rule(self, line: int, url: str = "") -> str:
-        """Returns the rule at a line."""
-        return str(self._by_line[line]) if line else "no rule accepts it"
-
-    def decide(self, url: str) -> Verdict:
-        """Returns the verdict of the first rule that is found in a URL, faster than in a column."""
-        limit = TimeLimit()
-        host = host_of_url(url)
-        if host is None or not re.match(_PLAIN_HOST, host):
-            host = _parsed_host(url)
-        for rule in self.rules:
-            if rule.site is None or (host and rule.site in (host, registered_domain(host))):
-                try:
-                    if limit.run(rule.pattern.python.search, url):
-                        return Verdict(rule.accept, rule.line)
-                except TimeoutError:
-                    return Verdict(False, rule.line, slow=True)
-        return Verdict(False)
-
-    def decide_column(self, urls: pl.Series) -> Verdicts:
-        """Returns the verdict of the first rule that is found in each URL; nulls are refused."""
-        state = ColumnState(urls.is_not_null())
-        sites = _Sites(urls)
-        for group in self._groups:
-            if not state.undecided.any():
-                break
-            among = state.undecided
-            if len(group) > 1:
-                among = among & urls.str.contains(_together(group)).fill_null(False)
-            for rule in group if among.any() else ():
-                state.apply(rule, urls, among & sites.mask(rule.site) if rule.site else among)
-        return Verdicts(state.accept, state.line, state.slow)
-
-    @functools.cached_property
-    def _groups(self) -> list[list[FilterRule]]:
-        """The rules in order; each group has consecutive rules that one search can combine."""
-        groups: list[list[FilterRule]] = []
-        for _, run in itertools.groupby(self.rules, lambda rule: (_joins(rule), rule.accept)):
-            rules = list(run)
-            size = _TOGETHER if _joins(rules[0]) else 1
-            for at in range(0, len(rules), size):
-                group = rules[at : at + size]
-                whole = len(group) > 1 and is_column_pattern(_together(group))
-                groups += [group] if whole else [[rule] for rule in group]
-        return groups
+        super().__init__(_read_rules(text, name, compile, kind), name)
 
 
 class _Sites:

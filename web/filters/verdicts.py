@@ -9,6 +9,8 @@ from ..base.columns import falses, zeros
 
 # Reasons why a filter refuses a URL.
 FILTERED = "filtered"
+EXCLUDED = "excluded"
+NOT_INCLUDED = "not_included"
 TIMEOUT = "filter_timeout"
 
 
@@ -39,9 +41,11 @@ class UrlFilter(abc.ABC):
 
     Attributes:
         name: Its name in messages: that of its file, if it has one.
+        reason: Why it refuses URLs, in counts.
     """
 
     name: str
+    reason: str = FILTERED
 
     def decide(self, url: str) -> Verdict:
         """Returns the verdict on a URL."""

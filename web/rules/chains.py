@@ -13,6 +13,7 @@ from ..filters.affixes import PrefixFilter, SuffixFilter
 from ..filters.domain_lists import DomainFilter
 from ..filters.fast import FastFilter, FastLimits
 from ..filters.filter_chain import FilterChain
+from ..filters.inline_patterns import exclude_filter, include_filter
 from ..filters.regex_filter import RegexFilter
 from ..filters.validator import Validator
 from ..filters.verdicts import UrlFilter
@@ -102,21 +103,36 @@ def _find(options: UrlOptions, name: str) -> RuleFile:
 
 
 def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterChain:
-    """Returns the filters that every URL must pass.
+    """Returns the filters that every URL must pass: --exclude first, then those of rule files.
 
     Raises:
-        ValueError: A file has a line that cannot be read.
+        ValueError: A pattern does not compile, or a file has a line that cannot be read.
     """
     names = () if options.no_filter else options.url_filters
     limits = FastLimits(
         options.fast_url_max_length, options.fast_path_max_length, options.fast_query_max_length
     )
-    made = []
+    made = [_excluded(options.exclude)] if options.exclude else []
     for name in dict.fromkeys(names):
         if name != EXEMPT:
             file = files.get(FILTER_FILES[name], RuleFile(""))
             made.append(_filter(name, file, limits, options.tld_max_length))
     return FilterChain(made)
+
+
+@functools.lru_cache(maxsize=64)
+def _excluded(patterns: tuple[str, ...]) -> UrlFilter:
+    return exclude_filter(patterns)
+
+
+@functools.lru_cache(maxsize=64)
+def included(patterns: tuple[str, ...]) -> FilterChain:
+    """Returns the filter of ``--include``, which links must pass, too; none accepts all.
+
+    Raises:
+        ValueError: A pattern does not compile.
+    """
+    return FilterChain([include_filter(patterns)] if patterns else [])
 
 
 def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilter | None:

@@ -13,6 +13,7 @@ from .url_rules import UrlRules
 
 # Largest number of warnings for lines of one file.
 _MOST = 3
+_ASCII_ONLY = "urls are ascii when rules see them, with hosts in punycode and paths in escapes"
 # Lines whose text is compared with URLs unchanged; host names are converted to punycode.
 _LOOKED_FOR = {
     "regex-urlfilter.txt": re.compile(r"[+-]"),
@@ -33,7 +34,15 @@ def warnings_of(rules: UrlRules) -> list[str]:
     >>> warnings_of(UrlRules())
     []
     """
-    found = []
+    found = [
+        f"{flag}: never found: {_ASCII_ONLY}, got {quoted(text)}"
+        for flag, texts in (
+            ("--include", rules.options.include),
+            ("--exclude", rules.options.exclude),
+        )
+        for text in texts
+        if not text.isascii()
+    ]
     for name, file in rules.files or ():
         lines = list(_beyond_ascii(name, file.text))
         if file.xml and _basic_comes_first(rules):
@@ -41,8 +50,7 @@ def warnings_of(rules: UrlRules) -> list[str]:
             patterns = [(rule.line, rule.pattern.text) for rule in step.rules]
             lines = [(line, text) for line, text in patterns if not text.isascii()]
         found += [
-            f"{file.name}:{line}: never found: urls are ascii when rules see them, with hosts in "
-            f"punycode and paths in escapes, got {quoted(text)}"
+            f"{file.name}:{line}: never found: {_ASCII_ONLY}, got {quoted(text)}"
             for line, text in lines[:_MOST]
         ]
         if len(lines) > _MOST:

@@ -38,9 +38,25 @@ SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(
 class UrlOptions(SchemeOptions):
     """Options for normalizing and filtering URLs."""
 
+    include: tuple[str, ...] = option(
+        (),
+        "Follow only links in whose URL this regular expression is found. May be repeated: one of "
+        "them must be found. The other rules still refuse links. Seeds, and what they redirect to, "
+        "need no match.",
+        unit="pattern",
+        separator=" ",
+    )
+    exclude: tuple[str, ...] = option(
+        (),
+        "Take no URL in which this regular expression is found, whatever --include says. May be "
+        "repeated.",
+        unit="pattern",
+        separator=" ",
+    )
     url_filter_file: str = option(
         "",
-        "File of URL filter rules, as Nutch's regex-urlfilter.txt; empty for the built-in rules.",
+        "File of URL filter rules, as Nutch's regex-urlfilter.txt, in place of the built-in rules, "
+        "which refuse images, archives and other files that are not text.",
         nutch="urlfilter.regex.file",
     )
     url_normalizer_file: str = option(
@@ -55,7 +71,9 @@ class UrlOptions(SchemeOptions):
         nutch="db.max.outlink.length",
         minimum=-1,
     )
-    no_filter: bool = option(False, "Take URLs whatever the URL filter says.")
+    no_filter: bool = option(
+        False, "Take URLs whatever the URL filters say; --include and --exclude still count."
+    )
     no_normalize: bool = option(
         False, "Leave out the URL rewriting rules; the form that row keys need remains."
     )

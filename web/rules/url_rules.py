@@ -16,7 +16,7 @@ from ..urls.normalize import normalize_basic
 from ..urls.resolve import HOST, PORT, query, resolve, segment
 from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
 from ..urls.schemes import WEB, scheme_of
-from .chains import exemptions, filter_chain, normalizer, read_files
+from .chains import exemptions, filter_chain, included, normalizer, read_files
 from .url_options import UrlOptions
 
 __all__ = ["Mode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
@@ -62,6 +62,7 @@ class UrlRules:
         for scope in {"default", *(name.partition("=")[0] for name in self._scopes)}:
             self.normalizer(scope)
         self.filters
+        self.included
         self.exemptions
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -78,6 +79,16 @@ class UrlRules:
     def filters(self) -> FilterChain:
         """The filters that every URL must pass."""
         return filter_chain(self.options, dict(self.files or ()))
+
+    @functools.cached_property
+    def included(self) -> FilterChain:
+        """The filter of ``--include``, which all links must pass but redirects of seeds."""
+        return included(self.options.include)
+
+    @property
+    def link_filters(self) -> FilterChain:
+        """All filters that links must pass."""
+        return FilterChain([*self.filters.filters, *self.included.filters])
 
     @functools.cached_property
     def exemptions(self) -> RegexFilter | None:
@@ -109,24 +120,23 @@ class UrlRules:
         Args:
             urls: Absolute URLs, as they were found.
             scope: Where they come from; scopes may have normalizers of their own.
-            filters: Whether to filter them, unless the options say not to.
+            filters: Whether to filter them. ``included`` is a filter of links, and left out.
             by: Whether to say which rule refused a URL.
 
         Returns:
             As many rows in the same order: ``url`` (normalized) and ``key``, or
             nulls and a ``reason``: ``malformed`` (nulls too),
             ``scheme_not_allowed``, ``file_elsewhere`` (a file: URL with a host),
-            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``filtered``,
-            ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, of the
-            latter two.
+            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``excluded``,
+            ``filtered``, ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, of the
+            latter three.
 
         >>> UrlRules().admit(pl.Series(["HTTP://Foo.com", "ftp://foo.com/"])).rows()
         [('http://foo.com/', 'com.foo:http/', None), (None, None, 'scheme_not_allowed')]
         """
         raw = urls.cast(pl.String).rename("raw")
         unique = raw if raw.n_unique() == len(raw) else raw.unique(maintain_order=True)
-        ask = filters and not self.options.no_filter
-        admitted = self._admit_unique(unique.drop_nulls(), scope, ask, by)
+        admitted = self._admit_unique(unique.drop_nulls(), scope, filters, by)
         if len(admitted) < len(raw):
             admitted = raw.to_frame().join(admitted, on="raw", how="left", maintain_order="left")
         missing = pl.col("key").is_null() & pl.col("reason").is_null()

@@ -64,6 +64,23 @@ def test_filterchecker_of_one_filter(typed, tmp_path):
     assert typed("filterchecker", "x", "--no_filter")[1:] == ("+x\n", "filters: none\n")
 
 
+def test_filterchecker_names_the_pattern_that_decides(typed):
+    urls = [f"http://a.com/{name}" for name in ("docs/", "docs/old", "docs/a.gif", "blog/")]
+    words = ("--include", "/docs/", "--exclude", "old$", "--exclude", "blog", "--format", "json")
+    code, printed, said = typed("filterchecker", *urls, *words)
+    assert code == 0
+    assert said == "filters: --exclude, built-in regex-urlfilter.txt, --include\n"
+    assert [(r["reason"], r["by"], r["rule"], r["file"]) for r in records(printed)] == [
+        (None, "--include:1", "+/docs/", None),
+        ("excluded", "--exclude:1", "-old$", None),
+        ("filtered", "regex-urlfilter.txt:20", records(printed)[2]["rule"],
+         "built-in regex-urlfilter.txt"),
+        ("excluded", "--exclude:2", "-blog", None),
+    ]  # fmt: skip
+    alone = ("--filter_name", "regex", "--include", "/none/")
+    assert typed("filterchecker", urls[0], *alone)[1] == f"+{urls[0]}\n"
+
+
 def test_filterchecker_says_which_file_ran_and_what_is_in_vain(typed, tmp_path, caplog):
     (tmp_path / "regex-urlfilter.txt").write_text("-нэб\n+.\n", "utf-8")
     (tmp_path / "fast-urlfilter.txt").write_text("")

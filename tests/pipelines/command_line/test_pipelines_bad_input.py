@@ -130,6 +130,11 @@ def test_no_table(tmp_path, refuse, command):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty"]
 
 
+@pytest.mark.parametrize("command", ["crawl", "fetch", "round"])
+def test_no_table_comes_before_no_agent(tmp_path, refuse, command):
+    assert refuse(command, tmp_path / "missing").endswith("it does not exist")
+
+
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])
 def test_something_else_is_no_table(tmp_path, refuse, command):
     (tmp_path / "music").mkdir()
@@ -238,6 +243,8 @@ def test_what_may_not_be_written(original, tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["crawl", "3"], "got '3'; the number of rounds is --rounds 3"),
+        (["crawl", "no-such-file.txt"], "cannot read seeds 'no-such-file.txt'"),
         (["crawl"], "sites must be able to tell who crawls them: add --agent_name"),
         (["fetch"], "--agent_name"),
         (["crawl", "--agent_name", "me"], "--agent_url"),

@@ -10,6 +10,7 @@ from waiting import PATIENCE
 
 from nutbeam.pipelines.command_line import cli
 from nutbeam.pipelines.command_line.command import Argument
+from nutbeam.pipelines.command_line.commands import Command
 from nutbeam.web.base.errors import JobFailed, UsageError
 from nutbeam.web.base.options import option
 
@@ -55,7 +56,7 @@ class Fake(types.ModuleType):
 @pytest.fixture
 def fake(monkeypatch, tmp_path):
     module = Fake()
-    commands = {"fake": cli.Command("fake", "Do nothing."), "simweb": cli.COMMANDS["simweb"]}
+    commands = {"fake": Command("fake", "Do nothing."), "simweb": cli.COMMANDS["simweb"]}
     monkeypatch.setattr(cli, "COMMANDS", commands)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(tmp_path)
@@ -188,9 +189,17 @@ def test_bad_usage_is_one_line_that_quotes_the_value(fake, capsys, words, messag
     ("words", "message"),
     [
         (["T", "--top_m", "5"], "unknown option '--top_m'; did you mean '--top_n'?"),
-        (["T", "--top", "5"], "unknown option '--top'"),  # no abbreviations
+        (
+            ["T", "--top", "5"],
+            "'--top' is an option of readdb, not of fake; did you mean '--top_n'?",
+        ),
+        (["T", "-top-n", "5"], "unknown option '-top-n'; did you mean '--top_n'?"),
+        (["T", "--rounds", "5"], "'--rounds' is an option of crawl, not of fake"),
         (["T", "-x"], "unknown option '-x'"),
-        (["T", "--direct_num_worker=2"], "unknown option '--direct_num_worker'"),
+        (
+            ["T", "--direct_num_worker=2"],
+            "unknown option '--direct_num_worker'; did you mean '--direct_num_workers'?",
+        ),
         (["T", "--direct_num_workers=x"], "argument --direct_num_workers: invalid int value: 'x'"),
         (["T", "--direct_num_workers"], "--direct_num_workers needs a value, got nothing"),
     ],
@@ -295,8 +304,8 @@ def test_the_exit_code_is_the_commands(fake):
     assert cli.main(["fake", "T"]) == 1
 
 
-def test_help_shows_unit_default_and_nutch_property(fake, capsys):
-    assert cli.main(["fake", "--help", "--whatever"]) == 0
+def test_the_whole_help_shows_unit_default_and_nutch_property(fake, capsys):
+    assert cli.main(["fake", "--help_all", "--whatever"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "usage: nutbeam fake TABLE [SEEDS...]" in words
     assert "--server_delay S Wait. [s; default 5; Nutch: fetcher.server.delay]" in words
@@ -321,7 +330,19 @@ def nutbeam(*words, **options):
         (["fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),
         (["simweb", "--prot=1"], 2, "unknown option '--prot'; did you mean '--port'?\n"),
         (["simweb", "x"], 2, "nutbeam simweb: unexpected argument 'x'\n"),
-        ([], 2, "nutbeam: a command is missing: one of crawl, "),
+        ([], 2, "nutbeam: a command is missing; nutbeam --help lists them"),
+        (["help", "fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),
+        (["blub"], 2, "nutbeam: unknown command 'blub'; nutbeam --help lists the commands\n"),
+        (
+            ["https://a.org/"],
+            2,
+            "unknown command 'https://a.org/'; to crawl a site: nutbeam crawl TABLE https://a.org/",
+        ),
+        (
+            ["crawl", "https://a.org/"],
+            2,
+            "missing argument TABLE before 'https://a.org/': folder of the web table",
+        ),
     ],
 )
 def test_the_installed_command_fails_in_one_line(words, code, message):
@@ -343,6 +364,19 @@ def test_help_and_version_come_at_once_and_without_beam():
         "cli.main(['simweb', '--port=x']); sys.exit('apache_beam' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_options_of_other_commands_in_a_file_or_the_environment_load_no_other_command(tmp_path):
+    (tmp_path / "nutbeam.toml").write_text("agent_name = 'mybot'\n[crawl]\nrounds = 5\n")
+    code = (
+        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--port=x'])"
+        "; sys.exit('apache_beam' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=os.environ | {"NUTBEAM_HOST": "service", "NUTBEAM_AGENT_EMAIL": "me@example.com"},
+    )  # fmt: skip
+    assert (done.returncode, "--port must be" in done.stderr) == (0, True), done.stderr
 
 
 def test_a_reader_that_leaves_is_no_error():

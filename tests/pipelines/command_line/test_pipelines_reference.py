@@ -8,8 +8,9 @@ from here import ROOT
 from nutbeam.pipelines.command_line import flex_templates
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.beam_options import beam_parser
-from nutbeam.pipelines.command_line.cli import COMMANDS, load
+from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.command import Argument, CommonOptions
+from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.command_line.flex_templates import NOT_IN_TEMPLATES, TEMPLATES, template
 from nutbeam.pipelines.command_line.reference import main, modules, option_tables
 from nutbeam.pipelines.launch.job import JobOptions
@@ -31,13 +32,17 @@ from_source = pytest.mark.skipif(
 
 
 @from_source
-@pytest.mark.parametrize("folder", ["docs/reference", "templates"])
-def test_generated_files_are_up_to_date(folder, tmp_path):
+@pytest.mark.parametrize(
+    ("folder", "files"),
+    [("docs/reference", "*.*"), ("templates", "*.*"), ("pipelines/command_line", "*.txt")],
+)
+def test_generated_files_are_up_to_date(folder, files, tmp_path):
     for name in ("docs/reference", "templates"):
         shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "pipelines" / "command_line").mkdir(parents=True)
     main([str(tmp_path)])
-    made = {path.name: path.read_text() for path in (tmp_path / folder).glob("*.*")}
-    committed = {path.name: path.read_text() for path in (ROOT / folder).glob("*.*")}
+    made = {path.name: path.read_text() for path in (tmp_path / folder).glob(files)}
+    committed = {path.name: path.read_text() for path in (ROOT / folder).glob(files)}
     assert committed == made, "run make docs"
 
 

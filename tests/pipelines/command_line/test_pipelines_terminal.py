@@ -12,7 +12,8 @@ from short_form import first
 from terminals import EVIL, WORD, obeyed, process, typed
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.command_line.cli import COMMANDS, main
+from nutbeam.pipelines.command_line.cli import main
+from nutbeam.pipelines.command_line.commands import COMMANDS
 
 SITE = "http://site.example.com"
 PAGE = f"""<html lang="en{EVIL}"><head><title>Title [red]{EVIL}[/red] :cat:</title>

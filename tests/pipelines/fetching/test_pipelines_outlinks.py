@@ -294,7 +294,7 @@ def test_no_link_is_followed_beyond_the_depth_or_a_pages_share():
         ("b:http/x", {"follow_outlinks_ignore_external": False}, "followed"),
         ("c:http/x", {"follow_outlinks_ignore_external": False}, "elsewhere"),
         ("a:http/1", {"listed": ("com.example.a:http/", "com.example.a:http/1")}, "repeated"),
-        ("a:http/1", {"max_depth": 0}, "too_deep"),
+        ("a:http/1", {"depth": 0}, "too_deep"),
     ],
 )
 def test_what_becomes_of_a_link(link, more, count):

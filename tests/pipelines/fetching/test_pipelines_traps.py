@@ -41,7 +41,7 @@ def test_traps_end_by_default(web, tmp_path, capsys):
 def test_traps_of_all_kinds_end_with_their_reasons(web, tmp_path, capsys):
     names = ("calendar", "session-ids", "echo", "infinite-hosts", "parameters", "spam")
     found = trapped(
-        *(tmp_path / "table", web, capsys, names, "--max_depth", "3", "--max_parameters", "2"),
+        *(tmp_path / "table", web, capsys, names, "--depth", "3", "--max_parameters", "2"),
         *("--max_parameter_length", "150", "--max_new_per_host", "20", "--max_new_queries", "2"),
         *("--max_new_hosts_per_domain", "10", "--max_segment_repeats", "2"),
     )
@@ -57,7 +57,7 @@ def test_traps_of_all_kinds_end_with_their_reasons(web, tmp_path, capsys):
 
 def test_no_depth_is_only_the_seeds(web, tmp_path, capsys):
     before = len(asked(web))
-    assert nutbeam("crawl", tmp_path / "table", *web.seeds, *reach(web), "--max_depth", "0") == 0
+    assert nutbeam("crawl", tmp_path / "table", *web.seeds, *reach(web), "--depth", "0") == 0
     assert set(asked(web)[before:]) == set(web.seeds)
 
 

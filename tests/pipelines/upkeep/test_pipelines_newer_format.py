@@ -14,7 +14,7 @@ from web_tables import InBigtable, newest
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.folder_table import manifest_path
 from nutbeam.io.table.opening import open_table
-from nutbeam.pipelines.command_line.cli import COMMANDS
+from nutbeam.pipelines.command_line.commands import COMMANDS
 
 AGENT = ("--agent_name", "tests", "--agent_email", "tests@example.org")
 # What each command is given besides the table; None is one that opens no table.

@@ -68,6 +68,10 @@ DROPPED = [
     (("--max_url_length", "30"), f"{SITE}/a-path-of-some-length", "url_too_long"),
     (("--max_url_length", "-1"), f"{SITE}/{'x' * 5000}", "key_too_long"),
     ((), f"{SITE}/photo.JPG", "filtered"),
+    (("--include", "/docs/"), f"{SITE}/blog", "not_included"),
+    (("--include", "new", "--exclude", "w$"), f"{SITE}/new", "excluded"),
+    (("--exclude", "w$", "--found_as", "inject"), f"{SITE}/new", "excluded"),
+    (("--include", "/docs/", "--found_as", "fetcher"), f"{SITE}/blog", "not_included"),
     (("--url_filter_file", "slow.txt"), SLOW.replace("http://foo.com", SITE), "filter_timeout"),
     (("--url_normalizer_file", "loop.xml"), f"{SITE}/a", "normalizer_loop"),
     ((), f"{SITE}/x/x/x/x", "repeated_segments"),
@@ -79,7 +83,7 @@ DROPPED = [
     (("--ignore_internal_links", *SOURCE), f"{SITE}/new", "internal_link"),
     ((), f"{SITE}/gone", "purged"),
     (("--found_as", "inject"), f"{SITE}/gone", "purged"),
-    (("--max_depth", "0", *SOURCE), f"{SITE}/new", "too_deep"),
+    (("--depth", "0", *SOURCE), f"{SITE}/new", "too_deep"),
     (("--additions_allowed", "false"), f"{SITE}/new", "additions_not_allowed"),
 ]  # fmt: skip
 
@@ -95,6 +99,14 @@ def test_why_a_url_does_not_come_in(table, explained, tmp_path, monkeypatch, wor
     (record,) = explained(table, url, *words)
     assert record["reason"] == reason
     assert record.get("row") is None or reason == "own_url"
+
+
+@pytest.mark.parametrize("words", [("inject",), ("fetcher", *SOURCE)])
+def test_seeds_and_their_redirects_need_no_match(table, explained, words):
+    for found, reason in ((words, None), (("outlink", *SOURCE), "not_included")):
+        (record,) = explained(table, f"{SITE}/new", "--include", "/docs/", "--found_as", *found)
+        assert record["reason"] == reason
+        assert (record["filters"][-1]["by"] == "--include") is (reason is not None)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "file:/etc/passwd"])
@@ -198,7 +210,7 @@ def test_a_robots_txt_that_is_too_costly():
 def test_as_people_read_it(table, capsys):
     capsys.readouterr()
     assert nutbeam("explain", table, f"{SITE}/private/x", f"{SITE}/a.png", "HTTP://Site.example.com",
-                   "--max_depth", "0") == 0  # fmt: skip
+                   "--depth", "0") == 0  # fmt: skip
     denied, refused, seed = capsys.readouterr().out.split("\n\n")[:3]
     assert "row: status db_unfetched, " in denied
     assert "robots.txt: denied by line 2: Disallow: /private, read 2" in denied

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from nutbeam.web.base.options import (
     Option,
+    also,
     check_value,
     options_of,
     parse_value,
@@ -148,6 +149,27 @@ def test_validate_checks_values_and_the_post_init_of_every_base():
         Options(timeout=0.0)
 
 
+def test_the_group_is_that_of_the_class_that_declares():
+    @dataclasses.dataclass(frozen=True)
+    class AgentOptions:
+        agent_name: str = declare("", "Name.")
+
+    @dataclasses.dataclass(frozen=True)
+    class ParseOptions:
+        agent_name: str = also(AgentOptions, "agent_name")
+
+    @dataclasses.dataclass(frozen=True)
+    class Both(AgentOptions, ParseOptions):
+        """The first base counts."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Child(AgentOptions):
+        agent_name: str = declare("bot", "Name.")
+
+    for cls in (AgentOptions, ParseOptions, Both, Child):
+        assert [known.group for known in options_of(cls)] == ["agent"]
+
+
 def test_a_type_that_no_flag_can_hold_is_a_type_error():
     @dataclasses.dataclass(frozen=True)
     class Wrong:
@@ -162,6 +184,13 @@ def test_the_text_of_a_list_parses_back(values):
     texts = Option("texts", tuple, (), "")
     values = tuple(value.strip() or "x" for value in values)
     assert parse_value(texts, value_text(texts, values)) == values
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Z", "Cc"]), min_size=1)))
+def test_the_text_of_patterns_parses_back_with_its_commas(values):
+    patterns = Option("patterns", tuple, (), "", separator=" ")
+    values = tuple("".join(value.split()) or "a{2,3}" for value in values)
+    assert parse_value(patterns, value_text(patterns, values)) == values
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9))

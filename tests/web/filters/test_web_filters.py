@@ -4,8 +4,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_patterns import SLOW, STALLS
 
 from nutbeam.web.filters.affixes import PrefixFilter
+from nutbeam.web.filters.filter_chain import FilterChain
+from nutbeam.web.filters.inline_patterns import exclude_filter, include_filter
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.rules import url_rules as rules_module
 
@@ -54,6 +57,39 @@ def in_column(rules, urls):
 def test_shipped_file(url, accepted):
     assert shipped.decide(url).accept is accepted
     assert in_column(shipped, [url]) == [accepted]
+
+
+URLS = ["http://foo.com/docs/", "http://foo.com/docs/a1", "http://foo.com/b22", None, ""]
+
+
+def test_patterns_of_options():
+    # The last two are no column patterns.
+    for more in ([], [r"(b)2\1"], [f"(?<={'x' * 3})y"]):
+        assert in_column(include_filter(["/docs/", "[0-9]{2,}$", *more]), URLS) == [
+            True, True, True, False, False
+        ]  # fmt: skip
+        assert in_column(exclude_filter(["a1", "[0-9]{2,}$", *more]), URLS) == [
+            True, False, False, False, True
+        ]  # fmt: skip
+    chain = FilterChain([exclude_filter(["a[0-9]"]), include_filter(["/docs/"])])
+    judged = chain.judge_column(pl.Series(URLS))
+    assert judged.rows() == [
+        (None, "--include:1"),
+        ("excluded", "--exclude:1"),
+        ("not_included", "--include"),
+        (None, None),
+        ("not_included", "--include"),
+    ]
+    assert [chain.judge(url)[:2] for url in URLS if url is not None] == [
+        row for url, row in zip(URLS, judged.rows(), strict=True) if url is not None
+    ]
+
+
+def test_a_pattern_that_needs_too_long_refuses_the_url():
+    slow = SLOW.replace("foo", "stalls")
+    for made in (include_filter([STALLS]), exclude_filter([STALLS])):
+        assert FilterChain([made]).judge(slow)[0] == "filter_timeout"
+        assert made.decide_column(pl.Series([slow])).slow.to_list() == [True]
 
 
 def test_the_first_rule_that_is_found_decides():

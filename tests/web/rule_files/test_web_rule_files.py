@@ -308,6 +308,14 @@ def test_files_of_no_scope_are_warned_of(tmp_path):
     assert warnings_of(UrlRules(UrlOptions(url_rules_dir=where, no_normalize=True))) == []
 
 
+def test_patterns_of_options_that_are_never_found_are_warned_of():
+    options = UrlOptions(include=("/docs/", "/bücher/"), exclude=("нэб",), no_filter=True)
+    assert [text.partition(": urls")[0] for text in warnings_of(UrlRules(options))] == [
+        "--include: never found",
+        "--exclude: never found",
+    ]
+
+
 def test_which_file_it_was(tmp_path):
     where = folder(tmp_path, {"regex-urlfilter.txt": "+."})
     rules = UrlRules(UrlOptions(url_rules_dir=where))

@@ -1,0 +1,182 @@
+"""The commands of ``nutbeam``, and what the help of each shows: an example, the usual options."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+# The groups of ``nutbeam --help``, in order.
+CRAWL = "crawl"
+LOOK = "look at the results"
+CARE = "take care of a table"
+TRY = "try URLs, rules and crawls"
+GROUPS = (CRAWL, LOOK, CARE, TRY)
+
+_SITE = "https://www.your-site.org/"
+_AGENT = "--agent_name mybot --agent_email you@your-site.org"
+_CONTACT = ("agent_name", "agent_email")
+_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads",
+          "allow_addresses")  # fmt: skip
+_LINK_RULES = ("scope", "include", "exclude", "url_filter_file")
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+        module: Its module below ``nutbeam.pipelines``.
+        help: What it does, in one line.
+        beam: Whether it takes Beam's options.
+        group: One of ``GROUPS``.
+        example: A command line that works, without ``nutbeam`` and the command's name.
+        options: The options that ``--help`` shows, in order; empty for those that only commands
+            of its kind have.
+    """
+
+    module: str
+    help: str
+    beam: bool = True
+    group: str = CARE
+    example: str = "mine"
+    options: tuple[str, ...] = ()
+
+    @property
+    def scratch(self) -> bool:
+        """Whether the command makes temporary files."""
+        return self.beam or self.module in ("views.sql", "checkers.parsechecker")
+
+
+COMMANDS = {
+    "crawl": Command(
+        "crawl", "Crawl: rounds of generate, fetch, parse, updatedb and dedup.", group=CRAWL,
+        example=f"mine {_SITE} {_AGENT}",
+        options=(*_CONTACT, "rounds", *_ROUND),
+    ),
+    "inject": Command(
+        "inject", "Put seed URLs into the table.", group=CRAWL,
+        example=f"mine {_SITE} seeds.txt",
+        options=("injected_score", "fetch_interval", "overwrite_known", "update_known",
+                 "exclude", "url_filter_file", "url_rules_dir", "count_by_rule"),
+    ),
+    "generate": Command(
+        "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,
+        example="mine --top_n 1000",
+        options=("top_n", "max_count", "count_mode", "min_score", "max_distance",
+                 "restrict_status", "add_days", "num_fetchers", "queue_mode"),
+    ),
+    "fetch": Command(
+        "fetch", "Fetch the pages of a batch.", group=CRAWL,
+        example=f"mine {_AGENT}",
+        options=(*_CONTACT, "batch", "server_delay", "threads", "threads_per_host", "time_limit",
+                 "timeout", "content_limit", "allow_addresses", "http_proxy"),
+    ),
+    "parse": Command(
+        "parse", "Parse the pages of a batch: text, title, links.", group=CRAWL,
+        options=("batch", *_LINK_RULES, "max_outlinks", "detect_language",
+                 "parse_filters"),
+    ),
+    "updatedb": Command(
+        "update", "Apply the results of a batch to the table.", group=CRAWL,
+        options=("batch", "depth", *_LINK_RULES, "additions_allowed", "fetch_interval",
+                 "retry_max"),
+    ),
+    "dedup": Command(
+        "dedup", "Mark pages of equal content as duplicates of the best one.", group=CRAWL,
+        example="mine --dedup_group host",
+    ),
+    "round": Command(
+        "round", "Run one round of a crawl as one pipeline.", group=CRAWL,
+        example=f"mine --top_n 1000 {_AGENT}",
+        options=(*_CONTACT, *_ROUND, "time_limit"),
+    ),
+    "next": Command(
+        "next", "Run the next phase of the crawl.", group=CRAWL,
+        example=f"mine {_AGENT}",
+        options=(*_CONTACT, "wait", *_ROUND, "time_limit"),
+    ),
+    "readdb": Command(
+        "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
+        example=f"mine {_SITE}",
+    ),
+    "pages": Command(
+        "views.pages", "Write the newest text of each page: JSON lines, CSV, Parquet.", group=LOOK,
+        example="mine -o pages.jsonl",
+    ),
+    "export": Command(
+        "views.export_table", "Write a component of the table to a file.", group=LOOK,
+        example="mine --what hosts -o hosts.parquet",
+    ),
+    "files": Command(
+        "views.files", "List the Parquet files of the table that count.", False, LOOK,
+        example="mine state",
+    ),
+    "sql": Command(
+        "views.sql", "Query the table in SQL, with DuckDB.", False, LOOK,
+        example="mine 'SELECT status, count(*) FROM state GROUP BY status'",
+    ),
+    "history": Command(
+        "views.history", "Show the snapshots of the table, and its sizes.", False, LOOK,
+        example="mine --last 10",
+    ),
+    "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
+    "copy": Command(
+        "upkeep.copy_table", "Copy the table as it is now to another place.",
+        example="mine backup",
+    ),
+    "rollback": Command(
+        "upkeep.rollback", "Return to an older snapshot, by a new one.", False,
+        example="mine --to 3",
+    ),
+    "fsck": Command("upkeep.fsck", "Check the files of the table, and repair them.", False),
+    "purge": Command(
+        "purge", "Remove a URL, a host or a domain, and keep it out.",
+        example=f"mine --url {_SITE}",
+    ),
+    "table": Command(
+        "views.table", "Create, describe or drop a table in Bigtable.", False,
+        example="describe bigtable://your-project/your-instance/mine",
+    ),
+    "filterchecker": Command(
+        "checkers.filterchecker", "Show which URLs the filters accept.", False, TRY,
+        example=f"{_SITE}blog/ {_SITE}logo.png --include /blog/",
+        options=("include", "exclude", "url_filter_file", "url_rules_dir", "url_filters",
+                 "no_filter", "filter_name"),
+    ),
+    "normalizerchecker": Command(
+        "checkers.normalizerchecker", "Show normalized URLs.", False, TRY,
+        example="'HTTPS://www.Your-Site.org:443/a/../b?sid=1'",
+        options=("url_normalizers", "url_normalizer_file", "url_rules_dir", "url_scope",
+                 "normalizer"),
+    ),
+    "robotsparser": Command(
+        "checkers.robotsparser", "Show what a robots.txt allows.", False, TRY,
+        example=f"robots.txt {_SITE}private/ --agent_name mybot",
+        options=("agent_name", "agent_email", "robots_agents", "allow_addresses", "timeout"),
+    ),
+    "parsechecker": Command(
+        "checkers.parsechecker", "Fetch and parse URLs, and show it.", False, TRY,
+        example=f"{_SITE} {_AGENT}",
+        options=(*_CONTACT, "dump_text", "follow_redirects", "force_as", "headings",
+                 "detect_language", "parse_filters", "allow_addresses"),
+    ),
+    "explain": Command(
+        "views.explain", "Explain what would happen to URLs, and why.", False, TRY,
+        example=f"mine {_SITE}some/page",
+        options=("found_as", "source", "scope", "depth", "include", "exclude", "url_filter_file",
+                 "url_rules_dir", "add_days", "agent_name"),
+    ),
+    "simweb": Command(
+        "simweb", "Serve a simulated web on this machine, to try crawls on.", False, TRY,
+        example="--hosts 5 --pages 20 --crawl_delay 0",
+    ),
+}  # fmt: skip
+
+
+def overview(commands: Mapping[str, Command]) -> str:
+    """Returns the text of ``nutbeam --help``: the commands by group."""
+    lines = ["usage: nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]"]
+    for title in GROUPS:
+        lines += ["", f"{title}:"]
+        found = ((name, command) for name, command in commands.items() if command.group == title)
+        lines += [f"  {name:17} {command.help}" for name, command in found]
+    lines += ["", "nutbeam help COMMAND has an example and the usual options of a command,"]
+    lines += ["nutbeam COMMAND --help_all all of them."]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,165 @@
+"""Answers for people who type names of Nutch: its commands, flags and properties.
+
+Options name their counterparts in Nutch themselves (``option(..., nutch=...)``). The tables here
+have only the names without an option or a command of the same meaning.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ...web.base.options import Option
+
+_INDEX = "not there yet: there is no search index"
+_LINKS = "not there yet: pages have their outlinks, but there is no table of inlinks"
+_RANKS = "not there yet: scores come from updatedb, and there are no ranks of a link graph"
+_COUNTS = "count the rows of state in nutbeam sql"
+_SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its URL"
+_SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
+_CODE = "nutbeam runs no Java class"
+
+COMMANDS: Mapping[str, str] = {
+    "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
+    "mergedb": "not there yet: two tables cannot be merged",
+    "domainstats": _COUNTS,
+    "protocolstats": _COUNTS,
+    "crawlcomplete": _COUNTS,
+    "readseg": "nutbeam readdb --url shows the data of a URL, nutbeam pages writes the pages, "
+    "nutbeam export the other parts of batches",
+    "mergesegs": "not needed: batches are parts of the table, and nutbeam compact merges files",
+    "segmerger": "not needed: batches are parts of the table, and nutbeam compact merges files",
+    "parsesegment": "it is nutbeam parse",
+    "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
+    "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
+    "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
+    "invertlinks": _LINKS,
+    "mergelinkdb": _LINKS,
+    "readlinkdb": _LINKS,
+    "index": _INDEX,
+    "solrindex": _INDEX,
+    "clean": _INDEX,
+    "solrclean": _INDEX,
+    "solrdedup": "it is nutbeam dedup, which marks duplicates in the table",
+    "webgraph": _RANKS,
+    "linkrank": _RANKS,
+    "scoreupdater": _RANKS,
+    "nodedumper": _RANKS,
+    "loops": _RANKS,
+    "updatehostdb": "not needed: the jobs keep the rows of hosts up to date",
+    "readhostdb": "nutbeam export TABLE --what hosts writes the hosts, nutbeam sql queries them",
+    "hostinject": "not there yet: hosts come from the seeds and links",
+    "sitemap": _SITEMAP,
+    "indexchecker": "not there yet: nutbeam parsechecker shows what is parsed of a page",
+    "showproperties": "nutbeam COMMAND --help_all shows all options, with Nutch's properties",
+    "plugin": _CODE,
+    "junit": _CODE,
+    "nutchserver": _SERVER,
+    "startserver": _SERVER,
+    "webapp": _SERVER,
+}
+
+_NO_LOCK = "not needed: there is no lock"
+_NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"
+_CHECKED = "not needed: URLs are filtered and normalized when they are found"
+_STDIN = "not needed: without URLs, the lines of standard input are read"
+_NO_SERVER = "there is no server: give URLs as arguments or on standard input"
+_HOSTS = "not needed: hosts are part of the table"
+_QUERY = "not there: nutbeam sql chooses rows by any condition"
+_PARTS = "not there: nutbeam pages writes texts and links"
+
+# By command and flag in lower case; the command is empty where the flag means the same in all.
+_FLAGS: Mapping[tuple[str, str], str] = {
+    ("", "-force"): _NO_LOCK,
+    ("", "-crawlid"): "not needed: the argument TABLE names the table",
+    ("", "-all"): _NEXT_BATCH,
+    ("", "-dir"): _NEXT_BATCH,
+    ("", "-resume"): "not needed: the same command again continues what was killed",
+    ("", "-sitemap"): _SITEMAP,
+    ("", "-stmdetect"): _SITEMAP,
+    ("", "-stdin"): _STDIN,
+    ("", "-listen"): _NO_SERVER,
+    ("", "-keepclientcnxopen"): _NO_SERVER,
+    ("", "-hostdb"): _HOSTS,
+    ("inject", "-filternormalizeall"): _CHECKED,
+    ("generate", "-nofilter"): _CHECKED,
+    ("generate", "-nonorm"): _CHECKED,
+    ("generate", "-maxnumsegments"): "run generate again: each run makes one batch",
+    ("generate", "-expr"): "not there yet: --restrict_status and --min_score choose rows",
+    ("generate", "-batchid"): "not there: generate makes the id of a batch",
+    ("fetch", "-noparsing"): "not needed: fetch parses only with --parse_while_fetching",
+    ("fetch", "-numtasks"): "it is --num_fetchers of generate",
+    ("parse", "-reparse"): "not there yet: a batch is parsed once",
+    ("updatedb", "-normalize"): _CHECKED,
+    ("updatedb", "-filter"): _CHECKED,
+    ("updatedb", "-noadditions"): "it is --additions_allowed false",
+    ("readdb", "-sort"): "not there: nutbeam sql counts rows by host",
+    ("readdb", "-format"): "the name of the file of --dump decides: .csv or .jsonl",
+    ("readdb", "-expr"): _QUERY,
+    ("readdb", "-sample"): _QUERY,
+    ("readdb", "-content"): _PARTS,
+    ("readdb", "-headers"): _PARTS,
+    ("readdb", "-links"): _PARTS,
+    ("readdb", "-text"): _PARTS,
+    ("parsechecker", "-checkrobotstxt"): "not needed: robots.txt is always obeyed",
+    ("parsechecker", "-md"): "not there yet",
+    ("crawl", "-depth"): "Nutch's -depth is --rounds; --depth limits the distance from the seeds",
+    ("crawl", "-dir"): "the argument TABLE names the folder",
+    ("crawl", "-s"): "seeds are arguments, after TABLE",
+    ("crawl", "-sm"): _SITEMAP,
+    ("crawl", "--sitemaps-from-hostdb"): _SITEMAP,
+    ("crawl", "-i"): _INDEX,
+    ("crawl", "--index"): _INDEX,
+    ("crawl", "-solr"): _INDEX,
+    ("crawl", "-w"): "not there: run the same command again later, from cron for example",
+    ("crawl", "--wait"): "not there: run the same command again later, from cron for example",
+    ("crawl", "--hostdbupdate"): _HOSTS,
+    ("crawl", "--hostdbgenerate"): _HOSTS,
+    ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",
+    ("crawl", "-noparsing"): "it is --parse_while_fetching false",
+}  # fmt: skip
+
+
+def command_hint(name: str) -> str | None:
+    """Returns what to use in place of a command of Nutch; None if it has no such command.
+
+    >>> command_hint("solrdedup")
+    'it is nutbeam dedup, which marks duplicates in the table'
+    """
+    return COMMANDS.get(name.lower())
+
+
+def flag_hint(command: str, words: list[str], options: Iterable[Option]) -> str | None:
+    """Returns what to use in place of a flag of Nutch; None if Nutch has no such flag.
+
+    Args:
+        command: The command.
+        words: The flag, and the words after it.
+        options: The options of the command.
+
+    >>> top_n = Option("top_n", int, 0, "", nutch="generate -topN, crawl --size-fetchlist")
+    >>> flag_hint("generate", ["-topN", "5"], [top_n])
+    "Nutch's -topN is --top_n"
+    >>> flag_hint("fetch", ["-D", "http.agent.name=bot"], [])
+    "no option of fetch is Nutch's http.agent.name"
+    """
+    flag = words[0].partition("=")[0]
+    if words[0].startswith("-D"):
+        return _property_hint(command, (words[0][2:] or "".join(words[1:2])), options)
+    for option in options:
+        for name in _nutch_names(option):
+            if name.rpartition(" ")[2].lower() == flag.lower() and " " in name:
+                return f"Nutch's {flag} is {option.flag}"
+    return _FLAGS.get((command, flag.lower())) or _FLAGS.get(("", flag.lower()))
+
+
+def _property_hint(command: str, text: str, options: Iterable[Option]) -> str | None:
+    name = text.partition("=")[0]
+    if not name:
+        return None
+    for option in options:
+        if name in _nutch_names(option):
+            return f"Nutch's {name} is {option.flag}"
+    return f"no option of {command} is Nutch's {name}"
+
+
+def _nutch_names(option: Option) -> Iterator[str]:
+    """Yields an option's names in Nutch: properties, and flags after the name of a command."""
+    yield from (option.nutch or "").split(", ")

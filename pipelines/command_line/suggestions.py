@@ -1,0 +1,88 @@
+"""Finds the known names that a person may have meant by an unknown one."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_MOST = 4
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Returns a text that suggests known names; empty if none is similar enough.
+
+    >>> suggestion("--top_m", ["--top_n", "--scope"])
+    "; did you mean '--top_n'?"
+    >>> suggestion("--agent", ["--agent_name", "--agent_url", "--user"])
+    "; did you mean one of '--agent_name', '--agent_url'?"
+    """
+    return one_of(similar(name, known))
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Returns a text that suggests names; empty if there are none."""
+    if not names:
+        return ""
+    words = "" if len(names) == 1 else "one of "
+    return f"; did you mean {words}{', '.join(map(repr, names[:_MOST]))}?"
+
+
+def similar(name: str, known: Iterable[str]) -> list[str]:
+    """Returns the known names that a name may stand for.
+
+    These are the names that differ only in case, dashes and underscores; else the nearest ones
+    with few typing errors; else those that contain the name as whole words.
+
+    >>> similar("-topN", ["--top_n", "--to"]), similar("fecth", ["fetch", "next"])
+    (['--top_n'], ['fetch'])
+    >>> similar("readseg", ["readdb"]), similar("--delay", ["--server_delay", "--relay_to"])
+    ([], ['--server_delay'])
+    """
+    names = list(dict.fromkeys(known))
+    folded = _folded(name)
+    if not folded:
+        return []
+    by_form = [each for each in names if _folded(each) == folded]
+    return by_form or misspelt(name, names) or _with_words(name, names)
+
+
+def misspelt(name: str, known: Iterable[str]) -> list[str]:
+    """Returns the known names that are nearest, if so few typing errors lead to the name.
+
+    >>> misspelt("prot", ["port", "ports"]), misspelt("top", ["to"])
+    (['port'], ['to'])
+    """
+    folded = _folded(name)
+    most = 1 if len(folded) < 6 else 2
+    errors = {each: _errors(folded, _folded(each)) for each in known}
+    least = min(errors.values(), default=most + 1)
+    return [each for each, number in errors.items() if number == least <= most]
+
+
+def _folded(name: str) -> str:
+    return re.sub("[-_]", "", name).lower()
+
+
+def _with_words(name: str, known: Iterable[str]) -> list[str]:
+    """Returns the names that begin with a name, or have it as whole words."""
+    word = name.lstrip("-").replace("-", "_").lower()
+    if len(word) < 3:
+        return []
+    plain = ((each, each.lstrip("-")) for each in known)
+    return [each for each, text in plain if text.startswith(word) or f"_{word}_" in f"_{text}_"]
+
+
+def _errors(typed: str, meant: str) -> int:
+    """Returns the number of letters to add, remove, replace or swap with their neighbour.
+
+    >>> _errors("fecth", "fetch"), _errors("readseg", "readdb")
+    (1, 3)
+    """
+    before: list[int] = []
+    row = list(range(len(meant) + 1))
+    for i, letter in enumerate(typed, start=1):
+        last, before, row = before, row, [i]
+        for j, other in enumerate(meant, start=1):
+            number = min(row[-1] + 1, before[j] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and typed[i - 2] == other and letter == meant[j - 2]:
+                number = min(number, last[j - 2] + 1)
+            row.append(number)
+    return row[-1]

@@ -1,0 +1,91 @@
+"""The help: one screen with an example that works, all options on request, the commands by group."""
+
+import re
+import shlex
+
+import pytest
+from simulated_web import SimWeb
+
+from nutbeam.pipelines.command_line.arguments import command_options
+from nutbeam.pipelines.command_line.cli import load, main
+from nutbeam.pipelines.command_line.commands import COMMANDS, GROUPS
+from nutbeam.pipelines.command_line.usage import usual
+
+# The commands that send requests to sites.
+AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
+# Not run here: a table in Bigtable, and a server that runs until it is stopped.
+NOT_RUN = ("table", "simweb")
+
+
+@pytest.fixture
+def shown(capsys):
+    """Runs a command that must print its help; returns it."""
+
+    def run(*words):
+        assert main(list(words)) == 0
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return captured.out
+
+    return run
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_one_screen_with_an_example_and_the_usual_options(shown, name):
+    text = shown(name, "--help")
+    lines = text.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith(f"usage: nutbeam {name} ")
+    assert lines[2] == COMMANDS[name].help
+    assert f"example:\n  nutbeam {name} " in text
+    assert len(usual(COMMANDS[name], load(name))) <= 13
+    assert f"nutbeam {name} --help_all" in " ".join(text.split())
+    assert "Nutch:" not in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_whole_help_has_every_option(shown, name):
+    options = command_options(load(name))
+    text = shown(name, "--help_all")
+    assert set(re.findall(r"^  (?:-\w \S+, )?--(\w+)", text, re.MULTILINE)) == set(options)
+    assert f"All {len(options)} options" in shown(name, "-h")
+
+
+@pytest.mark.parametrize("name", AGENT_FIRST)
+def test_the_agent_comes_first_where_it_is_needed(shown, name):
+    usual_names = [option.name for option in usual(COMMANDS[name], load(name))]
+    assert usual_names[:2] == ["agent_name", "agent_email"]
+    text = shown(name, "--help_all")
+    assert re.findall("^options: (.*):$", text, re.MULTILINE)[0] == "agent"
+
+
+def test_help_of_help(shown):
+    text = shown("help")
+    assert text == shown("--help") == shown("-h") == shown("--help_all")
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) <= 45
+    assert [line for line in text.splitlines() if line.endswith(":")] == [f"{g}:" for g in GROUPS]
+    assert sorted(re.findall(r"^  (\w+) ", text, re.MULTILINE)) == sorted(COMMANDS)
+    for words in (("help", "generate"), ("generate", "-h"), ("generate", "table", "--help")):
+        assert shown(*words) == shown("generate", "--help")
+    for words in (("help", "generate", "--help_all"), ("generate", "--help-all", "--help")):
+        assert shown(*words) == shown("generate", "--help_all")
+
+
+def test_the_examples_work(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seeds.txt").write_text("http://h0.example.com/other\n")
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
+    monkeypatch.setenv("NUTBEAM_SERVER_DELAY", "0")
+    monkeypatch.setenv("NUTBEAM_ADD_DAYS", "40")  # there is something to do again
+    codes = {}
+    with SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as web:
+        monkeypatch.setenv("NUTBEAM_CONNECT_TO", ",".join(web.connect_to))
+        for name, command in COMMANDS.items():
+            if name not in NOT_RUN:
+                example = command.example.replace(
+                    "https://www.your-site.org", "http://h0.example.com"
+                )
+                codes[name] = main([name, *shlex.split(example)])
+    assert codes == dict.fromkeys(codes, 0), capfd.readouterr().err

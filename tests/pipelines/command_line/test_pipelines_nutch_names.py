@@ -1,0 +1,177 @@
+"""What Nutch's users type: each command and flag of Nutch gets the right answer, or none."""
+
+import re
+
+import pytest
+
+from nutbeam.pipelines.command_line import nutch_names
+from nutbeam.pipelines.command_line.arguments import command_options, split
+from nutbeam.pipelines.command_line.beam_options import beam_parser
+from nutbeam.pipelines.command_line.cli import load, main, option_names
+from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.command_line.suggestions import similar
+from nutbeam.web.base.errors import UsageError
+
+# All commands of Nutch 1.0 to 1.22 and 2.4, those of bin/nutch and of the crawl script.
+SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
+        "parsechecker", "filterchecker", "normalizerchecker", "robotsparser")  # fmt: skip
+OTHERS = (
+    "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
+    "dump", "commoncrawldump", "warc", "invertlinks", "mergelinkdb", "readlinkdb", "index", "clean",
+    "webgraph", "linkrank", "scoreupdater", "nodedumper", "updatehostdb", "readhostdb", "sitemap",
+    "indexchecker", "showproperties", "plugin", "junit", "solrindex", "solrdedup", "solrclean",
+    "nutchserver", "startserver", "webapp", "hostinject", "loops", "segmerger", "parsesegment",
+)  # fmt: skip
+# Nutch's flags of each command, with what the answer must contain.
+FLAGS = {
+    "inject": {
+        "-overwrite": "--overwrite_known", "-update": "--update_known", "-noFilter": "--no_filter",
+        "-noNormalize": "--no_normalize", "-filterNormalizeAll": "not needed",
+        "-crawlId": "TABLE",
+    },
+    "generate": {
+        "-topN": "--top_n", "-numFetchers": "--num_fetchers", "-adddays": "--add_days",
+        "-noFilter": "not needed", "-noNorm": "not needed", "-force": "not needed",
+        "-maxNumSegments": "run generate again", "-expr": "not there yet", "-hostdb": "not needed",
+        "-crawlId": "TABLE", "-batchId": "not there", "-sitemap": "not there yet",
+    },
+    "fetch": {
+        "-threads": "--threads", "-noParsing": "--parse_while_fetching", "-all": "--batch",
+        "-resume": "same command", "-numTasks": "--num_fetchers of generate",
+        "-stmDetect": "not there yet", "-sitemap": "not there yet", "-crawlId": "TABLE",
+    },
+    "parse": {
+        "-noFilter": "--no_filter", "-noNormalize": "--no_normalize", "-all": "--batch",
+        "-reparse": "not there yet", "-resume": "same command", "-force": "not needed",
+        "-sitemap": "not there yet", "-crawlId": "TABLE",
+    },
+    "updatedb": {
+        "-dir": "--batch", "-force": "not needed", "-normalize": "not needed",
+        "-filter": "not needed", "-noAdditions": "--additions_allowed false", "-all": "--batch",
+        "-crawlId": "TABLE",
+    },
+    "readdb": {
+        "-stats": "--stats", "-sort": "nutbeam sql", "-dump": "--dump", "-format": "--dump",
+        "-regex": "--regex", "-retry": "--retry", "-status": "--status", "-expr": "nutbeam sql",
+        "-sample": "nutbeam sql", "-url": "--url", "-topN": "--top", "-listen": "no server",
+        "-keepClientCnxOpen": "no server", "-crawlId": "TABLE", "-content": "nutbeam pages",
+        "-headers": "nutbeam pages", "-links": "nutbeam pages", "-text": "nutbeam pages",
+    },
+    "dedup": {"-group": "--dedup_group", "-compareOrder": "--compare_order"},
+    "parsechecker": {
+        "-normalize": "--normalize", "-followRedirects": "--follow_redirects",
+        "-checkRobotsTxt": "always obeyed", "-dumpText": "--dump_text", "-forceAs": "--force_as",
+        "-md": "not there yet", "-stdin": "standard input", "-listen": "no server",
+    },
+    "filterchecker": {
+        "-filterName": "--filter_name", "-stdin": "standard input", "-listen": "no server",
+    },
+    "normalizerchecker": {
+        "-normalizer": "--normalizer", "-scope": "--url_scope", "-stdin": "standard input",
+        "-listen": "no server",
+    },
+    "crawl": {
+        "-i": "no search index", "--index": "no search index", "-s": "arguments, after TABLE",
+        "-sm": "inject its URL", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
+        "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "inject its URL",
+        "--num-slaves": "--num_fetchers", "--num-tasks": "not needed",
+        "--size-fetchlist": "--top_n", "--time-limit-fetch": "--time_limit",
+        "--num-threads": "--threads", "-topN": "--top_n", "-threads": "--threads",
+        "-depth": "--rounds", "-dir": "TABLE", "-solr": "no search index",
+        "-noParsing": "--parse_while_fetching false",
+    },
+}  # fmt: skip
+
+
+def answer(command, *words):
+    """Returns the error about options that a command does not have; None if it has them."""
+    module = load(command)
+    beam = beam_parser if COMMANDS[command].beam else None
+    try:
+        split(["table", *words], command_options(module), module.ARGUMENTS, beam, command)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
+    assert set(nutch_names.COMMANDS) == set(OTHERS)
+    assert not set(OTHERS) & set(COMMANDS)
+    for name in (*OTHERS, "readSeg"):
+        assert main([name, "crawl/segments/1"]) == 2
+        line = capsys.readouterr().err
+        assert line.startswith(f"nutbeam: unknown command '{name}', a command of Nutch; ")
+        assert line.count("\n") == 1
+        assert "did you mean" not in line
+    for name in SAME:
+        assert name in COMMANDS
+
+
+def test_what_answers_name_is_there():
+    for text in (*nutch_names.COMMANDS.values(), *nutch_names._FLAGS.values()):
+        assert set(re.findall(r"nutbeam ([a-z]+) (?!no|is)", f"{text} ")) <= {*COMMANDS, "runs"}
+        options = {name for command in COMMANDS for name in option_names(command)}
+        known = {*options, "help_all", "direct_num_workers"}
+        assert set(re.findall(r"--(\w+)", text)) <= known
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_each_flag_of_nutch_has_its_answer(command):
+    for flag, expected in FLAGS[command].items():
+        said = answer(command, flag, "value")
+        assert said.startswith(f"unknown option '{flag}'; "), said
+        assert expected in said, (flag, said)
+        # An answer with an option names one that the command has.
+        for name in re.findall(r"is --(\w+)$|did you mean '--(\w+)'", said):
+            assert set(filter(None, name)) <= option_names(command), said
+
+
+def test_long_options_of_the_crawl_script_that_are_the_same_pass():
+    assert answer("crawl", "--num-fetchers", "2", "--dedup-group", "host") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-D", "http.agent.name=bot"], "Nutch's http.agent.name is --agent_name"),
+        (["-Dfetcher.server.delay=1"], "Nutch's fetcher.server.delay is --server_delay"),
+        (["-D", "generate.max.count=5"], "no option of fetch is Nutch's generate.max.count"),
+    ],
+)
+def test_properties_of_nutch(words, expected):
+    assert answer("fetch", *words) == f"unknown option '{words[0].partition('=')[0]}'; {expected}"
+
+
+# Typing errors and half names: the only good guesses, in order; none where any would be wrong.
+TYPED = {
+    "crawl": {
+        "--round": ["--rounds"], "--agent": ["--agent_name", "--agent_url"], "--topn": ["--top_n"],
+        "--exlude": ["--exclude"], "--includes": ["--include"], "--delay": ["--server_delay"],
+        "--max_depth": [], "--user_agent": [], "--frobnicate": [], "-v": [], "-q": [],
+        "--thread": ["--threads"], "--robots": ["--robots_agents", "--robots_max_age"],
+        "--recursive": [], "--scoop": ["--scope"],
+    },
+    "readdb": {"--stat": ["--stats"], "--tops": ["--top"], "--json": [], "--output_file": []},
+    "simweb": {"--prot": ["--port"], "--host": ["--hosts"], "--sedd": ["--seed"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", TYPED)
+def test_typing_errors_get_a_good_guess_or_none(command):
+    known = [f"--{name}" for name in option_names(command)]
+    for flag, expected in TYPED[command].items():
+        found = similar(flag, known)
+        assert (set(expected) <= set(found)) if expected else found == [], (flag, found)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("fecth", ["fetch"]), ("geneate", ["generate"]), ("crawler", ["crawl"]), ("page", ["pages"]),
+        ("update", ["updatedb"]), ("dedupe", ["dedup"]), ("robots", ["robotsparser"]),
+        ("stats", []), ("query", []), ("delete", []), ("links", []), ("list", []), ("x", []),
+        *((name, []) for name in OTHERS if name != "parsesegment"),
+    ],
+)  # fmt: skip
+def test_typing_errors_of_commands(typed, expected):
+    assert similar(typed, COMMANDS) == expected

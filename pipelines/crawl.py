@@ -178,7 +178,8 @@ def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticke
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found
-    return dataclasses.replace(start, operation=f"{start.operation}.{number}", batch=batch)
+    named = f"{start.operation}.{number}"
+    return dataclasses.replace(start, operation=named, batch=batch, round=number)
 
 
 @dataclasses.dataclass

@@ -271,7 +271,7 @@ if "CONTROL_API_SERVICE_DESCRIPTOR" in os.environ:
 def test_what_workers_of_beam_print_is_shown_too(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SAYS)
     workers = ("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
-    words = ("readdb", folder / "table", *workers, "--log_level", "info")
+    words = ("readdb", folder / "table", *workers, "--log_level", "debug")
     program = "from nutbeam.pipelines.command_line.cli import script; script()"
     code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])

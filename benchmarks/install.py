@@ -97,9 +97,7 @@ def make_environment(folder: str) -> str:
     """Installs nutbeam into a new environment; returns its Python."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = f"{folder}/bin/python"
-    subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--editable", str(ROOT)], check=True
-    )
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", str(ROOT)], check=True)
     return python
 
 
@@ -124,9 +122,7 @@ def main() -> None:
         yes = "yes" if used.intersection(dist["modules"]) else "no"
         texts[line] = (", ".join(needed_by(name, found)), yes) if line == name else ("", "")
     total = tuple(map(sum, zip(*lines.values(), strict=True)))
-    unused = sum(
-        dist["bytes"] for dist in found.values() if not used.intersection(dist["modules"])
-    )
+    unused = sum(dist["bytes"] for dist in found.values() if not used.intersection(dist["modules"]))
     rows = [(line, *lines[line], *texts[line]) for line in lines]
     rows += [("all", *total, "", ""), ("of it not imported by a crawl", unused / 1e6, "", "", "")]
     heads = ("package", "MB", "of it bytecode", "needed by", "a crawl imports it")

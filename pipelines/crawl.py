@@ -23,6 +23,7 @@ from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
+from ..web.base import json_logs
 from ..web.base.options import also, option
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
@@ -100,6 +101,7 @@ def crawl(
         beam_args: Arguments for Beam.
     """
     launched = options.operation or new_id()
+    json_logs.launched(launched)
     # Pins the batches that must be finished.
     seen = begin(table, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(table, launched)

@@ -20,6 +20,7 @@ _OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _FIELDS = "nutbeam_fields"  # attribute of a record
 _replaced: dict[logging.Handler, logging.Formatter | None] = {}
+_launched: dict[str, str] = {}
 _active: list[tuple[int, dict[str, Any]]] = []  # (thread, fields)
 
 
@@ -92,7 +93,12 @@ def _working_on() -> dict[str, Any]:
     if mine:
         return mine[-1]
     # A thread of an engine works for the active thread, if there is exactly one.
-    return active[0][1] if len(active) == 1 else {}
+    return active[0][1] if len(active) == 1 else dict(_launched)
+
+
+def launched(operation: str) -> None:
+    """Adds the operation of this command to the logs that belong to no phase, until ``uninstall``."""
+    _launched["operation"] = operation
 
 
 def install() -> None:
@@ -105,7 +111,8 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Restores the format that logs had before ``install``."""
+    """Restores the format that logs had before ``install``, and forgets the operation."""
+    _launched.clear()
     while _replaced:
         handler, formatter = _replaced.popitem()
         handler.setFormatter(formatter)

@@ -6,7 +6,13 @@ import threading
 
 import pytest
 
-from nutbeam.web.base.json_logs import JsonFormatter, with_fields, working_on
+from nutbeam.web.base.json_logs import (
+    JsonFormatter,
+    launched,
+    uninstall,
+    with_fields,
+    working_on,
+)
 
 LOG = logging.getLogger("nutbeam.test_json_logs")
 
@@ -80,6 +86,17 @@ def test_operation_and_batch_are_those_of_the_thread_or_of_the_only_one_at_work(
         ("whose", None, None, None),
         ("after", None, None, None),
     ]
+
+
+def test_logs_that_belong_to_no_phase_have_the_operation_of_the_command(logged):
+    launched("monday")
+    LOG.error("first")
+    with working_on(operation="monday.1.fetch"):
+        LOG.error("second")
+    uninstall()
+    LOG.error("third")
+    found = [one.get("operation") for one in logged()]
+    assert found == ["monday", "monday.1.fetch", None]
 
 
 def test_a_log_call_may_add_fields(logged):

@@ -32,13 +32,12 @@ from .command_line.live import live_view
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import run_pipeline
-from .views.summary import print_summary
+from .views.summary import print_summary, summary_of
 
 ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders of files, or - for standard input.", nargs="*"),
 )
-LAST = "dedup"  # the last job of a round
 _LOG = logging.getLogger("nutbeam")
 
 
@@ -79,12 +78,15 @@ def run(invocation: Invocation) -> int:
 
 
 def finish(invocation: Invocation, made: Sequence[Manifest]) -> int:
-    """Prints the summary; returns the exit code: 0 after a round or with a stop file, else 1."""
-    print_summary(invocation, made)
+    """Prints the summary; returns the exit code.
+
+    0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
+    1: nothing was due. 4: URLs were tried, or every seed was refused, and no page was fetched.
+    """
     stop = stop_file(open_table(str(invocation.table)))
-    if stop is not None:
-        _LOG.warning("stopped by %s: remove it to go on", stop)
-    return 0 if stop is not None or any(manifest.job == LAST for manifest in made) else 1
+    record = summary_of(invocation, made, None if stop is None else str(stop))
+    print_summary(invocation, record)
+    return int(record["exit_code"])
 
 
 def crawl(
@@ -114,7 +116,8 @@ def crawl(
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
-    while _next_round(table, launched, options, options.rounds) is not None:
+    while (upcoming := _next_round(table, launched, options, options.rounds)) is not None:
+        PROGRESS.begin_round(upcoming[0], options.rounds)
         _run(pipeline, table)
         seen = made[-1].snapshot if made else seen
         made = made_by(table, launched, seen)
@@ -126,11 +129,7 @@ def crawl(
 def fetched_nothing(made: Sequence[Manifest]) -> bool:
     """Returns whether a round requested URLs without any result; the next would do the same."""
     fetches = [manifest for manifest in made if manifest.job == "fetch"]
-    if not fetches or any(manifest.counts.get("pages") for manifest in fetches):
-        return False
-    left = sorted(name for fetch in fetches for name in fetch.counts if name.startswith("dropped/"))
-    _LOG.warning("the last round fetched no page, its URLs stay due: %s", ", ".join(left))
-    return True
+    return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
 
 
 def _run(pipeline: beam.Pipeline, table: str) -> None:

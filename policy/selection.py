@@ -90,7 +90,16 @@ def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.
         clock: The time.
         options: Options that exclude rows.
     """
-    rows = state.filter(due(later(clock, options), options))
+    return admissible(state.filter(due(later(clock, options), options)), options)
+
+
+def admissible(rows: pl.LazyFrame, options: GenerateOptions) -> pl.LazyFrame:
+    """Returns the rows that no option excludes, whether they are due or not.
+
+    Args:
+        rows: STATE rows.
+        options: Options that exclude rows.
+    """
     if options.restrict_status:
         rows = rows.filter(pl.col("status") == STATUS_CODES[options.restrict_status])
     if options.max_distance >= 0:

@@ -59,8 +59,8 @@ _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
 # Reasons why fetch drops a task; for all other reasons it drops a link.
 DROPPED_TASKS = frozenset(
-    {"agent_missing", "backoff", "bad_url", "robots_deferred", "robots_redirects",
-     "robots_too_costly", "stopped",
+    {"address_changed", "agent_missing", "backoff", "bad_url", "proxy_error", "robots_deferred",
+     "robots_redirects", "robots_too_costly", "stopped",
      "time_limit", "throughput", "too_many_exceptions"}
 )  # fmt: skip
 

@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import PAGES
+from ...policy.schema import PAGES, TEXT
 from ...web.base.clock import now_ms
 from ...web.base.memory import give_back
 from ...web.engine.tasks import Result
+from ...web.exchange.http_options import limit_of
 from ...web.exchange.response import Response
 from ...web.exchange.status import (
     FETCH_GONE,
@@ -37,7 +38,10 @@ FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
-COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code")
+COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code", "response_ms",
+           "content_type", "truncated")  # fmt: skip
+# Errors of a connection that could not be made, so that no request was sent.
+_NO_CONNECTION = ("dns", "refused", "unreachable", "tls")
 ROW_BYTES = 1_000  # size of a row without its body
 
 
@@ -160,15 +164,34 @@ class PageWriter:
 
 
 def _counts(groups: list[pa.Table]) -> dict[str, int]:
-    """Counts pages by protocol status, with Nutch's names, and failures by reason."""
+    """Counts pages, requests and cut bodies; pages by protocol status, and failures by reason."""
     counts = Counter(pages=sum(len(group) for group in groups))
     failures = pa.array((FETCH_GONE, FETCH_RETRY), PAGES.field("fetch_status").type)
     for group in groups:
         for entry in group.column("protocol_status").value_counts().to_pylist():
             counts[f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"] += entry["counts"]
+        counts["requests"] += _requests(group)
+        counts.update(f"truncated/{limit_of(kind)}" for kind in _cut_types(group))
         failed = group.select(COUNTED).filter(pc.is_in(group["fetch_status"], failures))
         counts.update(f"not_fetched/{why_not(row)}" for row in failed.to_pylist())
-    return counts
+    return +counts
+
+
+def _cut_types(group: pa.Table) -> list[str | None]:
+    """Returns the content types of the pages that were cut at a limit of their length."""
+    cut = pc.and_(
+        pc.equal(group["truncated"], "length"), pc.equal(group["fetch_status"], FETCH_SUCCESS)
+    )
+    return group["content_type"].filter(cut).to_pylist()
+
+
+def _requests(group: pa.Table) -> int:
+    """Returns the number of pages that were requested: robots.txt may deny it, a name be unknown.
+
+    A page whose robots.txt could not be fetched was not requested, either.
+    """
+    unsent = pc.is_in(group["protocol_message"], pa.array(_NO_CONNECTION, TEXT))
+    return pc.sum(pc.and_not(pc.is_valid(group["response_ms"]), unsent)).as_py() or 0
 
 
 def page_row(result: Result) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The ``nutbeam`` command: ``nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]``.
 
 Exit codes: 0 done; 1 nothing to do; 2 bad usage or configuration; 3 the job failed and the table is
-unchanged, or a server does not answer; 130 interrupted by Ctrl-C, SIGTERM or SIGHUP. A job that was
-submitted to a cluster continues there when the command ends.
+unchanged, or a server does not answer; 4 a crawl ran, but no page was fetched; 130 interrupted by
+Ctrl-C, SIGTERM or SIGHUP. A job that was submitted to a cluster continues there when the command
+ends.
 """
 
 import atexit
@@ -22,7 +23,13 @@ from ...io.storage.scratch import all_in_scratch, full_by
 from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, share_heaps
-from ...web.base.terminal import NOTICE, LineFormatter, pass_records, visible_streams
+from ...web.base.terminal import (
+    NOTICE,
+    LineFormatter,
+    close_views,
+    pass_records,
+    visible_streams,
+)
 from ...web.base.visible import visible
 from .arguments import command_options, read, split
 from .command import CommandModule
@@ -79,7 +86,7 @@ COMMANDS = {
     "simweb": Command("simweb", "Serve a simulated web on this machine, to try crawls on.", False),
 }
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
-_GO_ON = "the table is whole, and what was fetched is kept: the same command goes on"
+_GO_ON = "the table is whole, and what was fetched is kept: run the same command again to go on"
 
 
 def script() -> NoReturn:
@@ -90,7 +97,7 @@ def script() -> NoReturn:
     words = sys.argv[1:]
     command = words[0] if words and words[0] in COMMANDS else ""
     with visible_streams():  # threads may print until the end
-        watch_signals(lambda message: _print_line(command, message, INTERRUPTED))
+        watch_signals(lambda message: _ended_by_force(command, message))
         if command:  # the import of Beam takes a second or more
             NOTICE.show(f"nutbeam {command}: starting ...", sys.stderr)
         code = main(words)
@@ -101,6 +108,12 @@ def script() -> NoReturn:
             sys.stderr.flush()
         atexit._run_exitfuncs()
         os._exit(code)
+
+
+def _ended_by_force(command: str, message: str) -> None:
+    """Prints why this process is ended in the middle of its work."""
+    close_views()  # it would leave the cursor hidden
+    _print_line(command, message, INTERRUPTED)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

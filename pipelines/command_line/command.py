@@ -16,6 +16,7 @@ from ...web.base.options import option
 # Exit codes of every command; a UserError has its own.
 DONE = 0
 NOTHING_TO_DO = 1
+NOTHING_FETCHED = 4
 
 
 @dataclasses.dataclass(frozen=True)

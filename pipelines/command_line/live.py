@@ -1,7 +1,7 @@
 """Shows the progress of a command on standard error.
 
-A terminal gets a live view. Other outputs get a plain line every few seconds, and one at the
-end of each phase. Standard output is only for the result.
+A terminal gets a live view, which stays below warnings and other lines. Other outputs get a plain
+line every few seconds, and one at the end of each phase. Standard output is only for the result.
 """
 
 import contextlib
@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.filesize import decimal
 
-from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress
+from ...web.base.counting import counted, singular
+from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress, SlowHost
+from ...web.base.terminal import View, view_at
+from .ending import ENDING
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
 
 INTERVAL = 5.0  # s between plain lines
 _POLL = 0.1  # s
-_shown = threading.Lock()
-Polls = Iterator[tuple[Sequence[Phase], Phase | None]]  # phases that have ended, the current one
+_viewed = threading.Lock()
+_SAVING = "interrupted: what was fetched is saved; a second Ctrl-C ends at once"
+# The phases that have ended, the current one, the round.
+Polls = Iterator[tuple[Sequence[Phase], Phase | None, str]]
 
 
 @contextlib.contextmanager
@@ -44,7 +49,7 @@ def live_view(
         stream: The output stream; standard error by default.
         interval: Seconds between two plain lines of a phase.
     """
-    if enabled is False or not _shown.acquire(blocking=False):
+    if enabled is False or not _viewed.acquire(blocking=False):
         yield
         return
     out = stream or sys.stderr
@@ -59,36 +64,71 @@ def live_view(
     finally:
         stop.set()
         thread.join()
-        _shown.release()
+        _viewed.release()
 
 
 def line(phase: Phase) -> str:
-    """Returns one line about a phase: amount, rate, other counts, time left.
+    """Returns one line about a phase: round, amount, rate, other counts, time left.
 
     >>> line(Phase("fetch", "pages", 400, 100, {"gone": 3}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, 50 pages/s, gone 3, 6 s left'
-    >>> line(Phase("fetch", "pages", 400, 400, {"bytes": 80_000}, elapsed=8.0, finished=True))
-    'fetch: 400 pages in 8.0 s, 50 pages/s, 10.0 kB/s'
+    >>> line(Phase("fetch", "pages", 1, 1, {"bytes": 8_000}, 8.0, finished=True, round="2 of 3"))
+    'round 2 of 3, fetch: 1 page in 8.0 s, 0.1 pages/s, 1.0 kB/s'
     """
-    of = f" of {phase.total:,}" if phase.total is not None and not phase.finished else ""
-    amount = f"{phase.name}: {phase.done:,}{of} {phase.unit}"
+    return ", ".join([_amount(phase), *_details(phase)])
+
+
+def cut_off(phase: Phase) -> str:
+    """Returns one line about a phase that did not come to its end.
+
+    >>> cut_off(Phase("fetch", "pages", 400, 100, {}, elapsed=2.0, finished=False))
+    'fetch: 100 of 400 pages, not finished'
+    """
+    return f"{_amount(phase)}, not finished"
+
+
+def _amount(phase: Phase) -> str:
+    name = f"round {phase.round}, {phase.name}" if phase.round else phase.name
     if not phase.done and phase.total is None:
-        amount = phase.name
-    if phase.finished:
-        amount += f" in {duration(phase.elapsed)}"
-    return ", ".join([amount, *_details(phase)])
+        amount = name
+    elif phase.total is not None and not phase.finished:
+        unit = singular(phase.unit) if phase.total == 1 else phase.unit
+        amount = f"{name}: {phase.done:,} of {phase.total:,} {unit}"
+    else:
+        amount = f"{name}: {counted(phase.done, phase.unit)}"
+    return f"{amount} in {duration(phase.elapsed)}" if phase.finished else amount
 
 
-def hosts_line(hosts: HostActivity) -> str:
-    """Returns one line about the hosts of a fetch.
+def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
+    """Returns a line about the hosts of a fetch, and one about the host that all else waits for.
 
-    >>> from nutbeam.web.engine.host_activity import SlowHost
-    >>> hosts_line(HostActivity(active=3, waiting=2, slowest=(SlowHost("a.com", 40, 200.0),)))
-    'hosts: 3 active, 2 waiting, slowest a.com 40 pages 3 m 20 s'
+    Args:
+        hosts: The hosts.
+        now: Time on the monotonic clock.
+
+    >>> slow = SlowHost("a.com", 40, 200.0, next_at=104.0)
+    >>> hosts_lines(HostActivity(active=3, waiting=2, slowest=(slow,)), now=100.0)
+    ['hosts: 3 active, 2 waiting', 'slowest: a.com, 40 pages take 3 m 20 s, next request in 4.0 s']
+    >>> hosts_lines(HostActivity(active=1, slowest=(SlowHost("b.com", 0, 0.0, active=True),)), 0.0)
+    ['hosts: 1 active, 0 waiting', 'slowest: b.com, a request is under way']
     """
-    parts = [f"hosts: {hosts.active:,} active", f"{hosts.waiting:,} waiting"]
-    slow = [f"{h.host} {h.pages:,} pages {duration(h.seconds)}" for h in hosts.slowest if h.seconds]
-    return ", ".join(parts + ([f"slowest {', '.join(slow)}"] if slow else []))
+    lines = [f"hosts: {hosts.active:,} active, {hosts.waiting:,} waiting"]
+    slow = hosts.slowest[0] if hosts.slowest else None
+    if slow is not None and slow.seconds:
+        pages = f"{counted(slow.pages, 'pages')} take{'s' if slow.pages == 1 else ''}"
+        lines.append(
+            f"slowest: {slow.host}, {pages} {duration(slow.seconds)}, {_next_request(slow, now)}"
+        )
+    elif slow is not None and hosts.active == 1 and not hosts.waiting:
+        lines.append(f"slowest: {slow.host}, {_next_request(slow, now)}")
+    return lines
+
+
+def _next_request(slow: SlowHost, now: float) -> str:
+    if slow.active:
+        return "a request is under way"
+    wait = slow.next_at - now
+    return f"next request in {duration(wait)}" if wait > _POLL else "next request now"
 
 
 def duration(seconds: float) -> str:
@@ -124,21 +164,24 @@ def _polls(progress: Progress, seen: int, stop: threading.Event) -> Polls:
     while not stopping:
         stopping = stop.wait(_POLL)
         snapshot = progress.snapshot()
-        yield snapshot.history[seen:], snapshot.current
+        yield snapshot.history[seen:], snapshot.current, snapshot.round
         seen = len(snapshot.history)
 
 
 def _plain(polls: Polls, out: TextIO, interval: float) -> None:
-    due = time.monotonic() + interval
-    for ended, current in polls:
-        shown = list(ended)
-        if current is not None and not ended and time.monotonic() >= due:
-            shown.append(current)
-        for phase in shown:
-            due = time.monotonic() + interval
-            hosts = [hosts_line(phase.hosts)] if phase.hosts and not phase.finished else []
-            with contextlib.suppress(OSError, ValueError):  # the reader has closed the stream
-                print(", ".join([line(phase), *hosts]), file=out, flush=True)
+    due, current = time.monotonic() + interval, None
+    # The reader may have closed the stream: that does not end the work.
+    with contextlib.suppress(OSError, ValueError):
+        for ended, current, _ in polls:
+            lines = list(map(line, ended))
+            if current is not None and not ended and time.monotonic() >= due:
+                hosts = hosts_lines(current.hosts, time.monotonic()) if current.hosts else []
+                lines.append(", ".join([line(current), *hosts]))
+            for text in lines:
+                due = time.monotonic() + interval
+                print(text, file=out, flush=True)
+        if current is not None:
+            print(cut_off(current), file=out, flush=True)
 
 
 def _live(polls: Polls, out: TextIO, _: float) -> None:
@@ -148,28 +191,43 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
 
     from .console import VisibleConsole
 
-    console, done = VisibleConsole(out), Text("✓", "green")
+    console, current = VisibleConsole(out), None
     spinner = Spinner("dots")
     # Without redirection of streams: it would send the result to standard error, and would
-    # interpret control sequences in logs.
-    with Live(
+    # interpret control sequences in logs. Lines of other writers come through ``view_at``.
+    live = Live(
         console=console, auto_refresh=False, transient=True,
         redirect_stdout=False, redirect_stderr=False,
-    ) as live:  # fmt: skip
-        for ended, current in polls:
+    )  # fmt: skip
+    # Their text is escaped already.
+    view = View(lambda lines: console.print(Text(lines), soft_wrap=True), live.stop)
+    others = [stream for stream in (out, sys.stdout, sys.stderr) if stream and stream.isatty()]
+    with contextlib.suppress(OSError, ValueError), live, view_at(view, others):
+        for ended, current, round_ in polls:
             if ended:
                 live.update("")
             for phase in ended:
-                console.print(done, line(phase))
-            live.update(_bar(spinner, current) if current else "", refresh=True)
+                console.print(Text("✓", "green"), line(phase))
+            live.update(_shown(spinner, current, round_), refresh=True)
+        if current is not None:
+            console.print(Text("✗", "red"), cut_off(current))
+    if view.rest():
+        console.print(Text(view.rest()), end="", soft_wrap=True)
 
 
-def _bar(spinner: object, phase: Phase) -> "Group | Table":
+def _shown(spinner: object, phase: Phase | None, round_: str) -> "Group | Table":
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
+    # Before the first phase, pipelines are built.
+    text = line(phase) if phase is not None else f"round {round_}" if round_ else "starting"
     row = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=phase.total, completed=phase.done, width=20)
-    row.add_row(spinner, *([bar] if phase.total else []), line(phase))  # type: ignore[arg-type]
-    return Group(row, f"  {hosts_line(phase.hosts)}") if phase.hosts else row
+    bar = [ProgressBar(total=phase.total, completed=phase.done, width=20)] if (
+        phase is not None and phase.total
+    ) else []  # fmt: skip
+    row.add_row(spinner, *bar, text)  # type: ignore[arg-type]
+    hosts = phase.hosts if phase is not None else None
+    more = hosts_lines(hosts, time.monotonic()) if hosts else []
+    more += [_SAVING] if ENDING.signalled else []
+    return Group(row, *(f"  {text}" for text in more)) if more else row

@@ -41,27 +41,27 @@ class TableView:
 
     def __init__(self, table: str) -> None:
         self.manifest = newest_manifest(table)
-        self._pinned = Reading(table, "", self.manifest.snapshot)
-        self.find = self._pinned.find
+        self.pinned = Reading(table, "", self.manifest.snapshot)
+        self.find = self.pinned.find
         self.clock = clock_of(self.manifest)
         self.now = self.clock.now
 
     @property
     def seeds(self) -> Seeds:
         """Hosts and domains of the seeds."""
-        return read_seeds_hosts(self._pinned.root, seed_files(self._pinned))
+        return read_seeds_hosts(self.pinned.root, seed_files(self.pinned))
 
     def is_purged(self, key: str) -> bool:
         """Returns whether a key is on the blocklist."""
-        return bool(read_blocklist(self._pinned).blocks(pl.Series([key])).item())
+        return bool(read_blocklist(self.pinned).blocks(pl.Series([key])).item())
 
     def rows_of_host(self, key: str) -> int:
         """Returns the number of rows of the key's host, counted as in update; 0 if it is small."""
-        return rows_of_large_hosts(self._pinned.files("state")).get(host_of(key), 0)
+        return rows_of_large_hosts(self.pinned.files("state")).get(host_of(key), 0)
 
     def batch_of(self, key: str) -> str | None:
         """Returns the open batch that has chosen a key."""
-        root, batches = self._pinned.root, self.manifest.open_batches(self.now)
+        root, batches = self.pinned.root, self.manifest.open_batches(self.now)
         chosen = (b for b in batches if len(claimed_keys(root, self.manifest, [b], key, key)))
         return next(chosen, None)
 
@@ -70,14 +70,14 @@ class TableView:
         group = groups(pl.Series([key]), options.count_mode).item()
         ends = (":", ".") if options.count_mode == "domain" else (":",)
         of_group = pl.any_horizontal(pl.col("key").str.starts_with(group + end) for end in ends)
-        files = tablets(self._pinned.files("state"))
+        files = tablets(self.pinned.files("state"))
         near = tablets_of_keys(files, pl.Series([f"{group}{ends[-1]}", f"{group}:\x7f"]))
-        rows = self._pinned.root.read(
+        rows = self.pinned.root.read(
             "state", near, ["key", "score"],
             lambda state: eligible(state.filter(of_group), self.clock, options),
         )  # fmt: skip
         batches = self.manifest.open_batches(self.now)
-        claimed = claimed_keys(self._pinned.root, self.manifest, batches, None, None)
+        claimed = claimed_keys(self.pinned.root, self.manifest, batches, None, None)
         rows = ranked(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
         own = rank(pl.Series([score]), pl.Series([key])).item()
         higher = (pl.col("rank") > own) | ((pl.col("rank") == own) & (pl.col("key") > key))

@@ -1,4 +1,4 @@
-"""Makes the summary at the end of a crawl: results, speed, and dropped URLs by reason."""
+"""Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
 import json
 import sys
@@ -6,83 +6,139 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...io.batches.batches import batch_files
+from ...io.batches.page_writer import COUNTED, why_not
 from ...io.snapshots.manifest import Manifest
+from ...io.storage.parquet_files import collect, scan
+from ...io.table.opening import open_table
 from ...policy.rule_counts import capped, is_of_rule
+from ...policy.schema import PAGES
+from ...web.base.counting import counted
 from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
+from ...web.exchange.status import PROTOCOL_STATUS_NAMES
+from ...web.urls.row_keys import from_key
 from ..command_line.command import Invocation
-from ..launch.launch import LaunchOptions
+from .endings import by_reason, ending_of, unfetched_of, warnings_of, work_of
+from .next_due import NextUrl, next_url
 from .readdb import look
+from .row_records import iso
 
 BEST = 5
+_MOST_FILES = 20  # that are read for examples
 
 
-def print_summary(invocation: Invocation, made: Sequence[Manifest]) -> None:
-    """Prints the summary of a crawl as JSON for scripts, or as readable tables."""
-    # Computed in this process, because a job on a cluster would take long to start.
-    record = summary_of(str(invocation.table), made, invocation.options)
-    if invocation.format == "json":
-        print(json.dumps(record))
-    else:
-        _print_tables(record, str(invocation.table))
-
-
-def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> dict[str, Any]:
+def summary_of(
+    invocation: Invocation, made: Sequence[Manifest], stop: str | None
+) -> dict[str, Any]:
     """Returns the results of a crawl as one record.
 
     Args:
-        table: Address of the table.
+        invocation: The command.
         made: The snapshots that its jobs made.
-        options: Options of the launch.
+        stop: The file that stopped it, or None.
     """
+    table, options = str(invocation.table), invocation.options
     total: Counter[str] = Counter()
     for manifest in made:
         total.update(manifest.counts)
-    counts = Counter(capped(total))
-    phases = PROGRESS.snapshot().by_phase()
+    counts, work = Counter(capped(total)), work_of(made)
+    # Computed in this process, because a job on a cluster would take long to start.
     known, best = look(table, options, (), BEST)
+    waiting = next_url(table, options)
+    examples = {} if work.fetched else _examples(table, made)
+    seeds = invocation.arguments.get("seeds") or ()
+    if len(seeds) == 1:
+        examples = dict.fromkeys(work.refused, seeds[0]) | examples
+    ending = ending_of(work, options, stop, waiting, examples)
+    unfetched = known["status"].get("db_unfetched", 0)
     return {
-        "rounds": sum(manifest.job == "dedup" for manifest in made),
+        "table": table,
+        "exit_code": ending.code,
+        "ending": ending.reason,
+        "message": ending.text or unfetched_of(unfetched, work, options, waiting),
+        "warnings": warnings_of(work, counts, options),
+        "next": _next(waiting),
+        "rounds": work.rounds,
+        "requests": work.requests,
+        "fetched": work.fetched,
+        "parsed": counts["parsed"],
         "urls": known["total_urls"],
         "status": known["status"],
-        "fetched": counts["pages"],
-        "parsed": counts["parsed"],
-        "not_fetched": _named(counts, "not_fetched/"),
-        "dropped": _named(counts, "dropped/"),
-        "refused_by": {n: c for n, c in _named(counts, "").items() if is_of_rule(n)},
-        "not_parsed": _named(counts, "failed/") | _named(counts, "skipped/"),
-        "no_parser": _named(counts, "no_parser/"),
+        "not_fetched": by_reason(counts, "not_fetched/"),
+        "dropped": by_reason(counts, "dropped/"),
+        "refused_by": {n: c for n, c in by_reason(counts, "").items() if is_of_rule(n)},
+        "not_parsed": by_reason(counts, "failed/") | by_reason(counts, "skipped/"),
+        "no_parser": by_reason(counts, "no_parser/"),
         "phases": {
             name: {"done": p.done, "unit": p.unit, "seconds": round(p.elapsed, 3),
                    "per_second": round(p.rate, 1)}
-            for name, p in phases.items()
+            for name, p in PROGRESS.snapshot().by_phase().items()
         },
         "best": best,
     }  # fmt: skip
 
 
-def _named(counts: Counter[str], prefix: str) -> dict[str, int]:
-    found = {n.removeprefix(prefix): c for n, c in counts.items() if n.startswith(prefix)}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+def _next(waiting: NextUrl | None) -> dict[str, Any] | None:
+    if waiting is None:
+        return None
+    held = [{"reason": reason, "detail": detail} for reason, detail in waiting.reasons]
+    return {"url": waiting.url, "fetch_time": iso(waiting.time), "held_back": held}
 
 
-def _print_tables(record: dict[str, Any], table: str) -> None:
+def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
+    """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
+    root, found = open_table(table), dict[str, str]()
+    fetches = [manifest for manifest in made if manifest.job == "fetch" and manifest.batch]
+    files = [file for m in fetches for file in batch_files(root, m, str(m.batch), "pages")]
+    for file in files[:_MOST_FILES]:
+        rows = collect(scan([root / file.path], PAGES).select("key", *COUNTED))
+        same = ["protocol_status", "protocol_message", "http_code"]
+        for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
+            reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]
+            if (row["protocol_message"] or "").startswith("crawl delay"):
+                reason = "crawl_delay"
+            found.setdefault(reason, from_key(row["key"]))
+    return found
+
+
+def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
+    """Prints the summary of a crawl as JSON for scripts, or as readable tables."""
+    if invocation.format == "json":
+        print(json.dumps(record))
+    else:
+        _print_tables(record)
+
+
+def _print_tables(record: dict[str, Any]) -> None:
     from ..command_line.console import VisibleConsole
 
-    rounds = f"{record['rounds']} round{'s' if record['rounds'] != 1 else ''}"
-    last = f"{record['fetched']:,} requests in {rounds}; the table is in {table}"
     console = VisibleConsole(sys.stdout)
     # In one write, and not by rich, which ends the process if the reader has closed the stream.
     with console.capture() as captured:
-        console.print(*_tables(record), last, sep="\n")
+        console.print(*_tables(record), sep="\n", end="")
+        console.print(*last_lines(record), sep="\n", soft_wrap=True)
     print(captured.get(), end="", file=unwrapped(sys.stdout))
+
+
+def last_lines(record: dict[str, Any]) -> Iterator[str]:
+    """Yields the lines below the tables: warnings, work, and how the crawl ended."""
+    for warning in record["warnings"]:
+        yield f"warning: {warning['message']}"
+    if record["rounds"]:
+        yield (
+            f"{counted(record['requests'], 'requests')} in {counted(record['rounds'], 'rounds')}, "
+            f"{counted(record['fetched'], 'pages')} fetched; the table is in {record['table']}"
+        )
+    if record["message"]:
+        yield record["message"]
 
 
 def _tables(record: dict[str, Any]) -> Iterator[Any]:
     from rich.table import Column, Table
 
     phases = [
-        (name, f"{p['done']:,} {p['unit']}", f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
+        (name, counted(p["done"], p["unit"]), f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
         for name, p in record["phases"].items()
     ]
     best = [(page["url"], f"{page['score']:.3g}") for page in record["best"]]

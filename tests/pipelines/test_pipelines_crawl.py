@@ -80,7 +80,11 @@ def test_the_same_operation_again_changes_nothing(web, table, capsys):
     assert len(web.requests()) == requests
     # What it reports is what that operation did, when it did it.
     assert again["rounds"] == sum(m.job == "update" for m in manifests_of(table))
-    assert again["fetched"] == len(state)
+    counts = [m.counts for m in manifests_of(table) if m.job == "fetch"]
+    assert again["requests"] == sum(c.get("requests", 0) for c in counts) > 0
+    assert again["fetched"] == sum(
+        again["status"].get(n, 0) for n in ("db_fetched", "db_duplicate")
+    )
 
 
 def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tables, tmp_path):
@@ -206,7 +210,8 @@ def test_the_summary_for_scripts(web, tables, tmp_path, capsys):
     assert record["rounds"] == 2
     assert record["urls"] == sum(record["status"].values()) == len(state_of(folder))
     tried = sum(n for name, n in record["status"].items() if name != "db_unfetched")
-    assert record["fetched"] == tried
+    denied = record["not_fetched"].get("robots_denied", 0)
+    assert record["requests"] == tried - denied
     assert record["phases"]["fetch"]["done"] == tried
     assert len(record["best"]) == 5
     assert record["best"][0]["url"] == web.seeds[0]
@@ -238,7 +243,7 @@ def test_a_host_that_asks_for_a_pause_costs_no_rounds(tables, tmp_path):
     with serve(lambda path, _: answers.get(path, busy)) as server:
         door = ["--connect_to", f"*.example.com:80:127.0.0.1:{server.port}", "--server_delay", "0"]
         seeds = [f"http://busy.example.com/{n}" for n in range(4)]
-        assert nutbeam("crawl", table, *seeds, "--rounds", "4", *door) == 0
+        assert nutbeam("crawl", table, *seeds, "--rounds", "4", *door) == 4
     # The first page brings the pause; the others wait for it, and no round is made for them.
     assert [m.job for m in manifests_of(table)].count("fetch") == 1
     assert set(statuses_of(table).values()) == {"db_unfetched"}

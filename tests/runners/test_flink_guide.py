@@ -30,7 +30,9 @@ def test_the_guide_runs_as_typed(cluster, tmp_path, monkeypatch):
     typed = [text for text, reason in blocks(GUIDE, "bash") if (reason or "").startswith("flink:")]
     assert len(typed) == 3
     printed = run_as_typed("\n".join(typed), tmp_path, seconds=900)
-    assert re.search(r"requests in 1 rounds?; the table is in", printed)  # crawl waits
+    assert re.search(
+        r"requests? in 1 round, \d+ pages? fetched; the table is in", printed
+    )  # crawl waits
     assert "generate: submitted as operation next-" in printed  # next does not
     assert re.search(r"batch \S+: updated, 1 URLs\nbatch \S+: fetched, 13 URLs\n", printed)
     found = statuses_of(tmp_path / "tables" / "first")

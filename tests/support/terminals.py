@@ -13,6 +13,8 @@ import termios
 import threading
 import unicodedata
 
+import pyte
+
 from nutbeam.pipelines.command_line.cli import main
 
 # What others say: a window's title, a colour that we never use, C1, DEL, bidirectional and invisible
@@ -39,10 +41,10 @@ def obeyed(output, term="dumb"):
 
 
 @contextlib.contextmanager
-def terminal(chunks, width=400):
+def terminal(chunks, width=400, rows=50):
     """Opens a pseudo-terminal; yields its descriptor for programs; what they write comes to ``chunks``."""
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, width, 0, 0))
     reader = threading.Thread(target=lambda: chunks.extend(_read(master)), daemon=True)
     reader.start()
     try:
@@ -57,6 +59,26 @@ def _read(master):
     with contextlib.suppress(OSError):  # what a terminal says once its other end is closed
         while chunk := os.read(master, 1 << 16):
             yield chunk
+
+
+class Screen:
+    """What a terminal shows, by an emulator: its lines, with those that have scrolled away."""
+
+    def __init__(self, columns=100, rows=12):
+        self._size = columns, rows
+
+    def after(self, output):
+        """Returns (lines without the empty ones at the end, whether the cursor is shown)."""
+        screen = pyte.HistoryScreen(*self._size, history=10_000)
+        pyte.ByteStream(screen).feed(output)
+        above = [
+            "".join(line[column].data for column in range(self._size[0])).rstrip()
+            for line in screen.history.top
+        ]
+        lines = [*above, *(line.rstrip() for line in screen.display)]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines, not screen.cursor.hidden
 
 
 def typed(monkeypatch, *words, term="dumb"):

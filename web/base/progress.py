@@ -20,13 +20,17 @@ class SlowHost:
 
     Attributes:
         host: Its name.
-        pages: Number of waiting pages.
+        pages: Number of waiting pages; 0 if only requests under way are left.
         seconds: Least time for these pages, because of politeness.
+        next_at: Monotonic moment of its next request.
+        active: Whether a request is under way.
     """
 
     host: str
     pages: int
     seconds: float
+    next_at: float = 0.0
+    active: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Phase:
         elapsed: Seconds since the start, or from start to finish.
         finished: Whether the phase is over.
         hosts: The hosts of a fetch, while one is under way.
+        round: Which round of a crawl it is in, such as ``2 of 3``; empty outside of rounds.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Phase:
     elapsed: float
     finished: bool
     hosts: HostActivity | None = None
+    round: str = ""
 
     @property
     def rate(self) -> float:
@@ -89,10 +95,11 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """The current phase, if any, and those before it, oldest first."""
+    """The current phase, if any, those before it, oldest first, and the round of a crawl."""
 
     current: Phase | None
     history: tuple[Phase, ...]
+    round: str = ""
 
     def by_phase(self) -> dict[str, Phase]:
         """Returns the sum of the phases of each name, in the order of their start.
@@ -119,6 +126,7 @@ class Progress:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._history: list[Phase] = []
+        self._round = ""
         self._clear()
 
     def _clear(self) -> None:
@@ -131,6 +139,17 @@ class Progress:
         self._look: Callable[[], HostActivity] | None = None
         self._hosts: HostActivity | None = None
         self._look_due = 0.0
+
+    def begin_round(self, number: int, rounds: int) -> None:
+        """Begins a round of a crawl; finishes the current phase first.
+
+        Args:
+            number: Number of the round, from 1.
+            rounds: Most rounds of the crawl; negative is no limit.
+        """
+        with self._lock:
+            self._finish()
+            self._round = f"{number:,} of {rounds:,}" if rounds >= 0 else f"{number:,}"
 
     def start(self, phase: str, total: int | None = None, unit: str = "pages") -> None:
         """Begins a phase; finishes the current one first."""
@@ -176,13 +195,14 @@ class Progress:
         """Forgets everything."""
         with self._lock:
             self._history.clear()
+            self._round = ""
             self._clear()
 
     def snapshot(self) -> Snapshot:
         """Returns the current phase and the history, consistent with each other."""
         self._look_again()
         with self._lock:
-            return Snapshot(self._current(finished=False), tuple(self._history))
+            return Snapshot(self._current(finished=False), tuple(self._history), self._round)
 
     def _look_again(self) -> None:
         """Reads the hosts if the last reading is old; without the lock, because it takes time."""
@@ -217,6 +237,7 @@ class Progress:
             elapsed,
             finished,
             None if finished else self._hosts,
+            self._round,
         )
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TextIO, cast
 
 from .visible import visible
@@ -61,9 +61,11 @@ class VisibleStream:
         self.stream, self.exact = stream, False
 
     def write(self, text: str) -> int:
-        """Writes a text; returns its length."""
+        """Writes a text; returns its length. A live view of the stream shows it above itself."""
         NOTICE.clear()
-        self.stream.write(text if self.exact else visible(text, _KEPT))
+        shown = text if self.exact else visible(text, _KEPT)
+        view = _VIEWS.get(self.stream)
+        (self.stream if view is None else view).write(shown)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -81,6 +83,52 @@ class VisibleStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+class View:
+    """A live view at the end of a stream, which shows the lines of other writers above itself.
+
+    Args:
+        show: Shows whole lines above the view; any thread may call it.
+        close: Ends the view and leaves the cursor below it, before the process is ended.
+    """
+
+    def __init__(self, show: Callable[[str], object], close: Callable[[], object]) -> None:
+        self.close = close
+        self._show, self._lock, self._begun = show, threading.Lock(), ""
+
+    def write(self, text: str) -> None:
+        """Shows the lines that are complete with this text."""
+        with self._lock:
+            lines, end, self._begun = (self._begun + text).rpartition("\n")
+        if end:
+            self._show(lines)
+
+    def rest(self) -> str:
+        """Returns the text after the last complete line."""
+        return self._begun
+
+
+_VIEWS: dict[Any, View] = {}  # by the stream that a visible stream writes to
+
+
+@contextlib.contextmanager
+def view_at(view: View, streams: Iterable[TextIO | None]) -> Iterator[None]:
+    """Shows what visible streams write above a view, until the end of the block."""
+    known = {unwrapped(stream) for stream in streams if stream is not None}
+    _VIEWS.update(dict.fromkeys(known, view))
+    try:
+        yield
+    finally:
+        for stream in known:
+            _VIEWS.pop(stream, None)
+
+
+def close_views() -> None:
+    """Ends all live views, so that the terminal is as before; any thread may call it."""
+    for view in set(_VIEWS.values()):
+        view.close()
+    _VIEWS.clear()
 
 
 class VisibleBytes:

@@ -10,7 +10,7 @@ from ..base.agent import agent_token, missing_agent, user_agent
 from ..base.clock import now_ms
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
-from ..exchange.http_options import _HEADER, HttpOptions, guard_of, limits_of
+from ..exchange.http_options import _HEADER, HttpOptions, guard_of, limit_of, limits_of
 from ..exchange.response import Response
 from ..network.body import ACCEPTED, Body, read_body
 from ..network.connection import Connection
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-# These files are unreadable if truncated: zip archives, and files with an index at the end.
-_DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
 
 class ClientBase(ABC):
@@ -203,7 +201,7 @@ class ClientBase(ABC):
         if content_limit is not None:
             return content_limit
         limits = [self._options.content_limit]
-        if content_type.strip().lower().startswith(_DOCUMENTS):
+        if limit_of(content_type) == "document_limit":
             limits.append(self._options.document_limit)
         return -1 if min(limits) < 0 else max(limits)
 

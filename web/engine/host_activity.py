@@ -19,15 +19,18 @@ def host_activity(
         delay: Function of the crawl delay that returns the seconds between two requests.
         now: Time on the monotonic clock.
     """
-    active = 0
-    waiting = []
+    active = waiting = 0
+    known = []
     for queue in queues:
-        active += queue.in_progress > 0
-        pages = len(queue.tasks)
-        if pages:
-            first = max(0.0, queue.ready_at - now)
-            waiting.append((first + (pages - 1) * queue.rest(delay), pages, queue.name))
+        pages, in_progress = len(queue.tasks), queue.in_progress > 0
+        active += in_progress
+        waiting += pages > 0
+        if pages or in_progress:
+            first = max(0.0, queue.ready_at - now) if pages else 0.0
+            seconds = first + max(0, pages - 1) * queue.rest(delay)
+            known.append((seconds, pages, queue.name, queue.ready_at, in_progress))
     slowest = (
-        SlowHost(host, pages, wait) for wait, pages, host in heapq.nlargest(_SLOWEST, waiting)
+        SlowHost(host, pages, seconds, at, in_progress)
+        for seconds, pages, host, at, in_progress in heapq.nlargest(_SLOWEST, known)
     )
-    return HostActivity(active, len(waiting), tuple(slowest))
+    return HostActivity(active, waiting, tuple(slowest))

@@ -12,6 +12,8 @@ from ..network.proxy import parse_proxy
 from .file_options import FileOptions
 
 _HEADER = re.compile(r"[\t\x20-\x7e]*")
+# These files are unreadable if truncated: zip archives, and files with an index at the end.
+_DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +30,10 @@ class HttpOptions(AgentOptions, FileOptions):
     http_time_limit: float = option(
         60.0, "Longest time for a whole request.", unit="s", nutch="http.time.limit", minimum=0.001
     )
+    # As much of a page as Googlebot takes. Each request under way may need that much memory.
     content_limit: int = option(
-        1_048_576,
-        "Most bytes of a body that are kept, after decoding; negative for all.",
+        2_097_152,
+        "Most bytes of a body that are kept, after decoding; negative for all. Nutch keeps 1 MiB.",
         unit="bytes",
         nutch="http.content.limit",
     )
@@ -116,6 +119,16 @@ class HttpOptions(AgentOptions, FileOptions):
         guard_of(self)
         parse_headers(self.http_header)
         parse_proxy(self.http_proxy)
+
+
+def limit_of(content_type: str | None) -> str:
+    """Returns the name of the option that limits bodies of a content type.
+
+    >>> limit_of("text/html; charset=utf-8"), limit_of("application/pdf"), limit_of(None)
+    ('content_limit', 'document_limit', 'content_limit')
+    """
+    is_document = (content_type or "").strip().lower().startswith(_DOCUMENTS)
+    return "document_limit" if is_document else "content_limit"
 
 
 def limits_of(options: HttpOptions) -> Limits:

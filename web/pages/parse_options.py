@@ -14,10 +14,10 @@ class ParseOptions:
 
     GROUP = "parse"
 
-    # Nutch keeps 100, which hides most of an index page or of a manual.
+    # Nutch's 100 hide most of an index page or of a manual.
     max_outlinks: int = option(
         10_000,
-        "links kept per page, of those that pass the filters; negative: all",
+        "links kept per page, of those that pass the filters; negative: all; Nutch keeps 100",
         unit="links",
         nutch="db.max.outlinks.per.page",
     )

@@ -300,7 +300,8 @@ def test_hosts_that_do_not_answer_as_they_should(tables, tmp_path, bad_hosts, we
     bad = {name: f"http://{name}.hostile.example.com/" for name in names}
     bad["refuses"] = "http://refuses.example.com/"
     bad["unknown"] = "http://no-such-host.example.com/"  # 421 of the simulated web
-    limits = ["--timeout", "0.4", "--http_time_limit", "1.2", "--server_delay", "0"]
+    limits = ["--timeout", "0.4", "--http_time_limit", "1.2", "--server_delay", "0",
+              "--content_limit", "1Mi"]  # fmt: skip
     words = [*bad.values(), *web.seeds, *bad_hosts, *limits, "--rounds", "1"]
     assert nutbeam("crawl", folder, *words) == 0
     rows = {row["url"]: row for row in state_of(folder).to_dicts()}
@@ -332,7 +333,7 @@ def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tables, tm
     urls = ["http://no-such-host.invalid/", "http://127.0.0.1/", "http://[::1]/",
             "http://169.254.169.254/latest/"]  # fmt: skip
     words = [*urls, *AGENT, "--rounds", "1", "--server_delay", "0", "--timeout", "2"]
-    assert nutbeam("crawl", folder, *words) == 0
+    assert nutbeam("crawl", folder, *words) == 4
     rows = {row["url"]: row for row in state_of(folder).to_dicts()}
     assert {row["status"] for row in rows.values()} <= {1, 3}
     assert all(row["protocol_message"] for row in rows.values())

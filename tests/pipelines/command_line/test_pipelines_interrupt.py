@@ -14,12 +14,16 @@ from ending import command, ended, wait_for
 from hostile_files import SLOW_HTML
 from short_form import first
 from simulated_web import SimWeb
-from waiting import PATIENCE
+from terminals import Screen, terminal
+from waiting import PATIENCE, wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
 
-GO_ON = "interrupted; the table is whole, and what was fetched is kept: the same command goes on\n"
+GO_ON = (
+    "interrupted; the table is whole, and what was fetched is kept: "
+    "run the same command again to go on\n"
+)
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENT = ["--timeout", "600"]
 WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")
@@ -91,6 +95,27 @@ def test_jobs_and_worker_processes(tmp_path, job, more):
         answer.go.set()
     assert (code, error) == (130, f"nutbeam {job}: {GO_ON}")
     assert len(manifests_of(table)) == made
+
+
+def test_the_last_lines_on_a_terminal_say_how_far_it_came_and_how_to_go_on(tmp_path):
+    table, answer, chunks = held_table(tmp_path, "a", "b"), Held(), []
+    with serve(answer) as server, terminal(chunks, 120, rows=20) as slave:
+        words = [sys.executable, "-P", "-m", "nutbeam.pipelines", "crawl", table, *doors_of(server)]
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        process = subprocess.Popen(
+            list(map(str, words)), env=environment | {"TERM": "xterm"}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+        )  # fmt: skip
+        wait_until(lambda: server.paths.count("/1") == 2, process)
+        wait_until(lambda: b"of 2 pages" in b"".join(chunks), process)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(PATIENCE)
+        answer.go.set()
+    lines, cursor = Screen(120, 20).after(b"".join(chunks))
+    assert (code, cursor) == (130, True)
+    assert lines[-2:] == [
+        "✗ round 1 of 3, fetch: 0 of 2 pages, not finished", f"nutbeam crawl: {GO_ON}".strip(),
+    ]  # fmt: skip
 
 
 def test_while_a_page_is_parsed(tmp_path):

@@ -1,15 +1,20 @@
 import contextlib
 import io
+import logging
 import os
 import pty
+import re
+import sys
 import threading
 import time
 
 import rich.live  # noqa: F401 (the view's thread need not load it then, while its time runs)
-from terminals import EVIL, obeyed, terminal
+from terminals import EVIL, Screen, obeyed, terminal
+from waiting import wait_until
 
 from nutbeam.pipelines.command_line.live import duration, line, live_view
 from nutbeam.web.base.progress import Phase, Progress
+from nutbeam.web.base.terminal import close_views, visible_streams
 from nutbeam.web.engine.host_activity import HostActivity, SlowHost
 
 
@@ -35,6 +40,22 @@ def test_plain_lines_for_each_phase_that_ended():
         "fetch: 4 pages",
     ]
     assert lines[1].endswith("gone 4")
+
+
+def test_lines_say_the_round_and_what_did_not_come_to_its_end():
+    progress, stream = Progress(), io.StringIO()
+    with live_view(progress=progress, stream=stream):
+        progress.start("inject", unit="lines")
+        progress.add(1)
+        for number in (1, 2):
+            progress.begin_round(number, 3)
+            progress.start("fetch", total=2)
+            progress.add(1)
+    inject, *rounds = stream.getvalue().splitlines()
+    assert inject.startswith("inject: 1 line in ")
+    assert rounds[0].startswith("round 1 of 3, fetch: 1 page in ")
+    assert rounds[1] == "round 2 of 3, fetch: 1 of 2 pages, not finished"
+    assert len(rounds) == 2
 
 
 def test_plain_lines_every_interval():
@@ -90,6 +111,98 @@ def test_a_live_view_on_a_terminal(monkeypatch):
     assert "fetch: 4 pages in " in shown
 
 
+@contextlib.contextmanager
+def on_screen(monkeypatch, progress, width=100):
+    """Shows a live view on a terminal; yields what comes to it, and a visible standard error there."""
+    monkeypatch.setenv("TERM", "xterm")
+    chunks = []
+    with (
+        terminal(chunks, width, rows=12) as slave,
+        open(slave, "w", closefd=False) as stream,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr(sys, "stderr", stream)
+        with visible_streams(), live_view(progress=progress):
+            yield chunks
+
+
+def test_something_is_shown_before_the_first_phase(monkeypatch):
+    with on_screen(monkeypatch, Progress()) as chunks:
+        shown(chunks, "starting")
+    assert Screen(200, 12).after(b"".join(chunks))[0] == []
+
+
+def shown(chunks, text):
+    """Waits until the last line of the screen has a text; returns the lines."""
+    lines = []
+
+    def is_there():
+        lines[:] = Screen(200, 12).after(b"".join(chunks))[0]
+        return lines and text in lines[-1]
+
+    wait_until(is_there)
+    return lines
+
+
+def test_warnings_and_errors_scroll_above_the_view(monkeypatch):
+    progress, log = Progress(), logging.getLogger("test_live")
+    progress.begin_round(2, 3)
+    progress.start("fetch", total=40)
+    with on_screen(monkeypatch, progress, 200) as chunks:
+        log.propagate = False  # to pytest
+        log.addHandler(logging.StreamHandler(sys.stderr))
+        for number in range(20):
+            log.warning("warning %d %s", number, "x" * 220 if number == 7 else EVIL)
+            progress.add(1)
+            time.sleep(0.05)
+        sys.stderr.write("begun, ")
+        # The view is the last line: it is drawn once, and nothing is drawn over it.
+        lines = shown(chunks, "fetch: 20 of 40 pages")
+        assert sum("round 2 of 3" in line for line in lines) == 1
+        sys.stderr.write("ended\nTraceback\n  a frame\nno line feed")
+        progress.finish()
+    lines, cursor = Screen(200, 12).after(b"".join(chunks))
+    assert cursor
+    found = [line.partition(" ")[2][:2].strip() for line in lines if line.startswith("warning ")]
+    assert found == list(map(str, range(20)))
+    assert lines[8] == "x" * 30  # long lines are not cut
+    assert lines[21:24] == ["begun, ended", "Traceback", "  a frame"]
+    assert "✓ round 2 of 3, fetch: 20 pages in " in lines[24]
+    assert lines[25:] == ["no line feed"]
+    assert obeyed(b"".join(chunks), "xterm") == []
+
+
+def test_the_view_names_the_host_that_all_waits_for(monkeypatch):
+    progress = Progress()
+    progress.start("fetch", total=41)
+    slow = SlowHost("slow.example.com", 40, 200.0, time.monotonic() + 60)
+    progress.watch(lambda: HostActivity(0, 1, (slow,)))
+    with on_screen(monkeypatch, progress) as chunks:
+        progress.add(1)
+        lines = shown(chunks, "slow.example.com")
+    assert lines[-2] == "  hosts: 0 active, 1 waiting"
+    assert re.fullmatch(
+        "  slowest: slow.example.com, 40 pages take 3 m 20 s, next request in (60|[45].) s",
+        lines[-1],
+    )
+    # What was under way stays to be seen.
+    assert Screen(100, 12).after(b"".join(chunks)) == (
+        ["✗ fetch: 1 of 41 pages, not finished"], True,
+    )  # fmt: skip
+
+
+def test_a_view_that_is_closed_from_elsewhere_leaves_the_terminal_as_it_was(monkeypatch):
+    progress = Progress()
+    progress.start("fetch", total=41)
+    with on_screen(monkeypatch, progress) as chunks:
+        shown(chunks, "fetch")
+        assert not Screen(100, 12).after(b"".join(chunks))[1]
+        close_views()  # as before the process is ended by force
+        print("interrupted", file=sys.stderr, flush=True)
+        time.sleep(0.3)
+        assert Screen(100, 12).after(b"".join(chunks)) == (["interrupted"], True)
+
+
 def test_names_of_strangers_are_text_in_a_live_view(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     progress, chunks, name = Progress(), [], f"[red]:cat:[link=http://x/]{EVIL}"
@@ -126,7 +239,8 @@ def test_hosts_and_bytes_are_shown(monkeypatch):
         progress.finish()
     *running, ended = stream.getvalue().splitlines()
     assert running[-1].endswith(
-        "4 m 10 s left, hosts: 7 active, 30 waiting, slowest slow.example.com 50 pages 4 m 10 s"
+        "4 m 10 s left, hosts: 7 active, 30 waiting, slowest: slow.example.com, 50 pages take "
+        "4 m 10 s, next request now"
     )
     assert "hosts" not in ended
     # A line that is shown before the first page has no success yet.

@@ -84,7 +84,9 @@ def folder(web, tmp_path_factory):
         words = ("crawl", folder / "table", f"{SITE}/", *reached(web), "--rounds", "2")
         code, output = typed(patch, *words, term="xterm")
     assert (code, obeyed(output, "xterm")) == (0, [])
-    assert "✓ fetch: ".encode() in output.replace(b"\x1b[32m", b"").replace(b"\x1b[0m", b"")
+    assert "✓ round 1 of 2, fetch: ".encode() in output.replace(b"\x1b[32m", b"").replace(
+        b"\x1b[0m", b""
+    )
     shutil.copytree(folder / "table", folder / f"table {EVIL}")
     for name in ("forged", "damaged"):
         shutil.copytree(folder / "table", folder / name)

@@ -56,6 +56,20 @@ def test_rounds_add_up_by_phase():
     assert progress.snapshot().by_phase() == {}
 
 
+def test_phases_belong_to_a_round():
+    progress = Progress()
+    progress.start("inject", unit="lines")
+    progress.begin_round(1, 3)
+    assert (progress.snapshot().current, progress.snapshot().round) == (None, "1 of 3")
+    progress.start("fetch", total=2)
+    progress.begin_round(2, -1)
+    progress.start("fetch", total=2)
+    snapshot = progress.snapshot()
+    assert [phase.round for phase in (*snapshot.history, snapshot.current)] == ["", "1 of 3", "2"]
+    progress.reset()
+    assert progress.snapshot().round == ""
+
+
 def test_threads_lose_no_count():
     progress = Progress()
     progress.start("fetch")
@@ -117,7 +131,11 @@ def test_the_tail_is_the_host_that_politeness_makes_slowest():
     activity = host_activity(queues, lambda asked: asked or 5.0, 100.0)
     assert (activity.active, activity.waiting) == (2, 4)
     assert activity.slowest == (
-        SlowHost("slow.com", 3, 60.0), SlowHost("many.com", 11, 53.0), SlowHost("two.com", 2, 5.0),
-    )  # fmt: skip
+        SlowHost("slow.com", 3, 60.0, 90.0),
+        SlowHost("many.com", 11, 53.0, 103.0, active=True),
+        SlowHost("two.com", 2, 5.0),
+    )
     assert activity.seconds == 60.0
+    last = host_activity(queues[:2], lambda asked: 5.0, 100.0)
+    assert last.slowest == (SlowHost("last.com", 0, 0.0, active=True),)
     assert host_activity([], lambda asked: 5.0, 0.0) == HostActivity()

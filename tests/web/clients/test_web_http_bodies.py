@@ -81,6 +81,7 @@ def test_an_endless_body_is_cut_at_the_limit(framing):
 )
 def test_documents_have_a_limit_of_their_own(content_type, options, kept):
     header = f"Content-Type: {content_type}"
+    options = {"content_limit": 1 << 20} | options
     response, _ = ask(lambda _: reply(b"x" * 3_000_000, "200 OK", header), **options)
     assert len(response.body) == kept
     assert response.truncated == (None if kept == 3_000_000 else "length")

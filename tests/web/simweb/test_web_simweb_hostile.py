@@ -89,7 +89,7 @@ EXPECTED = {
 }
 # Those whose robots.txt forbids /private, so that it reads it.
 FORBIDDEN = ("robots-200", "robots-200-big", "robots-redirect")
-LIMITS = ("--timeout", "2", "--http_time_limit", "4", "--threads", "100")
+LIMITS = ("--timeout", "2", "--http_time_limit", "4", "--threads", "100", "--content_limit", "1Mi")
 
 
 def url_of(name, path="/"):

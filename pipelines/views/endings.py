@@ -1,0 +1,215 @@
+"""Tells how a crawl ended: its exit code, one line that says why, and what was left out."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...io.snapshots.manifest import Manifest
+from ...transforms.metrics import DROPPED_TASKS
+from ...web.base.counting import counted
+from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
+from .next_due import NextUrl
+from .reasons import NOT_FETCHED, REFUSED, TARGETS, explained
+from .row_records import iso
+
+FETCHED = ("protocol/success", "protocol/notmodified")
+REDIRECTED = ("moved", "temp_moved")
+# Options that cut off parts of pages: count, what it counts, option, what was done.
+_CUTS = (
+    ("dropped/max_outlinks", "links", "max_outlinks",
+     "left out of pages with more than {limit:,} links"),
+    ("truncated/content_limit", "pages", "content_limit", "cut at {limit:,} bytes{parsed}"),
+    ("truncated/document_limit", "documents", "document_limit", "cut at {limit:,} bytes{parsed}"),
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What the jobs of a crawl did.
+
+    Attributes:
+        rounds: Number of rounds.
+        seeds: Number of seeds that are in the table.
+        refused: Seeds that are not, by reason.
+        tried: Whether a fetch had URLs.
+        requests: Page requests that were sent.
+        fetched: Pages that were fetched, and those that a server reported as not modified.
+        failed: URLs without a page, by reason; redirects, too.
+        left: URLs that a fetch left out, by reason; they stay due.
+        targets: Targets of redirects that are not in the table, by reason.
+    """
+
+    rounds: int = 0
+    seeds: int = 0
+    refused: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    tried: bool = False
+    requests: int = 0
+    fetched: int = 0
+    failed: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    left: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    targets: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """How a crawl ended.
+
+    Attributes:
+        code: Exit code of the command.
+        reason: A word for scripts: ``done``, ``stopped``, ``nothing_due``, ``nothing_fetched``,
+            ``seeds_refused`` or ``no_rounds``.
+        text: One line for people; empty if there is nothing more to say.
+    """
+
+    code: int
+    reason: str
+    text: str = ""
+
+
+def work_of(made: Sequence[Manifest]) -> Work:
+    """Returns what the jobs of a crawl did, from the manifests of their snapshots."""
+    counts = {job: _sum(made, job) for job in ("inject", "fetch", "update")}
+    fetch = counts["fetch"]
+    redirects = {name: fetch[f"protocol/{name}"] for name in REDIRECTED}
+    return Work(
+        rounds=sum(manifest.job == "dedup" for manifest in made),
+        seeds=counts["inject"]["injected"],
+        refused=by_reason(counts["inject"], "dropped/"),
+        tried=any(manifest.job == "fetch" for manifest in made),
+        requests=fetch["requests"],
+        fetched=sum(fetch[name] for name in FETCHED),
+        failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
+        left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
+        targets=by_reason(counts["update"], "dropped/redirect_"),
+    )
+
+
+def _sum(made: Sequence[Manifest], job: str) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for manifest in made:
+        if manifest.job == job:
+            total.update(manifest.counts)
+    return total
+
+
+def by_reason(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
+    """Returns the counts whose names have a prefix, without it, the most frequent first.
+
+    >>> by_reason({"dropped/filtered": 1, "pages": 9, "dropped/nofollow": 2}, "dropped/")
+    {'nofollow': 2, 'filtered': 1}
+    """
+    found = {n.removeprefix(prefix): c for n, c in counts.items() if n.startswith(prefix)}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def ending_of(
+    work: Work, options: Any, stop: str | None, waiting: NextUrl | None, examples: Mapping[str, str]
+) -> Ending:
+    """Returns how a crawl ended.
+
+    Args:
+        work: What its jobs did.
+        options: Its options.
+        stop: The file that stopped it, or None.
+        waiting: The URL that is due next, or None.
+        examples: A URL by reason.
+    """
+    if stop is not None:
+        return Ending(DONE, "stopped", f"stopped by {stop}: remove it to go on")
+    if work.fetched or (work.rounds and not work.tried):  # or an open batch was finished
+        return Ending(DONE, "done")
+    if work.tried:
+        return Ending(NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples))
+    if work.refused and not work.seeds:
+        why = explained(work.refused, REFUSED, examples, options)
+        return Ending(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
+    if getattr(options, "rounds", 1) == 0:
+        return Ending(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
+    return Ending(NOTHING_TO_DO, "nothing_due", _nothing_due(waiting))
+
+
+def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[str, str]) -> str:
+    """Returns why no page was fetched."""
+    reasons = Counter(work.failed) + Counter(work.left)
+    if "crawl_delay" in examples and "robots_denied" not in examples:
+        reasons["crawl_delay"] = reasons.pop("robots_denied", 0)
+    parts = [f"no page was fetched: {explained(reasons, NOT_FETCHED, examples, options)}"]
+    if work.targets:
+        parts.append(f"left out: {explained(work.targets, TARGETS, {}, options)}")
+    same = waiting is not None and set(examples.values()) == {waiting.url}
+    return "; ".join([*parts, *_again(waiting, "it" if same else "")])
+
+
+def _nothing_due(waiting: NextUrl | None) -> str:
+    """Returns why there was no round."""
+    if waiting is None:
+        return "the table has no URL: give seeds"
+    held = [why for why in waiting.reasons if why[0] != "not_due"]
+    if held:
+        reason, detail = held[0]
+        return f"no URL can be fetched now: {waiting.url}: {reason}: {detail}"
+    failed = f" (its last try failed: {waiting.failure})" if waiting.failure else ""
+    return "; ".join([f"nothing is due{failed}", *_again(waiting)])
+
+
+def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
+    """Returns when the next URL is due, and how to fetch it earlier; nothing if one is due now."""
+    if waiting is None or not waiting.add_days:
+        return []
+    when, days = iso(waiting.time), waiting.add_days
+    name = name or f"the next URL, {waiting.url},"
+    return [f"{name} is due at {when}: --add_days {days} fetches it now"]
+
+
+def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
+    """Returns what a crawl has left out because of limits: count, reason, line for people.
+
+    Args:
+        work: What its jobs did.
+        counts: Counts of all its jobs.
+        options: Its options.
+    """
+    found = [
+        _warning(name, counts[name], things, options, option, what)
+        for name, things, option, what in _CUTS
+        if counts.get(name)
+    ]
+    return found + [
+        {
+            "count": number,
+            "reason": f"dropped/{reason}",
+            "message": f"{counted(number, 'URLs')} stayed due: "
+            f"{explained({reason: number}, NOT_FETCHED, {}, options)}",
+        }
+        for reason, number in work.left.items()
+    ]
+
+
+def _warning(
+    reason: str, number: int, things: str, options: Any, option: str, what: str
+) -> dict[str, Any]:
+    limit = getattr(options, option)
+    if option == "document_limit":
+        limit = max(limit, options.content_limit)
+    parsed = ", and not parsed" if options.skip_truncated else ""
+    verb = "was" if number == 1 else "were"
+    text = f"{counted(number, things)} {verb} {what.format(limit=limit, parsed=parsed)}"
+    return {"count": number, "reason": reason, "option": f"--{option}",
+            "message": f"{text} (--{option})"}  # fmt: skip
+
+
+def unfetched_of(number: int, work: Work, options: Any, waiting: NextUrl | None) -> str:
+    """Returns what is left to do for a later crawl; empty if nothing is due now.
+
+    Args:
+        number: Number of URLs that were never fetched.
+        work: What the jobs of this crawl did.
+        options: Its options.
+        waiting: The URL that is due next.
+    """
+    if waiting is None or waiting.reasons or not work.rounds:
+        return ""
+    what = f"{counted(number, 'URLs')} {'is' if number == 1 else 'are'} not fetched yet"
+    limit = f" after --rounds {options.rounds}" if hasattr(options, "rounds") else ""
+    return f"{what if number else 'URLs are due'}{limit}: the same command goes on"

@@ -1,0 +1,77 @@
+"""Finds the URL of a table that is due next, and what keeps it from being fetched now."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+import polars as pl
+
+from ...io.snapshots.manifest import Pinned
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.schedule import DAY_MS
+from ...policy.selection import GenerateOptions, admissible
+from ...web.urls.row_keys import from_key
+from .explain_row import TableView, not_generated
+
+_COLUMNS = ("key", "fetch_time")
+
+
+@dataclasses.dataclass(frozen=True)
+class NextUrl:
+    """The URL that is due next.
+
+    Attributes:
+        url: The URL.
+        time: When it is due, ms.
+        add_days: Whole days of ``--add_days`` that make it due now; 0 if it is due.
+        failure: Message of its last try, if that failed; else empty.
+        reasons: (reason, detail) of each condition that keeps it from being chosen now.
+    """
+
+    url: str
+    time: int
+    add_days: int
+    failure: str
+    reasons: tuple[tuple[str, str], ...]
+
+
+def next_url(table: str, options: GenerateOptions) -> NextUrl | None:
+    """Returns the URL of the newest snapshot that is due first; None if there is no URL.
+
+    URLs that an option excludes come last.
+    """
+    view = TableView(table)
+    key = _first(view, options) or _first(view, None)
+    row = view.find("state", key) if key is not None else None
+    if row is None:
+        return None
+    wait = row["fetch_time"] - view.now
+    return NextUrl(
+        from_key(row["key"]),
+        row["fetch_time"],
+        max(0, math.ceil(wait / DAY_MS)),
+        (row["protocol_message"] or "") if row["retries"] else "",
+        tuple(not_generated(row, view, options)),
+    )
+
+
+def _first(view: TableView, options: GenerateOptions | None) -> str | None:
+    """Returns the key that is due first, of those that the options do not exclude."""
+
+    def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
+        return state if options is None else admissible(state, options)
+
+    best: tuple[int, str] | None = None
+    for tablet in _by_time(view.pinned):
+        if best is not None and (tablet.min_fetch_time or 0) > best[0]:
+            break  # all later tablets are due later, too
+        rows = view.pinned.root.read("state", [tablet], _COLUMNS, narrow)
+        found = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()
+        best = min([*([best] if best else []), *((time, key) for key, time in found)], default=None)
+    return best[1] if best else None
+
+
+def _by_time(pinned: Pinned) -> Iterator[Tablet]:
+    """Yields the tablets of the state, those that may be due first before the others."""
+    known = tablets(pinned.files("state"))
+    yield from sorted(known, key=lambda tablet: tablet.min_fetch_time or 0)

@@ -1,0 +1,277 @@
+"""How a crawl ends: its exit code, and one line that says why nothing was fetched and what helps."""
+
+import json
+import re
+import socket
+
+import pytest
+from crawling import manifests_of, nutbeam
+from waiting import PATIENCE
+from web_servers import doors, reply, serve
+
+from nutbeam.io.snapshots.manifest import Manifest
+from nutbeam.pipelines.crawl import Options
+from nutbeam.pipelines.views.endings import Work, ending_of, unfetched_of, warnings_of, work_of
+from nutbeam.pipelines.views.next_due import NextUrl
+from nutbeam.pipelines.views.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
+from nutbeam.transforms.metrics import DROPPED_TASKS
+from nutbeam.web.network.failures import _REASONS, NOT_SENT
+
+OPTIONS = Options()
+URL = "http://a.example.com/"
+DUE = NextUrl(URL, 86_400_000, 1, "", (("not_due", "due at …"),))
+NOW = NextUrl(URL, 0, 0, "", ())
+ROBOTS = reply(b"", "404 Not Found")
+
+
+def test_each_reason_is_explained_and_each_cure_can_be_written():
+    fetching = {name for _, name in _REASONS} | NOT_SENT | DROPPED_TASKS
+    assert fetching - NOT_FETCHED.keys() == set()
+    for known in (NOT_FETCHED, REFUSED, TARGETS):
+        for reason in known:
+            text = explained({reason: 1}, known, {reason: URL}, OPTIONS)
+            assert text.startswith(f"{reason} 1 ({URL}: ")
+            assert "{" not in text
+    named = {word for _, cure in [*NOT_FETCHED.values(), *REFUSED.values(), *TARGETS.values()]
+             for word in re.findall(r"--(\w+)", cure)}  # fmt: skip
+    assert {name for name in named if not hasattr(OPTIONS, name)} == set()
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "cure"),
+    [
+        (
+            "http://localhost:8000/",
+            "address_denied",
+            "--allow_addresses 127.0.0.0/8,::1/128 allows",
+        ),
+        ("http://10.1.2.3/", "address_denied", "--allow_addresses 10.1.2.3/32 allows it"),
+        ("http://[fd00::1]/", "address_denied", "--allow_addresses fd00::1/128 allows it"),
+        ("http://wiki/", "address_denied", "--allow_addresses CIDR allows it"),
+        ("http://a.com:9090/", "port_denied", "--allowed_ports 80,443,8000-8999,9090 allows it"),
+        (URL, "robots_denied", "--robots_allowlist a.example.com is for your own hosts"),
+        (
+            URL,
+            "agent_missing",
+            "add --agent_name NAME and --agent_url URL or --agent_email ADDRESS",
+        ),
+        (URL, "tls", "--insecure_host a.example.com skips the check"),
+        (URL, "timeout", "--timeout allows more than 10 s"),
+        (URL, "http_502", "the server failed; the same URL is tried again in a day"),
+        (URL, "http_418", "the server refuses it"),
+        ("http://a.com:x/", "odd_reason", "(http://a.com:x/)"),
+    ],
+)
+def test_cures_name_what_the_url_needs(url, reason, cure):
+    assert cure in explained({reason: 1}, NOT_FETCHED, {reason: url}, OPTIONS)
+
+
+def test_the_most_frequent_reasons_come_first():
+    reasons = {"dns": 1, "http_404": 3, "tls": 2, "reset": 1, "timeout": 1}
+    text = explained(reasons, NOT_FETCHED, {}, OPTIONS)
+    assert re.match(r"http_404 3 \(.*\), tls 2 \(.*\), dns 1 \(.*\), 2 more reasons$", text)
+
+
+@pytest.mark.parametrize(
+    ("work", "waiting", "code", "reason", "text"),
+    [
+        (Work(rounds=2, tried=True, fetched=1, failed={"dns": 1}), DUE, 0, "done", ""),
+        (Work(rounds=1), DUE, 0, "done", ""),  # an open batch, fetched before
+        (Work(rounds=1, tried=True, failed={"dns": 2}), DUE, 4, "nothing_fetched",
+         ("no page was fetched: dns 2 (no name server knows the host; check its name); the next URL, "
+         f"{URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
+        (Work(rounds=1, tried=True, left={"backoff": 1}), NOW, 4, "nothing_fetched",
+         ("no page was fetched: backoff 1 (the host asks for a longer pause than --max_backoff; "
+         "--max_backoff waits for more than 120 s)")),
+        (Work(rounds=1, tried=True, failed={"moved": 1}, targets={"out_of_scope": 1}), NOW, 4,
+         "nothing_fetched", ("no page was fetched: moved 1 (it redirects; the target is fetched in a "
+         "later round); left out: out_of_scope 1 (its target is on another site than the seeds; "
+         "give the target as a seed, or --scope any)")),
+        (Work(refused={"malformed": 2}), None, 4, "seeds_refused", ("every seed was refused: "
+         "malformed 2 (it is no URL; a URL begins with http:// or https://)")),
+        (Work(refused={"malformed": 2}, seeds=1), DUE, 1, "nothing_due", ("nothing is due; the next "
+         f"URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
+        (Work(), None, 1, "nothing_due", "the table has no URL: give seeds"),
+        (Work(), NextUrl(URL, 0, 0, "", (("backoff", "its host is left alone until …"),)), 1,
+         "nothing_due",
+         f"no URL can be fetched now: {URL}: backoff: its host is left alone until …"),
+    ],
+)  # fmt: skip
+def test_endings(work, waiting, code, reason, text):
+    found = ending_of(work, OPTIONS, None, waiting, {})
+    assert (found.code, found.reason, found.text) == (code, reason, text)
+
+
+def test_stopped_and_no_rounds():
+    assert ending_of(Work(), OPTIONS, "t/.STOP", DUE, {}).text == (
+        "stopped by t/.STOP: remove it to go on"
+    )
+    found = ending_of(Work(seeds=1), Options(rounds=0), None, NOW, {})
+    assert (found.code, found.reason) == (1, "no_rounds")
+    assert "--rounds is 0" in found.text
+
+
+def test_what_is_left_for_the_next_crawl():
+    work = Work(rounds=3, tried=True, fetched=9)
+    assert unfetched_of(1, work, OPTIONS, NOW) == (
+        "1 URL is not fetched yet after --rounds 3: the same command goes on"
+    )
+    assert unfetched_of(2, work, OPTIONS, NOW).startswith("2 URLs are not fetched yet")
+    assert unfetched_of(2, work, OPTIONS, DUE) == unfetched_of(0, Work(), OPTIONS, NOW) == ""
+
+
+def test_the_work_of_each_job_is_counted_for_itself():
+    made = [
+        Manifest(job="inject", counts={"lines": 3, "dropped/filtered": 2, "injected": 1}),
+        Manifest(job="generate", counts={"chosen": 4}),
+        Manifest(job="fetch", counts={
+            "pages": 4, "requests": 3, "protocol/success": 1, "protocol/notmodified": 1,
+            "protocol/robots_denied": 1, "protocol/temp_moved": 1, "not_fetched/robots_denied": 1,
+            "dropped/filtered": 7, "dropped/time_limit": 5}),
+        Manifest(job="update", counts={"dropped/redirect_filtered": 1, "dropped/filtered": 9}),
+        Manifest(job="dedup", counts={}),
+    ]  # fmt: skip
+    assert work_of(made) == Work(
+        rounds=1, seeds=1, refused={"filtered": 2}, tried=True, requests=3, fetched=2,
+        failed={"robots_denied": 1, "temp_moved": 1}, left={"time_limit": 5},
+        targets={"filtered": 1},
+    )  # fmt: skip
+
+
+def test_warnings_name_number_and_option():
+    work = Work(left={"time_limit": 1})
+    counts = {"dropped/max_outlinks": 1, "truncated/content_limit": 2_000,
+              "truncated/document_limit": 1}  # fmt: skip
+    options = Options(content_limit=9_000_000, time_limit=60.0)
+    assert [warning["message"] for warning in warnings_of(work, counts, options)] == [
+        "1 link was left out of pages with more than 10,000 links (--max_outlinks)",
+        "2,000 pages were cut at 9,000,000 bytes, and not parsed (--content_limit)",
+        "1 document was cut at 9,000,000 bytes, and not parsed (--document_limit)",
+        (
+            "1 URL stayed due: time_limit 1 (the fetch had no time left; --time_limit allows more than "
+            "60 s)"
+        ),
+    ]
+    found = warnings_of(Work(), counts, Options(skip_truncated=False, max_outlinks=5))
+    assert [(w["count"], w.get("option")) for w in found] == [
+        (1, "--max_outlinks"), (2_000, "--content_limit"), (1, "--document_limit"),
+    ]  # fmt: skip
+    assert "more than 5 links" in found[0]["message"]
+    assert "not parsed" not in found[1]["message"]
+    assert warnings_of(Work(), {}, OPTIONS) == []
+
+
+# Whole crawls.
+
+
+def crawled(capsys, *words, code):
+    """Crawls; returns the record of the summary."""
+    capsys.readouterr()
+    assert nutbeam("crawl", *words, "--format", "json", "--server_delay", "0") == code
+    record = json.loads(capsys.readouterr().out)
+    assert record["exit_code"] == code
+    return record
+
+
+def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, capsys):
+    table, agent = tmp_path / "table", ("--agent_name", "bot", "--agent_email", "a@example.com")
+    seed = "http://localhost:8000/"
+    record = crawled(capsys, table, seed, *agent, code=4)
+    assert (record["ending"], record["requests"], record["rounds"]) == ("nothing_fetched", 0, 1)
+    assert record["message"].startswith(
+        f"no page was fetched: address_denied 1 ({seed}: the address is private or special; "
+        "--allow_addresses 127.0.0.0/8,::1/128 allows it); it is due at "
+    )
+    # The option alone does not help: the URL is not due.
+    allowed = ("--allow_addresses", "127.0.0.0/8,::1/128")
+    record = crawled(capsys, table, seed, *allowed, code=1)
+    assert record["message"].startswith("nothing is due (its last try failed: address_denied); the")
+    assert record["message"].endswith("--add_days 1 fetches it now")
+    assert record["next"]["url"] == seed
+    # The cures work.
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    door = ("--connect_to", f"localhost:8000:127.0.0.1:{port}", "--timeout", PATIENCE)
+    with serve(lambda path, _: ROBOTS if "robots" in path else page(), port=port):
+        assert crawled(capsys, table, *door, "--add_days", 1, "--rounds", 1, code=0)["fetched"] == 1
+    # Times are those of the table: the page is due in thirty days.
+    capsys.readouterr()
+    assert nutbeam("crawl", table, *door) == 1
+    *_, last = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        rf"nothing is due; the next URL, {seed}, is due at \S+Z: --add_days 30 fetches it now", last
+    )
+
+
+def page(*links):
+    body = "".join(f"<a href='{link}'>x</a>" for link in links).encode()
+    return reply(body, "200 OK", "Content-Type: text/html")
+
+
+ANSWERS = {
+    "/": page("/gone", "/denied/1", "/denied/2"),
+    "/robots.txt": reply(b"User-agent: *\nDisallow: /denied\n"),
+    "/gone": reply(b"", "404 Not Found"),
+    "/away": reply(b"", "302 Found", "Location: http://example.org/"),
+    "/links": page("/gone", *(f"/{number}.html" for number in range(5))),
+    "/long": reply(b"x" * 3_000, "200 OK", "Content-Type: text/plain"),
+    "/pdf": reply(b"%PDF-1.5" + b"x" * 5_000, "200 OK", "Content-Type: application/pdf"),
+}
+
+
+@pytest.fixture(scope="module")
+def site():
+    with serve(lambda path, _: ANSWERS.get(path, ANSWERS["/gone"])) as server:
+        yield [word for door in doors(server.port) for word in ("--connect_to", door)]
+
+
+def test_robots_denied_is_no_request(site, tmp_path, capsys):
+    record = crawled(capsys, tmp_path / "a", "http://a.example.com/denied/1", *site, code=4)
+    assert (record["requests"], record["fetched"]) == (0, 0)
+    assert "robots_denied 1 (http://a.example.com/denied/1: robots.txt" in record["message"]
+    record = crawled(capsys, tmp_path / "b", "http://a.example.com/", *site, code=0)
+    assert (record["requests"], record["fetched"]) == (2, 1)
+    assert record["not_fetched"] == {"robots_denied": 2, "http_404": 1}
+    assert record["message"] == ""  # all is done
+    fetches = [m.counts for m in manifests_of(tmp_path / "b") if m.job == "fetch"]
+    assert [counts.get("requests") for counts in fetches] == [1, 1]
+
+
+def test_a_crawl_that_fetched_pages_in_an_earlier_round_is_done(site, tmp_path, capsys):
+    record = crawled(capsys, tmp_path / "a", "http://a.example.com/", "--rounds", 1, *site, code=0)
+    assert (
+        record["message"] == "3 URLs are not fetched yet after --rounds 1: the same command goes on"
+    )
+    assert crawled(capsys, tmp_path / "a", *site, code=4)["ending"] == "nothing_fetched"
+
+
+def test_a_redirect_out_of_scope_says_so(site, tmp_path, capsys):
+    record = crawled(capsys, tmp_path / "a", "http://a.example.com/away", *site, code=4)
+    assert "temp_moved 1 (http://a.example.com/away: it redirects" in record["message"]
+    assert "left out: out_of_scope 1 (its target is on another site" in record["message"]
+
+
+def test_refused_seeds(site, tmp_path, capsys):
+    seed = "http://a.example.com/a.jpg"
+    record = crawled(capsys, tmp_path / "a", seed, *site, code=4)
+    assert (record["rounds"], record["ending"]) == (0, "seeds_refused")
+    assert record["message"] == (
+        f"every seed was refused: filtered 1 ({seed}: a URL filter refuses it; "
+        f"`nutbeam filterchecker {seed}` shows the rule)"
+    )
+
+
+def test_nothing_is_cut_off_in_silence(site, tmp_path, capsys):
+    seeds = [f"http://a.example.com/{name}" for name in ("links", "long", "pdf")]
+    words = ("--max_outlinks", 2, "--content_limit", 2_000, "--document_limit", 4_000)
+    record = crawled(capsys, tmp_path / "a", *seeds, *words, "--rounds", 1, *site, code=0)
+    assert {w["reason"]: w["count"] for w in record["warnings"]} == {
+        "dropped/max_outlinks": 4, "truncated/content_limit": 1, "truncated/document_limit": 1,
+    }  # fmt: skip
+    # People see them above the last lines, and numbers agree with their nouns.
+    capsys.readouterr()
+    assert nutbeam("crawl", tmp_path / "b", seeds[1], *words, "--rounds", 1, *site) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "warning: 1 page was cut at 2,000 bytes, and not parsed (--content_limit)",
+        f"1 request in 1 round, 1 page fetched; the table is in {tmp_path / 'b'}",
+    ]

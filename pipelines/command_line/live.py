@@ -201,8 +201,8 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
     )  # fmt: skip
     # Their text is escaped already.
     view = View(lambda lines: console.print(Text(lines), soft_wrap=True), live.stop)
-    others = [stream for stream in (out, sys.stdout, sys.stderr) if stream and stream.isatty()]
-    with contextlib.suppress(OSError, ValueError), live, view_at(view, others):
+    # The view must be gone from the screen before others write there themselves.
+    with contextlib.suppress(OSError, ValueError), view_at(view, _terminals(out)), live:
         for ended, current, round_ in polls:
             if ended:
                 live.update("")
@@ -213,6 +213,11 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
             console.print(Text("✗", "red"), cut_off(current))
     if view.rest():
         console.print(Text(view.rest()), end="", soft_wrap=True)
+
+
+def _terminals(out: TextIO) -> list[TextIO]:
+    streams = (out, sys.stdout, sys.stderr)
+    return [stream for stream in streams if stream and not stream.closed and stream.isatty()]
 
 
 def _shown(spinner: object, phase: Phase | None, round_: str) -> "Group | Table":

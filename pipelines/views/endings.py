@@ -10,7 +10,7 @@ from ...transforms.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
-from .reasons import NOT_FETCHED, REFUSED, TARGETS, explained
+from .reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 from .row_records import iso
 
 FETCHED = ("protocol/success", "protocol/notmodified")
@@ -147,8 +147,8 @@ def _nothing_due(waiting: NextUrl | None) -> str:
         return "the table has no URL: give seeds"
     held = [why for why in waiting.reasons if why[0] != "not_due"]
     if held:
-        reason, detail = held[0]
-        return f"no URL can be fetched now: {waiting.url}: {reason}: {detail}"
+        reason, condition = held[0]
+        return f"no URL can be fetched now: {waiting.url}: {reason}: {condition}"
     failed = f" (its last try failed: {waiting.failure})" if waiting.failure else ""
     return "; ".join([f"nothing is due{failed}", *_again(waiting)])
 
@@ -179,8 +179,8 @@ def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dic
         {
             "count": number,
             "reason": f"dropped/{reason}",
-            "message": f"{counted(number, 'URLs')} stayed due: "
-            f"{explained({reason: number}, NOT_FETCHED, {}, options)}",
+            "message": f"{counted(number, 'URLs')} stayed due: {reason}"
+            f"{detail(reason, NOT_FETCHED, '', options)}",
         }
         for reason, number in work.left.items()
     ]
@@ -211,5 +211,6 @@ def unfetched_of(number: int, work: Work, options: Any, waiting: NextUrl | None)
     if waiting is None or waiting.reasons or not work.rounds:
         return ""
     what = f"{counted(number, 'URLs')} {'is' if number == 1 else 'are'} not fetched yet"
-    limit = f" after --rounds {options.rounds}" if hasattr(options, "rounds") else ""
+    reached = 0 <= getattr(options, "rounds", -1) <= work.rounds
+    limit = f" after --rounds {options.rounds}" if reached else ""
     return f"{what if number else 'URLs are due'}{limit}: the same command goes on"

@@ -131,7 +131,7 @@ def explained(
     """
     most = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     shown = [
-        f"{reason} {number:,}{_detail(reason, known, examples.get(reason, ''), options)}"
+        f"{reason} {number:,}{detail(reason, known, examples.get(reason, ''), options)}"
         for reason, number in most[:_SHOWN]
     ]
     rest = [f"{len(most) - _SHOWN} more reasons"] if len(most) > _SHOWN else []
@@ -141,7 +141,12 @@ def explained(
 _SHOWN = 3
 
 
-def _detail(reason: str, known: Mapping[str, Explanation], url: str, options: Any) -> str:
+def detail(reason: str, known: Mapping[str, Explanation], url: str, options: Any) -> str:
+    """Returns the URL of an example, the meaning and the cure of a reason, in brackets.
+
+    >>> detail("http_502", NOT_FETCHED, "", None)
+    ' (the server failed; the same URL is tried again in a day)'
+    """
     meaning, cure = known.get(reason) or _of_code(reason)
     parts = [f"{url}: {meaning}" if url and meaning else url or meaning]
     parts += [cure.format_map(_Fields(url, options))] if cure else []

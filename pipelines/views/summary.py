@@ -1,6 +1,7 @@
 """Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
 import json
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,12 +9,15 @@ from typing import Any
 
 from ...io.batches.batches import batch_files
 from ...io.batches.page_writer import COUNTED, why_not
+from ...io.batches.seeds import is_url
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
 from ...policy.rule_counts import capped, is_of_rule
 from ...policy.schema import PAGES
+from ...web.base import json_logs
 from ...web.base.counting import counted
+from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
@@ -25,6 +29,7 @@ from .readdb import look
 from .row_records import iso
 
 BEST = 5
+_LOG = logging.getLogger("nutbeam")
 _MOST_FILES = 20  # that are read for examples
 
 
@@ -47,9 +52,9 @@ def summary_of(
     known, best = look(table, options, (), BEST)
     waiting = next_url(table, options)
     examples = {} if work.fetched else _examples(table, made)
-    seeds = invocation.arguments.get("seeds") or ()
-    if len(seeds) == 1:
-        examples = dict.fromkeys(work.refused, seeds[0]) | examples
+    seeds: Sequence[str] = invocation.arguments.get("seeds") or []
+    if len(seeds) == 1 and is_url(seeds[0]):
+        examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, stop, waiting, examples)
     unfetched = known["status"].get("db_unfetched", 0)
     return {
@@ -103,7 +108,14 @@ def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
 
 
 def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
-    """Prints the summary of a crawl as JSON for scripts, or as readable tables."""
+    """Prints the summary of a crawl as JSON for scripts, or as readable tables.
+
+    A log for scripts has the warnings, too.
+    """
+    if json_logs.installed():
+        lines = [warning["message"] for warning in record["warnings"]]
+        for line in [*lines, *([record["message"]] if record["exit_code"] else [])]:
+            _LOG.warning("%s", line)
     if invocation.format == "json":
         print(json.dumps(record))
     else:

@@ -43,12 +43,15 @@ def test_too_costly_urls_stay_due_and_are_counted(tmp_path):
     }  # fmt: skip
 
 
-def test_a_crawl_ends_when_a_round_fetches_nothing(tmp_path, caplog):
+def test_a_crawl_ends_when_a_round_fetches_nothing(tmp_path, capsys):
     table, robots = tmp_path / "table", MAKE(MOST).encode()
     with serve(lambda path, _: reply(robots)) as server:
         reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
         words = (COSTLY, *reach, "--server_delay", "0", "--rounds", "-1")
-        assert nutbeam("crawl", table, *words) == 0
+        assert nutbeam("crawl", table, *words) == 4
         assert server.paths == ["/robots.txt"]
     assert [manifest.job for manifest in manifests_of(table)].count("fetch") == 1
-    assert "fetched no page, its URLs stay due: dropped/robots_too_costly" in caplog.text
+    *_, warning, _, last = capsys.readouterr().out.splitlines()
+    why = "(robots.txt takes too long to compare)"
+    assert warning == f"warning: 1 URL stayed due: robots_too_costly {why}"
+    assert last == f"no page was fetched: robots_too_costly 1 {why}"

@@ -10,11 +10,14 @@ from waiting import PATIENCE
 from web_servers import doors, reply, serve
 
 from nutbeam.io.snapshots.manifest import Manifest
+from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import Work, ending_of, unfetched_of, warnings_of, work_of
 from nutbeam.pipelines.views.next_due import NextUrl
 from nutbeam.pipelines.views.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
+from nutbeam.pipelines.views.summary import print_summary
 from nutbeam.transforms.metrics import DROPPED_TASKS
+from nutbeam.web.base import json_logs
 from nutbeam.web.network.failures import _REASONS, NOT_SENT
 
 OPTIONS = Options()
@@ -117,6 +120,10 @@ def test_what_is_left_for_the_next_crawl():
         "1 URL is not fetched yet after --rounds 3: the same command goes on"
     )
     assert unfetched_of(2, work, OPTIONS, NOW).startswith("2 URLs are not fetched yet")
+    assert unfetched_of(2, work, Options(rounds=-1), NOW) == (
+        "2 URLs are not fetched yet: the same command goes on"
+    )
+    assert unfetched_of(0, work, OPTIONS, NOW).startswith("URLs are due after --rounds 3")
     assert unfetched_of(2, work, OPTIONS, DUE) == unfetched_of(0, Work(), OPTIONS, NOW) == ""
 
 
@@ -148,7 +155,7 @@ def test_warnings_name_number_and_option():
         "2,000 pages were cut at 9,000,000 bytes, and not parsed (--content_limit)",
         "1 document was cut at 9,000,000 bytes, and not parsed (--document_limit)",
         (
-            "1 URL stayed due: time_limit 1 (the fetch had no time left; --time_limit allows more than "
+            "1 URL stayed due: time_limit (the fetch had no time left; --time_limit allows more than "
             "60 s)"
         ),
     ]
@@ -159,6 +166,15 @@ def test_warnings_name_number_and_option():
     assert "more than 5 links" in found[0]["message"]
     assert "not parsed" not in found[1]["message"]
     assert warnings_of(Work(), {}, OPTIONS) == []
+
+
+@pytest.mark.parametrize(("code", "lines"), [(4, ["cut", "why"]), (0, ["cut"])])
+def test_a_log_for_scripts_has_the_warnings(monkeypatch, caplog, capsys, code, lines):
+    monkeypatch.setattr(json_logs, "installed", lambda: True)
+    record = {"warnings": [{"message": "cut"}], "message": "why", "exit_code": code}
+    print_summary(Invocation("crawl", {}, OPTIONS, [], "json"), record)
+    assert [(r.levelname, r.message) for r in caplog.records] == [("WARNING", t) for t in lines]
+    assert json.loads(capsys.readouterr().out) == record
 
 
 # Whole crawls.
@@ -259,6 +275,10 @@ def test_refused_seeds(site, tmp_path, capsys):
         f"every seed was refused: filtered 1 ({seed}: a URL filter refuses it; "
         f"`nutbeam filterchecker {seed}` shows the rule)"
     )
+    (tmp_path / "seeds.txt").write_text(f"{seed}\nno URL\n")
+    record = crawled(capsys, tmp_path / "b", tmp_path / "seeds.txt", *site, code=4)
+    assert record["message"].startswith("every seed was refused: filtered 1 (a URL filter")
+    assert ", malformed 1 (it is no URL; " in record["message"]
 
 
 def test_nothing_is_cut_off_in_silence(site, tmp_path, capsys):

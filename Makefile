@@ -21,7 +21,7 @@ install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pytho
 .DEFAULT_GOAL := help
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
 .PHONY: test-long bench
-.PHONY: lint types wheel docs pins docs-site clean
+.PHONY: lint types wheel docs pictures pins docs-site clean
 
 help:
 	@echo "make demo       crawl a simulated web and show what was found"
@@ -39,6 +39,7 @@ help:
 	@echo "make types      check types"
 	@echo "make wheel      build wheel and source distribution into dist/"
 	@echo "make docs       generate docs/reference and templates from the options"
+	@echo "make pictures   draw the pictures of the README again"
 	@echo "make pins       pin what the Dataflow image installs, with hashes"
 	@echo "make docs-site  install Debian's documentation and nginx, a real site to crawl"
 	@echo "make clean      remove all generated files, and the environment"
@@ -145,6 +146,9 @@ wheel: $(READY)
 docs: $(READY)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.reference .
 	@PYTHONPATH=tests/support $(BIN)/python -m graphs docs/architecture.md
+
+pictures: $(READY)
+	@$(BIN)/python docs/images/pictures.py docs/images
 
 # Pins the packages of the templates' image; run it when dependencies change.
 pins: $(VENV)/gcp

@@ -1,10 +1,14 @@
 """How long commands take to their first useful work, against the budget of 2.5 s.
 
 ``python benchmarks/startup.py [--small]``. Each is a fresh process on a table of one
-URL, from its start to its end: what it does besides starting is next to nothing.
+URL, from its start to its end: what it does besides starting is next to nothing. "no bytecode" is
+a place where there is none and none may be written, as in some containers. The last row is the time
+to the first line on a terminal, for which the budget is 0.3 s.
 """
 
+import os
 import pathlib
+import pty
 import shutil
 import statistics
 import subprocess
@@ -16,13 +20,36 @@ import measure
 
 BUDGET_SECONDS = 2.5
 SEED = "http://docs.example.com/"
+# Keys that filterchecker does not have.
+CONFIG = "agent_name = 'mybot'\n[crawl]\nrounds = 5\n"
+FIRST_LINE = "nutbeam generate: first line on a terminal"
 
 
-def seconds_of(words: list[str]) -> float:
+def seconds_of(words: list[str], **environ: str) -> float:
     """Returns how long a fresh Python process takes, from start to end."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, *words], check=True, env=os.environ | environ,
+        stdin=subprocess.DEVNULL, capture_output=True,
+    )  # fmt: skip
     return time.perf_counter() - start
+
+
+def seconds_to_first_line(words: list[str]) -> float:
+    """Returns how long the installed command takes to show anything on a terminal."""
+    master, slave = pty.openpty()
+    command = [str(pathlib.Path(sys.executable).with_name("nutbeam")), *words]
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=slave, stderr=slave, env=os.environ | {"TERM": "xterm"}
+    )
+    os.close(slave)
+    os.read(master, 1)
+    seconds = time.perf_counter() - start
+    process.kill()
+    process.wait()
+    os.close(master)
+    return seconds
 
 
 def commands(folder: pathlib.Path, run: int) -> dict[str, list[str]]:
@@ -35,6 +62,10 @@ def commands(folder: pathlib.Path, run: int) -> dict[str, list[str]]:
         "import apache_beam": ["-c", "import apache_beam"],
         "nutbeam --help": [*nutbeam, "--help"],
         "nutbeam crawl --help": [*nutbeam, "crawl", "--help"],
+        "nutbeam filterchecker": [*nutbeam, "filterchecker", "--config", os.devnull],
+        "nutbeam filterchecker, with nutbeam.toml": [
+            *(*nutbeam, "filterchecker", "--config", str(folder / "nutbeam.toml")),
+        ],
         "nutbeam readdb": [*nutbeam, "readdb", str(tiny)],
         "nutbeam inject": [*nutbeam, "inject", str(folder / f"new-{run}"), SEED],
         "nutbeam generate": [*nutbeam, "generate", str(own)],
@@ -48,9 +79,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         seconds_of(["-m", "nutbeam", "inject", str(folder / "tiny"), SEED])  # warms up
+        (folder / "nutbeam.toml").write_text(CONFIG)
+        bare = {"PYTHONPYCACHEPREFIX": f"{folder}/none", "PYTHONDONTWRITEBYTECODE": "1"}
         for run in range(repeats):
-            for command, words in commands(folder, run).items():
+            started = commands(folder, run)
+            for command, words in started.items():
                 seconds.setdefault(command, []).append(seconds_of(words))
+            readdb = started["nutbeam readdb"]
+            seconds.setdefault("nutbeam readdb, no bytecode", []).append(seconds_of(readdb, **bare))
+            first = seconds_to_first_line(["generate", str(folder / f"run-{run}")])
+            seconds.setdefault(FIRST_LINE, []).append(first)
     beam = statistics.median(seconds["import apache_beam"])
     rows = [
         (command, median, median / BUDGET_SECONDS, median / beam)

@@ -24,6 +24,7 @@ from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
+from ..web.base import json_logs
 from ..web.base.errors import UsageError
 from ..web.base.options import also, option
 from ..web.base.progress import PROGRESS
@@ -108,6 +109,7 @@ def crawl(
         beam_args: Arguments for Beam.
     """
     launched = options.operation or new_id()
+    json_logs.launched(launched)
     # Pins the batches that must be finished.
     seen = begin(table, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(table, launched)
@@ -183,7 +185,8 @@ def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticke
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found
-    return dataclasses.replace(start, operation=f"{start.operation}.{number}", batch=batch)
+    named = f"{start.operation}.{number}"
+    return dataclasses.replace(start, operation=named, batch=batch, round=number)
 
 
 @dataclasses.dataclass

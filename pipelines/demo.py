@@ -11,11 +11,23 @@ from ..web.simweb.server import SimWeb
 from .command_line.cli import main as nutbeam
 
 HOSTS, PAGES, ROUNDS = 20, 50, 10
-NEXT_STEPS = """
-Try next:
-  .venv/bin/nutbeam readdb {table} --stats
-  .venv/bin/nutbeam pages {table} -o pages.jsonl
-  .venv/bin/nutbeam crawl .work/mine https://your.site/ --agent_name mybot --agent_email you@your.site
+MOST_LINKED = "select target_url, count(*) as links from links group by 1 order by 2 desc limit 5"
+NEXT_STEPS = f"""
+Where to look next:
+  .venv/bin/nutbeam readdb {{table}} --top 5
+      the best pages
+  .venv/bin/nutbeam sql {{table}} \\
+      "{MOST_LINKED}"
+      the pages with the most links to them
+  .venv/bin/nutbeam pages {{table}} -o pages.jsonl
+      all pages, with title, text and links
+  docs/guides/first-crawl.md
+      what these figures mean, step by step
+  docs/guides/query.md
+      the table in SQL, DuckDB, polars
+Then a site of your own:
+  .venv/bin/nutbeam crawl .work/mine https://your.site/ \\
+      --agent_name mybot --agent_email you@your.site
 """
 
 

@@ -18,10 +18,10 @@ from ..io.storage.errors import PurgedMeanwhile
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
 from ..web.base.errors import UserError
-from ..web.base.json_logs import working_on
 from ..web.base.progress import PROGRESS
 from .display import Displayed
 from .metrics import count
+from .phase_logs import log_end, log_start, logs_of
 from .threads import FlatMapInThreads
 
 
@@ -36,6 +36,7 @@ class Ticket:
         idle: Whether there is nothing to do for this job and the later ones.
         now: The time that counts as now, ms; None means the clock's time.
         versions: Versions of the launcher, see ``versions``; empty means no check.
+        round: Number of the round of a crawl, for logs.
     """
 
     table: str
@@ -44,6 +45,7 @@ class Ticket:
     idle: bool = False
     now: int | None = None
     versions: tuple[tuple[str, str], ...] = ()
+    round: int | None = None
 
 
 def versions() -> tuple[tuple[str, str], ...]:
@@ -121,6 +123,9 @@ def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
     if needs and not operation.idle:
         ahead = check_phase(operation, needs)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
+    operation = dataclasses.replace(operation, round=ticket.round)
+    if not operation.idle:
+        log_start(operation)
     return operation
 
 
@@ -266,7 +271,8 @@ def _gathered(
 def _ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
     """Returns the ticket for the next job; without a batch if there is nothing to do."""
     launch = operation.id.removesuffix(f".{operation.job}")
-    return Ticket(operation.table, launch, None if nothing else operation.batch, idle=nothing)
+    batch = None if nothing else operation.batch
+    return Ticket(operation.table, launch, batch, idle=nothing, round=operation.round)
 
 
 @dataclasses.dataclass
@@ -352,7 +358,7 @@ class _Part:
 
 def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
     if not operation.idle:
-        with _reading(operation):
+        with logs_of(operation), _reading(operation):
             items = list(divide(operation))
         first = _Part(items[0] if items else None, len(items))
         yield from enumerate([first, *map(_Part, items[1:])])
@@ -375,13 +381,20 @@ def _work(
     part, (step, tag) = numbered[1], tells
     operation = getattr(part.item, "operation", None)
     reading = _reading(operation) if isinstance(operation, Operation) else nullcontext()
-    with working_on(getattr(operation, "id", None), getattr(operation, "batch", None)), reading:
+    with logs_of(_operation_of(part.item)), reading:
         if part.of != 0:
             yield from work(part.item, *args)
     if step:
         due = {} if part.of is None else {step: part.of}
         receipt = Written(due=due, done={step: int(part.of != 0)})
         yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
+
+
+def _operation_of(item: Any) -> Operation | None:
+    """Returns the operation that an item of work names, if it names one."""
+    first = item[0] if isinstance(item, tuple) and item else item
+    found = first if isinstance(first, Operation) else getattr(item, "operation", None)
+    return found if isinstance(found, Operation) else None
 
 
 def _finish(
@@ -395,8 +408,10 @@ def _finish(
     if operation.idle and not (repeats and operation.idle == "done"):
         nothing = operation.idle == "nothing" or (makes_batch and not _has_batch(operation))
         return _ticket_after(operation, nothing=nothing)
-    made = commit(operation, written, others)
+    with logs_of(operation):
+        made = commit(operation, written, others)
     count(operation.job, made.counts)
+    log_end(operation, made)
     PROGRESS.finish()
     return _ticket_after(operation, nothing=makes_batch and operation.batch not in made.batches)
 

@@ -45,6 +45,7 @@ class Operation(Pinned):
         idle: Reason why there is no work: ``done`` (committed before) or
             ``nothing`` (the job before left no work); empty if there is work.
         process: The process that pinned it, see ``this_process``; None if unknown.
+        round: Number of the round of a crawl, for logs; it is not recorded.
     """
 
     table: str
@@ -56,6 +57,7 @@ class Operation(Pinned):
     batch: str | None = None
     idle: str = ""
     process: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+    round: int | None = dataclasses.field(default=None, compare=False)
 
 
 def new_id(now: float | None = None) -> str:
@@ -230,7 +232,7 @@ def seen_snapshots(table: WebTable) -> list[int]:
 def to_json(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    del record["table"], record["idle"]
+    del record["table"], record["idle"], record["round"]
     return json.dumps(record).encode()
 
 

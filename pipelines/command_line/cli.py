@@ -24,7 +24,13 @@ from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, share_heaps
 from ...web.base.quoting import quoted
-from ...web.base.terminal import LineFormatter, close_views, pass_records, visible_streams
+from ...web.base.terminal import (
+    NOTICE,
+    LineFormatter,
+    close_views,
+    pass_records,
+    visible_streams,
+)
 from ...web.base.visible import visible
 from .arguments import command_options, read, split
 from .command import CommandModule, is_page
@@ -50,8 +56,11 @@ def script() -> NoReturn:
     command = words[0] if words and words[0] in COMMANDS else ""
     with visible_streams():  # threads may print until the end
         watch_signals(lambda message: _ended_by_force(command, message))
+        if command:  # the import of Beam takes a second or more
+            NOTICE.show(f"nutbeam {command}: starting ...", sys.stderr)
         code = main(words)
         ENDING.finish(code)
+        NOTICE.clear()
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -147,8 +156,9 @@ def _run(command: str, words: list[str]) -> int:
         return 0
     known = Known(options, COMMANDS, option_names)
     invocation, common = read(command, module, typed, os.environ, known)
-    quiet(getattr(logging, common.log_level.upper()))
-    if getattr(invocation.options, "log_format", "text") == "json":
+    log_format = getattr(invocation.options, "log_format", "text")
+    quiet(_log_level(common.log_level, log_format))
+    if log_format == "json":
         json_logs.install()
         if invocation.progress is None:  # progress lines are not JSON
             invocation = dataclasses.replace(invocation, progress=False)
@@ -206,19 +216,25 @@ def _beam_parser() -> "ArgumentParser":
 
 
 def quiet(level: int) -> None:
-    """Hides logs and warnings of other packages, unless the level is below warning."""
+    """Sets the level of nutbeam's logs; shows those of other packages only at the level debug."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
-    verbose = level < logging.WARNING
-    logging.getLogger().setLevel(level if verbose else max(level, logging.ERROR))
+    verbose = level <= logging.DEBUG
+    logging.getLogger().setLevel(logging.INFO if verbose else max(level, logging.ERROR))
     logging.getLogger("nutbeam").setLevel(level)
     # They also raise the errors that they log, so no error is lost.
     for name in ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio"):
-        logging.getLogger(name).setLevel(level if verbose else logging.CRITICAL)
+        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.CRITICAL)
     if not verbose:
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         warnings.simplefilter("ignore")
+
+
+def _log_level(name: str | None, log_format: str) -> int:
+    """Returns the level of logs: what was typed, else info for JSON, warning for text."""
+    level = name or ("info" if log_format == "json" else "warning")
+    return int(getattr(logging, level.upper()))
 
 
 def _reader_left() -> bool:

@@ -58,9 +58,10 @@ class CommonOptions:
         "Format of the result; csv is for sql and export, jsonl and parquet are for export.",
         choices=("text", "json", "csv", "jsonl", "parquet"),
     )
-    log_level: str = option(
-        "warning",
-        "Lowest severity that is logged; below warning, Beam's own log is shown, too.",
+    log_level: str | None = option(
+        None,
+        "Lowest severity that is logged: warning, or info with --log_format json. debug also shows "
+        "the logs of Beam and other packages.",
         choices=("critical", "error", "warning", "info", "debug"),
     )
     progress: bool | None = option(

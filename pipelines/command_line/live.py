@@ -220,18 +220,18 @@ def _terminals(out: TextIO) -> list[TextIO]:
     return [stream for stream in streams if stream and not stream.closed and stream.isatty()]
 
 
-def _shown(spinner: object, phase: Phase | None, round_: str) -> "Group | Table | str":
+def _shown(spinner: object, phase: Phase | None, round_: str) -> "Group | Table":
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
-    if phase is None and not round_:
-        return ""
+    # Before the first phase, pipelines are built.
+    text = line(phase) if phase is not None else f"round {round_}" if round_ else "starting"
     row = Table.grid(padding=(0, 1))
     bar = [ProgressBar(total=phase.total, completed=phase.done, width=20)] if (
         phase is not None and phase.total
     ) else []  # fmt: skip
-    row.add_row(spinner, *bar, f"round {round_}" if phase is None else line(phase))  # type: ignore[arg-type]
+    row.add_row(spinner, *bar, text)  # type: ignore[arg-type]
     hosts = phase.hosts if phase is not None else None
     more = hosts_lines(hosts, time.monotonic()) if hosts else []
     more += [_SAVING] if ENDING.signalled else []

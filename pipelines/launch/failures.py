@@ -42,7 +42,7 @@ _MEANINGS = {
     ),
     r"Service failed to start up with error (-?\d+)": (
         r"the job server that Beam has started here ended at once, with code \1: "
-        "--log_level info shows its messages"
+        "--log_level debug shows its messages"
     ),
     # Flink sends only the innermost cause.
     r"NoResourceAvailableException|TimeoutException: Timeout has occurred: \d+ ms": (

@@ -21,6 +21,7 @@ from ...policy.schedule import ScheduleOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError
+from ...web.base.json_logs import launched
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
@@ -195,8 +196,9 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     """Runs one job on ``batch`` or on the batch in its options, and reports its counts."""
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
-    check_launch(invocation, begins_table=job in ("inject", "copy"))
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
+    launched(ticket.operation)
+    check_launch(invocation, begins_table=job in ("inject", "copy"))
     try:
         with _no_empty_folder(ticket.table), live_view(invocation.progress):
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)

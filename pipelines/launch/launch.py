@@ -46,8 +46,8 @@ class LaunchOptions:
     )
     log_format: str = option(
         "text",
-        "Format of logs, here and on workers; json is one object per line, and shows no progress "
-        "without --progress.",
+        "Format of logs, here and on workers; json is one object per line, also for the start and "
+        "the end of each phase, and shows no progress without --progress.",
         choices=("text", "json"),
         group="launch",
     )

@@ -1,4 +1,4 @@
-"""The picture in the README shows what the command prints."""
+"""The pictures in the README show what the commands print."""
 
 import html
 import importlib.util
@@ -7,13 +7,18 @@ import re
 import pytest
 from here import ROOT
 
-SCRIPT, PICTURE = ROOT / "docs/images/crawl.py", ROOT / "docs/images/crawl.svg"
+FOLDER = ROOT / "docs" / "images"
+SCRIPT = FOLDER / "pictures.py"
+WORDS = {
+    "crawl.svg": {"generate", "dedup", "db_fetched", "robots_denied", "score"},
+    "demo.svg": {"make", "demo", "next", "pages", "first", "target_url", "links", "score"},
+}
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="docs/ is not part of the wheel")
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("crawl_picture", SCRIPT)
+    spec = importlib.util.spec_from_file_location("pictures", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -25,15 +30,24 @@ def words(path):
     return set(re.findall(r"[a-z_]{4,}", text))
 
 
-def test_the_picture_is_of_a_crawl_as_it_is_today(script, tmp_path):
-    script.main(str(tmp_path / "crawl.svg"))
-    assert words(tmp_path / "crawl.svg") == words(PICTURE)
-    assert {"generate", "dedup", "db_fetched", "robots_denied", "score"} <= words(PICTURE)
+@pytest.fixture(scope="module")
+def drawn(script, tmp_path_factory):
+    """A folder with the pictures as they are drawn today."""
+    folder = tmp_path_factory.mktemp("pictures")
+    script.main(str(folder))
+    return folder
 
 
-def test_the_picture_is_in_the_readme_and_loads_nothing():
-    assert "](docs/images/crawl.svg)" in (ROOT / "README.md").read_text("utf-8")
-    assert not re.findall(r"url\(\W?http|href|@import", PICTURE.read_text("utf-8"))
+@pytest.mark.parametrize("name", WORDS)
+def test_a_picture_shows_what_commands_print_today(drawn, name):
+    assert words(drawn / name) == words(FOLDER / name), "run make pictures"
+    assert WORDS[name] <= words(FOLDER / name)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_picture_is_in_the_readme_and_loads_nothing(name):
+    assert f"](docs/images/{name})" in (ROOT / "README.md").read_text("utf-8")
+    assert not re.findall(r"url\(\W?http|href|@import", (FOLDER / name).read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Logs as JSON, one object per line, for log collectors.
 
 Fields: ``time`` (RFC 3339, UTC), ``severity``, ``logger``, ``message``; where
-known ``job`` and ``worker`` (as the runner calls them), ``operation`` and
-``batch``; ``exception`` is a traceback.
+known ``job`` and ``worker`` (as the runner calls them), ``phase``, ``operation``,
+``batch`` and ``round``; ``exception`` is a traceback. ``with_fields`` adds others.
 """
 
 import contextlib
@@ -12,13 +12,16 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 # Environment variables that Beam's boot program sets for a worker.
 _OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
+_FIELDS = "nutbeam_fields"  # attribute of a record
 _replaced: dict[logging.Handler, logging.Formatter | None] = {}
-_active: list[tuple[int, dict[str, str]]] = []  # (thread, fields)
+_launched: dict[str, str] = {}
+_active: list[tuple[int, dict[str, Any]]] = []  # (thread, fields)
 
 
 class JsonFormatter(logging.Formatter):
@@ -32,7 +35,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Returns one line; user names and passwords in URLs are masked."""
         moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
-        fields = {
+        fields: dict[str, Any] = {
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "severity": record.levelname,
             "logger": record.name,
@@ -41,10 +44,22 @@ class JsonFormatter(logging.Formatter):
         for name, variables in _OF_WORKER.items():
             known = [os.environ[v] for v in variables if os.environ.get(v)]
             fields |= {name: known[0]} if known else {}
-        fields |= _working_on()
+        fields |= _working_on() | getattr(record, _FIELDS, {})
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return json.dumps({name: without_login(text) for name, text in fields.items()})
+        masked = {
+            name: v if not isinstance(v, str) else without_login(v) for name, v in fields.items()
+        }
+        return json.dumps(masked)
+
+
+def with_fields(**fields: Any) -> Mapping[str, Any]:
+    """Returns the argument ``extra`` of a log call; JSON logs contain the fields.
+
+    >>> with_fields(pages=3)
+    {'nutbeam_fields': {'pages': 3}}
+    """
+    return {_FIELDS: fields}
 
 
 def without_login(text: str) -> str:
@@ -57,10 +72,14 @@ def without_login(text: str) -> str:
 
 
 @contextlib.contextmanager
-def working_on(operation: str | None, batch: str | None) -> Iterator[None]:
-    """Adds operation and batch to the logs of this thread and of the threads that it starts."""
-    given = {"operation": operation, "batch": batch}
-    entry = threading.get_ident(), {name: value for name, value in given.items() if value}
+def working_on(**fields: Any) -> Iterator[None]:
+    """Adds fields to the logs of this thread and of the threads that it starts.
+
+    Args:
+        fields: Such as ``operation`` and ``batch``; None is left out.
+    """
+    known = {name: value for name, value in fields.items() if value is not None}
+    entry = threading.get_ident(), known
     _active.append(entry)
     try:
         yield
@@ -68,13 +87,18 @@ def working_on(operation: str | None, batch: str | None) -> Iterator[None]:
         _active.remove(entry)
 
 
-def _working_on() -> dict[str, str]:
+def _working_on() -> dict[str, Any]:
     active = list(_active)
     mine = [fields for thread, fields in active if thread == threading.get_ident()]
     if mine:
         return mine[-1]
     # A thread of an engine works for the active thread, if there is exactly one.
-    return active[0][1] if len(active) == 1 else {}
+    return active[0][1] if len(active) == 1 else dict(_launched)
+
+
+def launched(operation: str) -> None:
+    """Adds the operation of this command to the logs that belong to no phase, until ``uninstall``."""
+    _launched["operation"] = operation
 
 
 def install() -> None:
@@ -87,7 +111,8 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Restores the format that logs had before ``install``."""
+    """Restores the format that logs had before ``install``, and forgets the operation."""
+    _launched.clear()
     while _replaced:
         handler, formatter = _replaced.popitem()
         handler.setFormatter(formatter)

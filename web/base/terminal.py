@@ -13,6 +13,37 @@ from .visible import visible
 
 _KEPT = "\n\t"
 _PATIENCE_S = 1.0
+_CLEAR_LINE = "\r\x1b[2K"
+
+
+class Notice:
+    """A line on a terminal that the next output replaces."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._terminal: TextIO | None = None
+
+    def show(self, text: str, stream: TextIO) -> None:
+        """Shows a line, if the stream is a terminal that can clear it."""
+        terminal = _stream_of(stream)
+        with contextlib.suppress(OSError, ValueError):
+            if terminal.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+                terminal.write(f"{visible(text)}\r")
+                terminal.flush()
+                self._terminal = terminal
+
+    def clear(self) -> None:
+        """Clears the line, if there is one."""
+        if self._terminal is None:
+            return
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            terminal, self._terminal = self._terminal, None
+            if terminal is not None:
+                terminal.write(_CLEAR_LINE)
+                terminal.flush()
+
+
+NOTICE = Notice()
 
 
 class VisibleStream:
@@ -31,6 +62,7 @@ class VisibleStream:
 
     def write(self, text: str) -> int:
         """Writes a text; returns its length. A live view of the stream shows it above itself."""
+        NOTICE.clear()
         shown = text if self.exact else visible(text, _KEPT)
         view = _VIEWS.get(self.stream)
         (self.stream if view is None else view).write(shown)
@@ -44,6 +76,7 @@ class VisibleStream:
     @property
     def buffer(self) -> BinaryIO:
         """The stream of bytes; on a terminal, one that writes through ``visible``."""
+        NOTICE.clear()
         if self.stream.isatty():
             return cast(BinaryIO, VisibleBytes(self.stream))
         return self.stream.buffer
@@ -159,7 +192,7 @@ def visible_streams() -> Iterator[None]:
     """Makes standard output and error visible streams, until the end of the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
-        cast(TextIO, VisibleStream(unwrapped(stream))) if stream is not None else None
+        cast(TextIO, VisibleStream(_stream_of(stream))) if stream is not None else None
         for stream in before
     )
     try:
@@ -179,4 +212,9 @@ def unwrapped(stream: TextIO) -> TextIO:
 
     For writers whose text is already visible and contains our own control sequences.
     """
+    NOTICE.clear()
+    return _stream_of(stream)
+
+
+def _stream_of(stream: TextIO) -> TextIO:
     return stream.stream if isinstance(stream, VisibleStream) else stream

@@ -31,6 +31,7 @@ from ..exchange.status import (
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, EXEMPT, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
+from .failed_hosts import log_silent_hosts
 from .fetch_workers import workers_of
 from .host_activity import host_activity
 from .host_queue import HostQueue, Visit, origin_of, visit_of
@@ -142,6 +143,7 @@ class Engine:
                 yield from results
                 throughput.pause(time.monotonic() - now)
             self._fetch_workers.join()
+            log_silent_hosts(list(queues.queues.values()))
         finally:
             queues.close()
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from ..exchange.response import Response
@@ -116,9 +117,13 @@ class HostQueue:
         own_delay: Longest delay of its tasks, in s; None if no task has a delay.
         exceptions: Number of consecutive failures.
         backoff_level: See ``HostRecord``.
+        answered: Whether the server has answered a request for a page.
+        failures: Number of pages without an answer.
+        failure: Reason of the last of them.
     """
 
     __slots__ = (
+        *("answered", "failure", "failures"),
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
         *("in_progress", "kept", "last_request_end", "listed", "name", "own_delay", "ready_at"),
         *("rules", "searches", "tasks"),
@@ -135,6 +140,7 @@ class HostQueue:
         self.searches: dict[str, RobotsSearch] = {}
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
+        self.answered, self.failures, self.failure = False, 0, ""
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_request_end = 0
 
@@ -168,6 +174,13 @@ class HostQueue:
             return usual(self.crawl_delay)
         return max(self.own_delay, self.crawl_delay or 0.0)
 
+    def count(self, result: Result) -> None:
+        """Counts a result: an answer of the server, or an error."""
+        if result.protocol_status == EXCEPTION:
+            self.failures, self.failure = self.failures + 1, sys.intern(result.message)
+        else:
+            self.answered = True
+
     def take_over(self, task: Task) -> None:
         """Takes over the delay and the address of a task."""
         self.own_delay = _longest(self.own_delay, task.delay)
@@ -197,6 +210,8 @@ class HostQueue:
         self.searches |= other.searches
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.ready_at = max(self.ready_at, other.ready_at)
+        self.answered |= other.answered
+        self.failures, self.failure = self.failures + other.failures, self.failure or other.failure
         self._take_delays(other)
 
     def keep_rules(self, origin: str, rules: RobotsRules, most: float) -> None:

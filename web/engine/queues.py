@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from ..base.clock import now_ms
 from .address_limit import AddressLimit
 from .backoff import back_off
+from .failed_hosts import given_up
 from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
@@ -314,6 +315,7 @@ class Queues:
         if queue.crawl_delay or queue.backoff_until > now_ms():
             self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until
         if visit.result is not None:
+            queue.count(visit.result)
             self._hand_over(visit.result)
         if self._stopped:
             self._purge(queue, self._stopped)
@@ -364,6 +366,7 @@ class Queues:
             until = now_ms() + int(wait * 1000)
             visit.queue.backoff_until = max(visit.queue.backoff_until, until)
         if reason:
+            given_up(visit.queue, reason)
             self._purge(visit.queue, reason)
         return wait
 

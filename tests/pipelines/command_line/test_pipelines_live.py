@@ -126,6 +126,12 @@ def on_screen(monkeypatch, progress, width=100):
             yield chunks
 
 
+def test_something_is_shown_before_the_first_phase(monkeypatch):
+    with on_screen(monkeypatch, Progress()) as chunks:
+        shown(chunks, "starting")
+    assert Screen(200, 12).after(b"".join(chunks))[0] == []
+
+
 def shown(chunks, text):
     """Waits until the last line of the screen has a text; returns the lines."""
     lines = []

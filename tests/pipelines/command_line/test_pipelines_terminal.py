@@ -263,6 +263,19 @@ def test_what_plug_ins_print_is_shown_too(folder, web, tmp_path):
     assert output.count(f"]0;{WORD}".encode()) >= 2
 
 
+@pytest.mark.parametrize(
+    ("term", "notice"), [("xterm", b"nutbeam next: starting ...\r"), ("dumb", b"")]
+)
+def test_a_command_shows_at_once_that_it_starts(tmp_path, term, notice):
+    program = "from nutbeam.pipelines.command_line.cli import script; script()"
+    code, output = process(sys.executable, "-c", program, "next", tmp_path / "none", term=term)
+    clear = b"\r\x1b[2K" if notice else b""
+    assert code == 2
+    # The next output replaces it, here that of the command itself.
+    assert output.startswith(notice + clear + b"nutbeam next: no web table at ")
+    assert output.count(b"\r\n") == 1
+
+
 SAYS = f"""
 import os
 if "CONTROL_API_SERVICE_DESCRIPTOR" in os.environ:
@@ -274,7 +287,7 @@ if "CONTROL_API_SERVICE_DESCRIPTOR" in os.environ:
 def test_what_workers_of_beam_print_is_shown_too(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SAYS)
     workers = ("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
-    words = ("readdb", folder / "table", *workers, "--log_level", "info")
+    words = ("readdb", folder / "table", *workers, "--log_level", "debug")
     program = "from nutbeam.pipelines.command_line.cli import script; script()"
     code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])

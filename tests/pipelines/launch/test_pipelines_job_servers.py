@@ -127,6 +127,6 @@ def test_a_job_server_that_ends_at_once(tmp_path):
     assert (code, out, err) == (
         3, "",
         ("nutbeam inject: the job server that Beam has started here ended at once, with code 7: "
-        "--log_level info shows its messages\n"),
+        "--log_level debug shows its messages\n"),
     )  # fmt: skip
     assert not (tmp_path / "table").exists()

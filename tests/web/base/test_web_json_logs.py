@@ -6,7 +6,13 @@ import threading
 
 import pytest
 
-from nutbeam.web.base.json_logs import JsonFormatter, working_on
+from nutbeam.web.base.json_logs import (
+    JsonFormatter,
+    launched,
+    uninstall,
+    with_fields,
+    working_on,
+)
 
 LOG = logging.getLogger("nutbeam.test_json_logs")
 
@@ -19,6 +25,7 @@ def logged():
     handler.setFormatter(JsonFormatter())
     LOG.addHandler(handler)
     LOG.propagate = False
+    LOG.setLevel(logging.INFO)
     yield lambda: [json.loads(line) for line in out.getvalue().splitlines()]
     LOG.removeHandler(handler)
     LOG.propagate = True
@@ -52,11 +59,11 @@ def test_job_and_worker_are_what_the_runner_calls_them(logged, monkeypatch):
 
 def test_operation_and_batch_are_those_of_the_thread_or_of_the_only_one_at_work(logged):
     def elsewhere(inside):
-        with working_on("o2", "b2"):
+        with working_on(operation="o2", batch="b2", round=2):
             LOG.error("second")
             inside()
 
-    with working_on("o1", None):
+    with working_on(operation="o1", batch=None):
         LOG.error("mine")
         thread = threading.Thread(target=LOG.error, args=("its",))
         thread.start()
@@ -71,11 +78,30 @@ def test_operation_and_batch_are_those_of_the_thread_or_of_the_only_one_at_work(
         thread.start()
         thread.join()
     LOG.error("after")
-    found = [(one["message"], one.get("operation"), one.get("batch")) for one in logged()]
-    assert found == [
-        ("mine", "o1", None),
-        ("its", "o1", None),
-        ("second", "o2", "b2"),
-        ("whose", None, None),
-        ("after", None, None),
+    names = ("message", "operation", "batch", "round")
+    assert [tuple(map(one.get, names)) for one in logged()] == [
+        ("mine", "o1", None, None),
+        ("its", "o1", None, None),
+        ("second", "o2", "b2", 2),
+        ("whose", None, None, None),
+        ("after", None, None, None),
     ]
+
+
+def test_logs_that_belong_to_no_phase_have_the_operation_of_the_command(logged):
+    launched("monday")
+    LOG.error("first")
+    with working_on(operation="monday.1.fetch"):
+        LOG.error("second")
+    uninstall()
+    LOG.error("third")
+    found = [one.get("operation") for one in logged()]
+    assert found == ["monday", "monday.1.fetch", None]
+
+
+def test_a_log_call_may_add_fields(logged):
+    LOG.info("10 pages", extra=with_fields(counts={"pages": 10}, host="http://me:pw@p/"))
+    LOG.warning("none")
+    first, second = logged()
+    assert (first["counts"], first["host"]) == ({"pages": 10}, "http://***@p/")
+    assert set(second) == {"time", "severity", "logger", "message"}

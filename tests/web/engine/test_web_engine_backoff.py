@@ -1,5 +1,6 @@
 """How long the engine leaves a host alone that fails or is busy."""
 
+import logging
 import time
 
 import pytest
@@ -30,6 +31,21 @@ def test_a_host_that_fails_is_left_alone():
     assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(34, 16, "500 No")}
     assert engine.dropped == {"too_many_exceptions": 15}
     assert next(engine.hosts()).exceptions == 5
+
+
+def test_a_host_that_fails_for_good_is_logged(caplog):
+    def answer(path, _):
+        return None if "robots" in path else reply(b"", "500 No")
+
+    caplog.set_level(logging.INFO, "nutbeam.hosts")
+    run(answer, urls(20))
+    run(pages, urls(1))  # this one answers
+    events = [record.nutbeam_fields for record in caplog.records]
+    assert [(one["event"], one["reason"], one["pages"]) for one in events] == [
+        ("host_given_up", "too_many_exceptions", 15),
+        ("host_failed", "500 No", 5),
+    ]
+    assert {one["host"] for one in events} == {caplog.messages[0].partition(" ")[0]}
 
 
 def test_a_success_forgives_failures():

@@ -1,0 +1,26 @@
+"""Logs the hosts that a fetch gives up, and those that have answered no request."""
+
+import logging
+from collections.abc import Iterable
+
+from ..base.json_logs import with_fields
+from .host_queue import HostQueue
+
+_LOG = logging.getLogger("nutbeam.hosts")
+
+
+def given_up(queue: HostQueue, reason: str) -> None:
+    """Logs that the waiting pages of a host are left out of this fetch; they stay due."""
+    if queue.tasks:
+        pages = len(queue.tasks)
+        fields = with_fields(event="host_given_up", host=queue.name, reason=reason, pages=pages)
+        _LOG.info("%s is given up: %s, %d pages stay due", queue.name, reason, pages, extra=fields)
+
+
+def log_silent_hosts(queues: Iterable[HostQueue]) -> None:
+    """Logs each host that has answered no request for a page, at the end of a fetch."""
+    for queue in queues:
+        if queue.failures and not queue.answered:
+            pages, reason = queue.failures, queue.failure
+            fields = with_fields(event="host_failed", host=queue.name, reason=reason, pages=pages)
+            _LOG.info("%s has failed: %s, %d pages", queue.name, reason, pages, extra=fields)

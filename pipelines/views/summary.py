@@ -15,6 +15,7 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
 from ...policy.rule_counts import capped, is_of_rule
 from ...policy.schema import PAGES
+from ...policy.vocabulary import iso
 from ...web.base import json_logs
 from ...web.base.counting import counted
 from ...web.base.json_logs import without_login
@@ -26,7 +27,6 @@ from ..command_line.command import Invocation
 from .endings import by_reason, ending_of, unfetched_of, warnings_of, work_of
 from .next_due import NextUrl, next_url
 from .readdb import look
-from .row_records import iso
 
 BEST = 5
 _LOG = logging.getLogger("nutbeam")

@@ -53,12 +53,10 @@ def data_tables() -> str:
 def _section(
     title: str, meaning: str, columns: Iterable[Column], *, in_files: bool
 ) -> Iterator[str]:
-    rows = [
-        (f"`{column.name}`", _type(column), _in_files(column) if in_files else "", column.meaning)
+    rows: list[tuple[str, ...]] = [
+        (f"`{column.name}`", _type(column), *([_in_files(column)] if in_files else []), column.meaning)
         for column in columns
     ]
-    if not in_files:
-        rows = [(name, seen, text) for name, seen, _, text in rows]
     heads = _HEADS if in_files else (*_HEADS[:2], _HEADS[3])
     yield f"## {title}\n\nA row is {meaning}.\n"
     yield f"{markdown_table(heads, rows)}\n"

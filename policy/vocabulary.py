@@ -67,7 +67,8 @@ def shown_columns(kind: Kind) -> Columns:
     """
     name = HOST_COLUMN if kind.of_hosts else URL_COLUMN
     batch = BATCHES_COLUMNS.pick("batch_id") if kind.of_batch else Columns()
-    return joined(batch, [name], kind.columns.without("key"), kind.columns.pick("key"))
+    named = [] if kind.hashed else [name]
+    return joined(batch, named, kind.columns.without("key"), kind.columns.pick("key"))
 
 
 def shown_type(column: Column) -> pa.DataType:

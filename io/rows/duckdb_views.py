@@ -7,7 +7,7 @@ from operator import itemgetter
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import kind_of, kinds_in_tablets, kinds_of_batches
+from ...policy.kinds import exportable, kind_of
 from ...policy.schema import STATUS_NAMES
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
@@ -47,7 +47,7 @@ def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, Dat
     Raises:
         UserError: A list is missing or damaged.
     """
-    if kind_of(view).in_tablets:
+    if not kind_of(view).of_batch:
         return [("", file) for file in load_files(root, manifest.components.get(view))]
     return [
         (name.split("/")[1], file)
@@ -59,7 +59,7 @@ def files_of(root: Folder, manifest: Manifest, view: str) -> list[tuple[str, Dat
 
 def shown() -> list[str]:
     """Returns the views of components; the views ``batches`` and ``links`` are not among them."""
-    return [*kinds_in_tablets(), *kinds_of_batches()]
+    return list(exportable())
 
 
 def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> str:
@@ -70,8 +70,9 @@ def view_sql(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> 
         view: Name of the view.
         files: Its files, from ``files_of``.
     """
-    name = "host_of(key) AS host" if kind_of(view).of_hosts else "url_of(key) AS url"
-    return f"CREATE VIEW {view} AS SELECT {name}, * FROM ({' '.join(_parts(root, view, files))})"
+    name = "host_of(key) AS host, " if kind_of(view).of_hosts else "url_of(key) AS url, "
+    name = "" if kind_of(view).hashed else name
+    return f"CREATE VIEW {view} AS SELECT {name}* FROM ({' '.join(_parts(root, view, files))})"
 
 
 def links_sql(root: Folder, files: Sequence[tuple[str, DataFile]]) -> str:
@@ -123,7 +124,8 @@ def _parts(root: Folder, view: str, files: Sequence[tuple[str, DataFile]]) -> It
         return
     for batch, some in itertools.groupby(files, key=itemgetter(0)):
         read = _read(root, [file for _, file in some])
-        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch FROM {read}"
+        batches = f", {_quoted(batch)} AS batch" if kind_of(view).of_batch else ""
+        yield f"UNION ALL BY NAME SELECT *{batches} FROM {read}"
 
 
 def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
@@ -158,7 +160,7 @@ def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
 def empty_table(view: str) -> pa.Table:
     """Returns a table without rows that has the columns of a view, those of the schema first."""
     schema = kind_of(view).schema
-    if not kind_of(view).in_tablets:
+    if kind_of(view).of_batch:
         schema = schema.append(pa.field("batch", pa.large_string()))
     return schema.empty_table()
 

@@ -23,7 +23,7 @@ from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import check_file, check_tablets
-from ...policy.kinds import KINDS, kind_of, kinds_in_tablets, kinds_of_batches
+from ...policy.kinds import KINDS, exportable, kind_of
 from ...policy.schema import TEXT, conform, to_frame
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -56,7 +56,7 @@ class Options(LaunchOptions):
     )
 
     def __post_init__(self) -> None:
-        known = (*kinds_in_tablets(), "batches", *kinds_of_batches())
+        known = (*exportable(), "batches")
         if self.what not in known:
             raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}")
 
@@ -109,9 +109,10 @@ def schema_of(what: str) -> pa.Schema:
     """Returns the columns of an export: batch, URL or host, and the columns that are stored."""
     if what == "batches":
         return batches_frame(Manifest()).to_arrow().schema
-    fields = [] if kind_of(what).in_tablets else [pa.field("batch", TEXT)]
-    stored = kind_of(what).schema
-    return pa.schema([*fields, pa.field(_name(what), TEXT), *stored])
+    kind = kind_of(what)
+    fields = [pa.field("batch", TEXT)] if kind.of_batch else []
+    fields += [] if kind.hashed else [pa.field(_name(what), TEXT)]
+    return pa.schema([*fields, *kind.schema])
 
 
 def _name(what: str) -> str:
@@ -145,10 +146,10 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
         frames = (to_frame(group) for group in groups)
     named = from_host_key if _name(what) == "host" else from_key
     for frame in frames:
-        names = [named(key) for key in frame.get_column("key")]
-        yield frame.with_columns(
-            pl.Series(_name(what), names, dtype=pl.String), batch=pl.lit(part.batch)
-        )
+        if not kind_of(what).hashed:
+            names = [named(key) for key in frame.get_column("key")]
+            frame = frame.with_columns(pl.Series(_name(what), names, dtype=pl.String))
+        yield frame.with_columns(batch=pl.lit(part.batch))
 
 
 def _write(part: Part, what: str, output: Output) -> None:

@@ -11,9 +11,9 @@ from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import SimWeb
 
 from nutbeam.pipelines.views.export_table import schema_of
-from nutbeam.policy.kinds import kinds_of_batches
+from nutbeam.policy.kinds import exportable
 
-WHAT = ("state", "hosts", "batches", *kinds_of_batches())
+WHAT = (*exportable(), "batches")
 
 
 @pytest.fixture(scope="module")

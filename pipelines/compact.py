@@ -7,8 +7,8 @@
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
 It changes no row, so readers are not disturbed. It skips tablets that another job
-has changed in the meantime. It skips all tablets while an inject, update or dedup
-is under way.
+has changed in the meantime. It skips all tablets while a job is under way
+that changes tablets.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ import polars as pl
 
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import Manifest
-from ..io.snapshots.operations import Operation
+from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
-from ..io.upkeep.retention import changes_under_way, sweep
+from ..io.upkeep.retention import disturbed_by, sweep
 from ..policy.kinds import kind_of, kinds_in_tablets
 from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.options import option
@@ -72,9 +72,10 @@ class Folding:
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
-    """A tablet of the state whose rows may refer to files of old batches."""
+    """A tablet whose rows may refer to files of old batches."""
 
     operation: Operation
+    component: str
     tablet: Tablet
 
 
@@ -84,7 +85,7 @@ def run(invocation: Invocation) -> int:
 
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
     """Compacts a table; the ticket that comes out is for the next job."""
-    operations = tickets | "Begin" >> Begin("compact")
+    operations = tickets | "Begin" >> Begin("compact", allows=UPKEEP)
     items = functools.partial(_items, options=options)
     done = operations | "Work" >> ForEach(items, _work, outputs=(NAMED,), step="Work")
     named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
@@ -99,8 +100,8 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey]
         foldable = known if operation.root.in_files(component) else ()
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
-        if component == "state" and _spent(operation, options):
-            items += [Survey(operation, tablet) for tablet in known]
+        if kind_of(component).refers and _spent(operation, options):
+            items += [Survey(operation, component, tablet) for tablet in known]
     PROGRESS.start("compact", total=len(items), unit="tablets")
     yield from items
 
@@ -116,15 +117,16 @@ def _work(item: Folding | Survey) -> Iterator[Any]:
     if isinstance(item, Folding):
         yield fold(item.operation, item.component, item.group)
         return
-    rows = item.operation.root.read("state", [item.tablet], ("page", "document"))
-    names = pl.concat([rows.get_column("page"), rows.get_column("document")]).unique().drop_nulls()
+    columns = kind_of(item.component).refers
+    rows = item.operation.root.read(item.component, [item.tablet], columns)
+    names = pl.concat([rows.get_column(name) for name in columns]).unique().drop_nulls()
     yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
 
 
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
     """Drops the folded tablets if another job is changing tablets, whose commit would fail."""
     folds = [part for part in written if kind_of(part.component).in_tablets]
-    if not folds or not changes_under_way(operation.root):
+    if not folds or not disturbed_by(operation.root, "compact"):
         return written
     skipped = sum(part.counts.get("tablets/folded", 0) for part in folds)
     rest = [part for part in written if not kind_of(part.component).in_tablets]

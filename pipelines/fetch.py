@@ -28,7 +28,7 @@ from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.commit import check_batch
 from ..io.snapshots.manifest import load_manifest
-from ..io.snapshots.operations import Operation, committed
+from ..io.snapshots.operations import UPKEEP, Operation, committed
 from ..io.storage.parquet_files import collect, scan
 from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
@@ -117,7 +117,7 @@ def build(
 
     The ticket that it returns is for the next job.
     """
-    operations = tickets | "Begin" >> Begin("fetch", needs="generated")
+    operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
     partitions = ForEach(_partitions, fetch_partition, (options,), Written, step="Partitions")
     written = operations | FetchPages(options, batch=partitions)
     phase = "parsed" if options.parse_while_fetching else "fetched"

@@ -114,7 +114,7 @@ def run(invocation: Invocation) -> int:
 
 def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:
     """Chooses a batch; the returned ticket contains its id, or is idle."""
-    operations = tickets | "Begin" >> Begin("generate", needs="")
+    operations = tickets | "Begin" >> Begin("generate", needs="", allows=("compact",))
     surveyed = operations | "Tablets" >> ForEach(
         _tablets, _survey, (options,),
         outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE, at_once=True,

@@ -15,7 +15,7 @@ from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import shared_pool
 from ..io.parsing.pool_options import PoolOptions
 from ..io.rows.hosts import seed_files
-from ..io.snapshots.operations import Operation
+from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
 from ..policy.documents import DocumentOptions
@@ -54,7 +54,7 @@ def build(
     tickets: beam.PCollection[Ticket], options: ParseBatchOptions
 ) -> beam.PCollection[Ticket]:
     """Parses a fetched batch; the returned ticket is for the next job."""
-    operations = tickets | "Begin" >> Begin("parse", needs="fetched")
+    operations = tickets | "Begin" >> Begin("parse", needs="fetched", allows=UPKEEP)
     files = ForEach(_files, _parse, (options,), Written, step="Files")
     documents = operations | ParsePages(options, batch=files)
     return (operations, documents) | Commit(

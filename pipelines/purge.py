@@ -17,7 +17,7 @@ import apache_beam as beam
 
 from ..io.snapshots.hold import held
 from ..io.snapshots.manifest import Manifest
-from ..io.snapshots.operations import Operation
+from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..io.upkeep.purge import sweep
@@ -115,7 +115,7 @@ def build(
         names: Keys to purge.
     """
     task = Task(names, options.unblock)
-    operations = tickets | "Begin" >> Begin("purge")
+    operations = tickets | "Begin" >> Begin("purge", allows=UPKEEP)
     pieces = ForEach(functools.partial(_pieces, task=task), _purge, (task,), Written, step="Pieces")
     commit = functools.partial(_commit, task=task, options=options)
     return (operations, operations | "Pieces" >> pieces) | Finish(

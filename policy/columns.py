@@ -18,6 +18,14 @@ class Form(Enum):
     URL = "row key of a URL"  # seen as the URL
 
 
+class Purged(Enum):
+    """What a purge does with a text that has a purged name, in a row that stays."""
+
+    VALUE = "it is removed; in a list the item that has it"
+    LINES = "its lines with the name are removed"
+    KEPT = "it stays: content of a page, or the name of a file"
+
+
 class Column(NamedTuple):
     """The declaration of a column.
 
@@ -28,6 +36,9 @@ class Column(NamedTuple):
         unit: Unit of its numbers; that of times and days is in their form.
         form: The form in which users see the values.
         codes: Names of its values by number, if it has codes.
+        purged: What a purge does with its texts. Texts of the form ``URL`` have a purged name if
+            they are row keys of it, others if they contain it.
+        items: If it is a list of structs, their fields, as far as these differ from it.
     """
 
     name: str
@@ -36,6 +47,8 @@ class Column(NamedTuple):
     unit: str = ""
     form: Form = Form.PLAIN
     codes: Mapping[int, str] = {}
+    purged: Purged = Purged.VALUE
+    items: "tuple[Column, ...]" = ()
 
 
 def time_column(name: str, meaning: str) -> Column:

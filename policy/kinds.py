@@ -7,6 +7,7 @@ Its kind is the last part of its name. To add a component, declare its kind here
 import dataclasses
 import functools
 from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple
 
 import polars as pl
@@ -48,6 +49,23 @@ HOST_TIMES = Times(
 )
 
 
+class Flushed(Enum):
+    """What happens to files that a fetch has written if it ends before it commits."""
+
+    ADOPTED = "a later fetch of the batch adopts them"
+    LAST_ADOPTED = "a later fetch of the batch adopts the last one of each attempt"
+    REPLACED = "a later fetch writes others"
+
+
+class Kept(Enum):
+    """How long compact keeps files of a batch that is old enough and that dedup has seen."""
+
+    ALWAYS = "as long as the table"
+    NAMED = "as long as rows refer to the file"
+    WITH_DOCUMENTS = "as long as the batch has documents"
+    NO_LONGER = "not at all"
+
+
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """The declaration of a kind of component.
@@ -57,12 +75,18 @@ class Kind:
         columns: Its columns; ``key`` is the first.
         meaning: A row is this; for the data dictionary.
         of_hosts: Whether keys are hosts (reversed). If not, they are URLs.
+        hashed: Whether keys are hashes instead.
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
         in_rows: Whether a table in Bigtable keeps it in rows. If not, it is in files there, too.
         in_order: Whether each file is in key order.
         of_batch: Whether each batch has its own component of this kind.
-        flushed: Whether a fetch writes files of it before it commits.
+        flushed: What happens to files of it that a fetch writes before it commits; None: it
+            writes none.
+        kept: How long compact keeps files of a batch.
+        refers: Columns with names of files of batches, which compact keeps therefore.
+        partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
+        paired_with: The kind whose files have the same partitions and orders; empty if none.
         times: Functions with which fsck corrects its times; None if no times need it.
     """
 
@@ -70,17 +94,27 @@ class Kind:
     columns: Columns
     meaning: str = ""
     of_hosts: bool = False
+    hashed: bool = False
     in_tablets: bool = False
     in_rows: bool = False
     in_order: bool = False
     of_batch: bool = False
-    flushed: bool = False
+    flushed: Flushed | None = None
+    kept: Kept = Kept.ALWAYS
+    refers: tuple[str, ...] = ()
+    partitioned: bool = False
+    paired_with: str = ""
     times: Times | None = None
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
         """Its columns as they are in files."""
         return self.columns.schema
+
+    @property
+    def adopted(self) -> bool:
+        """Whether a fetch adopts files of an earlier one; their names have their partition."""
+        return self.flushed in (Flushed.ADOPTED, Flushed.LAST_ADOPTED)
 
 
 # Files with the hosts of seeds, for tables whose hosts are in rows.
@@ -96,6 +130,7 @@ KINDS = {
             in_tablets=True,
             in_rows=True,
             in_order=True,
+            refers=("page", "document"),
             times=STATE_TIMES,
         ),
         Kind(
@@ -109,20 +144,23 @@ KINDS = {
             times=HOST_TIMES,
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
-        Kind("bars", BLOCKLIST_COLUMNS, "a name that was purged", in_order=True),
+        Kind("bars", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
         Kind(
             "fetchlist",
             FETCHLIST_COLUMNS,
             "a URL that generate chose",
             of_batch=True,
             in_order=True,
+            kept=Kept.NO_LONGER,
+            partitioned=True,
         ),
         Kind(
             "pages",
             PAGES_COLUMNS,
             "a URL that fetch tried, with its response",
             of_batch=True,
-            flushed=True,
+            flushed=Flushed.ADOPTED,
+            kept=Kept.NAMED,
         ),
         Kind(
             "learnt",
@@ -130,14 +168,17 @@ KINDS = {
             "a host, with what a fetch found out about it",
             of_hosts=True,
             of_batch=True,
-            flushed=True,
+            flushed=Flushed.LAST_ADOPTED,
+            kept=Kept.NO_LONGER,
         ),
         Kind(
             "documents",
             DOCUMENTS_COLUMNS,
             "a page that was fetched, or a part of one, with its text and links",
             of_batch=True,
-            flushed=True,
+            flushed=Flushed.REPLACED,
+            kept=Kept.NAMED,
+            paired_with="pages",
         ),
         Kind(
             "outcome",
@@ -145,6 +186,7 @@ KINDS = {
             "a URL that fetch tried, as updatedb left it",
             of_batch=True,
             in_order=True,
+            kept=Kept.WITH_DOCUMENTS,
         ),
     )
 }

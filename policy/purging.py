@@ -1,7 +1,8 @@
 """Purges a URL, a host or a domain from rows.
 
 A purge removes the rows of a name, links and redirects to it, and header lines and metadata that
-contain it. The content of other pages (body, text, title, anchors) stays.
+contain it. The content of other pages (body, text, title, anchors) stays. The declarations of the
+columns say which is which; a column that is not declared is searched as a key and as a text.
 """
 
 import re
@@ -13,12 +14,9 @@ import pyarrow.compute as pc
 
 from ..web.urls.row_keys import from_host_key, from_key
 from .blocklist import Blocklist, Names
+from .columns import Column, Form, Purged
+from .kinds import Kind
 
-# Columns that stay: content of other pages, and names of files and batches.
-KEPT = frozenset({"title", "text", "anchor", "rel", "document", "page", "batch_id"})
-# Large columns that stay, so a search for purged names need not read them.
-BODIES = frozenset({"body", "text"})
-KEYS = frozenset({"key", "part_of", "source", "target"})
 _END = r"(?:$|[^a-z0-9.%_-])"
 
 
@@ -49,33 +47,48 @@ def pattern_of(names: Names) -> str:
     return "(?im)" + "|".join(parts)
 
 
+def searched(schema: pa.Schema, kind: Kind) -> list[str]:
+    """Returns the columns that may have names to purge; a body or a text is not read for it."""
+    known = {column.name: column for column in kind.columns}
+    return [
+        field.name
+        for field in schema
+        if field.name == "key" or (_has_texts(field.type) and not _is_kept(known.get(field.name)))
+    ]
+
+
 def purge_rows(
-    table: pa.Table, blocklist: Blocklist, pattern: str, of_hosts: bool = False
+    table: pa.Table, kind: Kind, blocklist: Blocklist, pattern: str
 ) -> tuple[pa.Table, int, int]:
     """Removes purged rows, and purged names in other rows.
 
     Args:
-        table: Rows with a column ``key``, of any schema.
+        table: Rows with a column ``key``, with any of the kind's columns and others.
+        kind: The kind of the rows.
         blocklist: The names to purge.
         pattern: From ``pattern_of``.
-        of_hosts: Whether keys are hosts, not URLs.
 
     Returns:
         (rows, number of removed rows, number of removed names in other rows).
     """
     keys = _series(table["key"])
-    gone = blocklist.blocks_hosts(keys) if of_hosts else blocklist.blocks(keys)
+    gone = blocklist.blocks_hosts(keys) if kind.of_hosts else blocklist.blocks(keys)
     number = int(gone.sum())
     if number:
         table = table.filter(pa.array((~gone).to_list()))
-    mentions = 0
-    for at, field in enumerate(table.schema):
-        if field.name not in KEPT and field.name != "key" and _has_texts(field.type):
-            column, found = _clean(table.column(at), field, blocklist, pattern)
+    mentions, known = 0, {column.name: column for column in kind.columns}
+    for name in searched(table.schema, kind):
+        if name != "key":
+            column, found = _clean(table[name], known.get(name), blocklist, pattern)
             if found:
-                table = table.set_column(at, field, column)
+                at = table.column_names.index(name)
+                table = table.set_column(at, table.schema.field(at), column)
                 mentions += found
     return table, number, mentions
+
+
+def _is_kept(declared: Column | None) -> bool:
+    return declared is not None and declared.purged is Purged.KEPT
 
 
 def _has_texts(kind: pa.DataType) -> bool:
@@ -83,19 +96,19 @@ def _has_texts(kind: pa.DataType) -> bool:
 
 
 def _clean(
-    column: pa.ChunkedArray, field: pa.Field, blocklist: Blocklist, pattern: str
+    column: pa.ChunkedArray, declared: Column | None, blocklist: Blocklist, pattern: str
 ) -> tuple[pa.ChunkedArray | pa.Array, int]:
-    if not pa.types.is_nested(field.type):
-        hit = _hit(field.name, _series(column), blocklist, pattern)
+    if not pa.types.is_nested(column.type):
+        hit = _hit(declared, _series(column), blocklist, pattern)
         number = int(hit.sum())
         if not number:
             return column, 0
-        if field.name in ("robots_text", "sitemaps"):  # of another host: other lines stay
+        if declared is not None and declared.purged is Purged.LINES:
             lines = re.compile(f"(?im)^.*(?:{pattern.removeprefix('(?im)')}).*$")
             texts = [t and lines.sub("", t) for t in column.to_pylist()]
-            return pa.array(texts, field.type), number
-        return pc.if_else(pa.array(hit.to_list()), pa.scalar(None, field.type), column), number
-    blocked = _blocked_in(column, field, blocklist, pattern)
+            return pa.array(texts, column.type), number
+        return pc.if_else(pa.array(hit.to_list()), pa.scalar(None, column.type), column), number
+    blocked = _blocked_in(column, declared, blocklist, pattern)
     if not blocked:
         return column, 0
     values = column.to_pylist()
@@ -107,20 +120,22 @@ def _clean(
         for v, k in zip(values, kept, strict=True)
         if v is not None and k is not None
     )
-    return (pa.array(kept, field.type), number) if number else (column, 0)
+    return (pa.array(kept, column.type), number) if number else (column, 0)
 
 
 def _blocked_in(
-    column: pa.ChunkedArray, field: pa.Field, blocklist: Blocklist, pattern: str
+    column: pa.ChunkedArray, declared: Column | None, blocklist: Blocklist, pattern: str
 ) -> dict[str, frozenset[str]]:
     """Returns texts to remove from a list, by field of its items; "" is the item itself."""
     found: dict[str, frozenset[str]] = {}
+    fields = {field.name: field for field in (declared.items if declared else ())}
     for chunk in column.chunks:
-        for name, texts in _texts_of(chunk, field.name):
-            if name in KEPT:
+        for name, texts in _texts_of(chunk, ""):
+            inner = fields.get(name, declared)
+            if _is_kept(inner):
                 continue
             series = _series(texts).unique()
-            hit = _hit(name, series, blocklist, pattern)
+            hit = _hit(inner, series, blocklist, pattern)
             if hit.any():
                 found[name] = found.get(name, frozenset()) | frozenset(series.filter(hit))
     return found
@@ -146,10 +161,13 @@ def _is_in(item: Any, blocked: dict[str, frozenset[str]]) -> bool:
     return item in blocked.get("", ())
 
 
-def _hit(name: str, texts: pl.Series, blocklist: Blocklist, pattern: str) -> pl.Series:
-    if name in KEYS:
+def _hit(
+    declared: Column | None, texts: pl.Series, blocklist: Blocklist, pattern: str
+) -> pl.Series:
+    if declared is not None and declared.form is Form.URL:
         return blocklist.blocks(texts)
-    return texts.cast(pl.String).str.contains(pattern).fill_null(False)
+    hit = texts.cast(pl.String).str.contains(pattern).fill_null(False)
+    return hit if declared is not None else hit | blocklist.blocks(texts)
 
 
 def _series(column: pa.ChunkedArray | pa.Array) -> pl.Series:

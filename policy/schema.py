@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
-from .columns import Column, Columns, Form, code_column, joined, time_column
+from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
 
 TEXT = pa.large_string()
 TEXT_MAP = pa.map_(TEXT, TEXT)
@@ -88,9 +88,9 @@ STATE_COLUMNS = Columns(
         Column("http_code", pa.uint16(), "HTTP's status code of the last answer; null: no answer."),
         code_column("parse_status", PARSE_STATUS_NAMES, "Result of parsing the newest body."),
         Column("content_type", TEXT, "Content-Type of its newest body, as the server sent it."),
-        Column("batch_id", TEXT, "The batch of the newest body."),
-        Column("document", TEXT, "File that its newest text was written to."),
-        Column("page", TEXT, "File that its newest body was written to."),
+        Column("batch_id", TEXT, "The batch of the newest body.", purged=Purged.KEPT),
+        Column("document", TEXT, "File that its newest text was written to.", purged=Purged.KEPT),
+        Column("page", TEXT, "File that its newest body was written to.", purged=Purged.KEPT),
         Column("repr_url", TEXT, "Not used yet."),
         Column("distance", pa.int32(), "Number of links from the nearest seed; 0: it is a seed."),
         Column("fixed_interval", pa.int32(), "Interval that its seed list sets for good.", "s"),
@@ -173,7 +173,7 @@ HOSTS_COLUMNS = Columns(
         Column("seed", pa.bool_(), "Whether it is the host of a seed."),
         Column("robots_origin", TEXT, "Whose robots.txt it is: `scheme://host[:port]`."),
         Column("robots_status", pa.uint16(), "HTTP's status code of robots.txt; 0: no answer."),
-        Column("robots_text", TEXT, "Its robots.txt."),
+        Column("robots_text", TEXT, "Its robots.txt.", purged=Purged.LINES),
         time_column("robots_time", "When robots.txt was requested."),
         Column("crawl_delay", pa.float64(), "Pause that robots.txt asks for.", "s"),
         Column("exceptions", pa.int32(), "Failed requests since the last success."),
@@ -181,13 +181,23 @@ HOSTS_COLUMNS = Columns(
         Column("requests", pa.int64(), "Number of requests to it."),
         time_column("last_request_time", "When it was last requested."),
         time_column("robots_failing_since", "Since when robots.txt is not answered; null: it is."),
-        Column("sitemaps", TEXT, "Sitemaps that robots.txt names, one per line."),
+        Column(
+            "sitemaps", TEXT, "Sitemaps that robots.txt names, one per line.", purged=Purged.LINES
+        ),
         Column("backoff_level", pa.int32(), "Failed requests, halved by each success."),
     )
 )
 HOSTS = HOSTS_COLUMNS.schema
 
-LINKS = pa.large_list(pa.struct([("key", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
+# The fields of a link in a document.
+LINK_FIELDS = Columns(
+    (
+        Column("key", TEXT, "Row key of the target.", form=Form.URL),
+        Column("anchor", TEXT, "Text of the link.", purged=Purged.KEPT),
+        Column("rel", TEXT, "Its attribute `rel`.", purged=Purged.KEPT),
+    )
+)
+LINKS = pa.large_list(pa.struct(list(LINK_FIELDS.schema)))
 PAGE_LINKS = pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
 # Contents of pages: one row per successfully fetched page, and one per part of a page that is
@@ -198,9 +208,14 @@ DOCUMENTS_COLUMNS = joined(
     [
         code_column("parse_status", PARSE_STATUS_NAMES, "Result of parsing."),
         Column("parse_message", TEXT, "The reason, if parsing failed."),
-        Column("title", TEXT, "Title of the page."),
-        Column("text", TEXT, "Text of the page."),
-        Column("outlinks", LINKS, "Accepted links: row key of the target, anchor, rel."),
+        Column("title", TEXT, "Title of the page.", purged=Purged.KEPT),
+        Column("text", TEXT, "Text of the page.", purged=Purged.KEPT),
+        Column(
+            "outlinks",
+            LINKS,
+            "Accepted links: row key of the target, anchor, rel.",
+            items=LINK_FIELDS,
+        ),
         Column("refresh", TEXT, "Target of a meta refresh, as an absolute URL."),
         Column(
             "directives", pa.large_list(TEXT), "Robots directives of the page, such as `noindex`."

@@ -87,12 +87,12 @@ def views() -> dict[str, View]:
     """Returns what users can query and export, by name.
 
     >>> list(views())[:6]
-    ['state', 'hosts', 'pages', 'links', 'batches', 'batch_fetchlist']
+    ['state', 'hosts', 'seed_hosts', 'bars', 'pages', 'links']
     """
-    tablets = {kind.name: kind for kind in KINDS.values() if kind.in_tablets}
+    whole = {kind.name: kind for kind in KINDS.values() if not kind.of_batch}
     of_batches = {f"batch_{kind.name}": kind for kind in KINDS.values() if kind.of_batch}
     return (
-        {name: View(kind.meaning, shown_columns(kind), kind) for name, kind in tablets.items()}
+        {name: View(kind.meaning, shown_columns(kind), kind) for name, kind in whole.items()}
         | {
             "pages": View(
                 "a URL that has been fetched and is not gone, with its newest text",
@@ -118,7 +118,8 @@ def shown_columns(kind: Kind) -> Columns:
     """
     name = HOST_COLUMN if kind.of_hosts else URL_COLUMN
     batch = BATCHES_COLUMNS.pick("batch_id") if kind.of_batch else Columns()
-    return joined(batch, [name], kind.columns.without("key"), kind.columns.pick("key"))
+    named = [] if kind.hashed else [name]
+    return joined(batch, named, kind.columns.without("key"), kind.columns.pick("key"))
 
 
 def shown_type(column: Column) -> pa.DataType:

@@ -90,18 +90,22 @@ class Begin(Displayed):
         job: Name of the job.
         needs: The phase that its batch must have reached; None if the job works on no batch;
             empty if the job makes a batch.
+        allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before this job does. A job
+            that changes tablets allows none; a job that only reads them allows ``compact``.
     """
 
     job: str
     needs: str | None = None
+    allows: tuple[str, ...] = ()
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
-        return tickets | "Begin" >> beam.Map(begin_job, self.job, self.needs).with_output_types(
-            Operation
-        )
+        begins = beam.Map(begin_job, self.job, self.needs, self.allows)
+        return tickets | "Begin" >> begins.with_output_types(Operation)
 
 
-def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
+def begin_job(
+    ticket: Ticket, job: str, needs: str | None, allows: tuple[str, ...] = ()
+) -> Operation:
     """Returns the operation of a job: the pinned operation with its id, or a new one.
 
     Raises:
@@ -119,7 +123,7 @@ def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
         batch = new_id()
     elif known is None and needs and batch is None:
         batch = next_batch(ticket.table, job, needs)
-    operation = begin(ticket.table, job, name, batch, ticket.now)
+    operation = begin(ticket.table, job, name, batch, ticket.now, allows)
     if needs and not operation.idle:
         ahead = check_phase(operation, needs)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")

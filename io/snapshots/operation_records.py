@@ -16,11 +16,12 @@ FORMAT = 1
 FOLDER = "operations"
 # Suffix of the file which says that a pinned operation has lost to another commit.
 LOST = ".lost"
-# Fields of a record and their types; older records have no format and no process.
+# Fields of a record and their types; older records lack those of ``_LATER``.
 _KINDS: dict[str, tuple[type, ...]] = {
     "id": (str,), "job": (str,), "snapshot": (int,), "now": (int,), "seed": (int,),
-    "batch": (str, type(None)), "process": (dict, type(None)),
+    "batch": (str, type(None)), "process": (dict, type(None)), "allows": (list,),
 }  # fmt: skip
+_LATER: dict[str, Any] = {"format": 1, "process": None, "allows": []}
 
 
 def id_of(path: Place) -> str:
@@ -36,7 +37,7 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
         UserError: The record is damaged.
     """
     try:
-        record = {"format": 1, "process": None} | json_object(data)
+        record = _LATER | json_object(data)
         check_format(record, FORMAT, f"operation file {path}")
         for name, kinds in _KINDS.items():
             if type(record[name]) not in kinds:

@@ -26,6 +26,8 @@ from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
 
+# Upkeep jobs that can commit while other jobs run; see ``Operation.allows``.
+UPKEEP = ("compact", "purge")
 # Largest number of lost snapshots after the newest, where markers do not record all snapshots.
 MOST_AHEAD = 100
 
@@ -46,6 +48,8 @@ class Operation(Pinned):
             ``nothing`` (the job before left no work); empty if there is work.
         process: The process that pinned it, see ``this_process``; None if unknown.
         round: Number of the round of a crawl, for logs; it is not recorded.
+        allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before it does: its own
+            commit does not fail then. They wait for other operations, or skip tablets.
     """
 
     table: str
@@ -58,6 +62,7 @@ class Operation(Pinned):
     idle: str = ""
     process: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
     round: int | None = dataclasses.field(default=None, compare=False)
+    allows: tuple[str, ...] = ()
 
 
 def new_id(now: float | None = None) -> str:
@@ -66,7 +71,12 @@ def new_id(now: float | None = None) -> str:
 
 
 def begin(
-    table: str, job: str, operation: str, batch: str | None = None, now: int | None = None
+    table: str,
+    job: str,
+    operation: str,
+    batch: str | None = None,
+    now: int | None = None,
+    allows: tuple[str, ...] = (),
 ) -> Operation:
     """Pins an operation, or reads its earlier record.
 
@@ -76,6 +86,7 @@ def begin(
         operation: Id of the operation.
         batch: The batch that it works on.
         now: The time that counts as now, ms; None means the clock's time.
+        allows: See ``Operation``.
 
     Raises:
         UserError: The id belongs to another job or batch.
@@ -92,7 +103,9 @@ def begin(
             check_exclusive(path.parent)
         now = now_ms(newest.latest_time) if now is None else now
         seed, process = zlib.crc32(operation.encode()), this_process()
-        pinned = Operation(table, operation, job, snapshot, now, seed, batch, process=process)
+        pinned = Operation(
+            table, operation, job, snapshot, now, seed, batch, process=process, allows=allows
+        )
         if create_exclusive(path, to_json(pinned)):
             return pinned
         known = read_bytes(path)
@@ -238,4 +251,5 @@ def to_json(operation: Operation) -> bytes:
 
 def from_json(path: Place, data: bytes, table: str = "") -> Operation:
     """Returns the operation of a record; raises the errors of ``parse_record``."""
-    return Operation(table=table, **parse_record(path, data))
+    record = parse_record(path, data)
+    return Operation(table=table, **record | {"allows": tuple(map(str, record["allows"]))})

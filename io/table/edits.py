@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.purging import BODIES
+from ...policy.kinds import kind_of
+from ...policy.purging import searched
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
 from ..storage.places import Place, below
@@ -63,10 +64,9 @@ class CountedEdit:
 
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
-    """Returns whether an edit changes a file; does not read bodies."""
+    """Returns whether an edit changes a file; reads only the columns that may have names."""
     schema = schema_of(path)
-    columns = [name for name in schema.names if name not in BODIES]
-    groups = row_groups(path, schema, columns)
+    groups = row_groups(path, schema, searched(schema, kind_of(component)))
     return any(sum(edit(group, component)[1:]) for group in groups)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...policy.kinds import KINDS, SEED_HOSTS
+from ...policy.kinds import KINDS, SEED_HOSTS, Kept, kinds_of_batches
 from ..batches.batches import place
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
@@ -13,9 +13,6 @@ from ..tablets.fold import folded, stored_schema
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
-
-# Kinds of files that a closed batch does not need; files of other kinds are dropped one by one.
-_SPENT = ("fetchlist", "learnt")
 
 
 def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
@@ -95,18 +92,19 @@ def superseded(
     Args:
         operation: The operation; its snapshot is read.
         batches: Ids of the batches; see ``spent_batches``.
-        named: Paths of all files that rows of the state refer to.
+        named: Paths of all files that rows refer to.
     """
     for batch in batches:
-        bodies = {kind: operation.files(place(batch, kind)) for kind in ("pages", "documents")}
-        gone = {
-            kind: [file for file in files if not named & {file.path, file.formerly}]
-            for kind, files in bodies.items()
-        }
-        spent = _SPENT if gone["documents"] != bodies["documents"] else (*_SPENT, "outcome")
-        gone |= {kind: operation.files(place(batch, kind)) for kind in spent}
-        for kind, files in gone.items():
-            if files:
-                counts = {f"dropped/{kind}": len(files)}
-                paths = tuple(file.path for file in files)
+        files = {kind: operation.files(place(batch, kind)) for kind in kinds_of_batches()}
+        documents = any(named & {file.path, file.formerly} for file in files["documents"])
+        for kind, some in files.items():
+            kept = KINDS[kind].kept
+            if kept is Kept.ALWAYS or (kept is Kept.WITH_DOCUMENTS and documents):
+                continue
+            by_file = kept is Kept.NAMED
+            paths = tuple(
+                file.path for file in some if not (by_file and named & {file.path, file.formerly})
+            )
+            if paths:
+                counts = {f"dropped/{kind}": len(paths)}
                 yield Written(place(batch, kind), (), paths, counts, tidies=True)

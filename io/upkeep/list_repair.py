@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.kinds import KINDS, kind_of
+from ...policy.kinds import KINDS, Flushed, kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import page_order, place
 from ..snapshots.manifest import Manifest, readable_manifests
@@ -80,16 +80,18 @@ class _Rebuild:
         file, kind = described(self.table, path), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
-        if kind.name in ("pages", "learnt"):
+        if kind.adopted:
             words = path.stem.split("-")
             if len(words) != 4 or not words[0][1:].isdigit():
                 return None
-            order = page_order(int(words[1]), int(words[3])) if kind.name == "pages" else 0
+            order = (
+                page_order(int(words[1]), int(words[3])) if kind.flushed is Flushed.ADOPTED else 0
+            )
             return dataclasses.replace(file, partition=int(words[0][1:]), order=order)
-        if kind.name == "fetchlist":
+        if kind.partitioned:
             batch = self.manifest.batches.get(self.name.split("/")[1])
             return file if batch is not None and batch.partitions == 1 else None
-        return self._paired(file) if kind.name == "documents" else file
+        return self._paired(file, kind.paired_with) if kind.paired_with else file
 
     def _with_zone(self, file: DataFile) -> DataFile:
         columns = {"key", "fetch_time", "score", "status"}.intersection(
@@ -98,14 +100,14 @@ class _Rebuild:
         rows = scan([self.table / file.path], KINDS[self.name].schema).select(*columns)
         return dataclasses.replace(file, **zone(collect(rows))) if file.rows else file  # type: ignore[arg-type]
 
-    def _paired(self, file: DataFile) -> DataFile | None:
-        """Sets the order of a file of documents to that of its file of pages."""
-        pages = self.manifest.components.get(place(self.name.split("/")[1], "pages"))
+    def _paired(self, file: DataFile, other: str) -> DataFile | None:
+        """Sets the order of a file to that of the file of another kind with its first key."""
+        others = self.manifest.components.get(place(self.name.split("/")[1], other))
         with contextlib.suppress(UserError):
-            files = load_files(self.table, pages)
+            files = load_files(self.table, others)
             for known in files:
-                keys = scan([self.table / known.path], KINDS["pages"].schema).select("key")
-                # A file without rows can only belong to the only file of pages.
+                keys = scan([self.table / known.path], KINDS[other].schema).select("key")
+                # A file without rows can only belong to the only other file.
                 alone = file.first is None and len(files) == 1
                 if alone or len(collect(keys.filter(pl.col("key") == file.first))):
                     return dataclasses.replace(file, partition=known.partition, order=known.order)

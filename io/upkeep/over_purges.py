@@ -77,7 +77,7 @@ def _after_purges(operation: Operation, written: list[Written], reads: frozenset
 
 def _without_blocked(operation: Operation, part: Written, purge: Purge) -> Written:
     """Returns written files without blocked rows."""
-    if not kind_of(part.component).flushed:
+    if kind_of(part.component).flushed is None:
         return part
     counts, files = dict(part.counts), list[DataFile]()
     for file in part.files:

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.blocklist import Blocklist, Names, blocklist_of
-from ...policy.kinds import folders, kind_of
+from ...policy.kinds import Flushed, folders, kind_of
 from ...policy.purging import pattern_of, purge_rows
 from ...policy.schema import BLOCKLIST, empty
 from ...web.base.errors import UserError
@@ -48,7 +48,7 @@ class Purge:
     pattern: str = r"[^\s\S]"
 
     def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        return purge_rows(table, self.blocklist, self.pattern, kind_of(component).of_hosts)
+        return purge_rows(table, kind_of(component), self.blocklist, self.pattern)
 
 
 def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> Written:
@@ -131,13 +131,13 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> boo
     """Returns whether a leftover file is of an open batch, so that a fetch will adopt it."""
     parts = below(root, path).split("/")
     # A running fetch may be about to commit documents.
-    flushed = len(parts) == 4 and parts[1] in waiting and kind_of(parts[2]).flushed
+    flushed = len(parts) == 4 and parts[1] in waiting and kind_of(parts[2]).flushed is not None
     if not flushed or path.name.startswith("."):
         return False
     component = "/".join(parts[:3])
     if not is_touched(path, component, purge):
         return True
-    if parts[2] == "pages":  # under a new name of the same attempt
+    if kind_of(parts[2]).flushed is Flushed.ADOPTED:  # under a new name of the same attempt
         head, _, number = path.stem.rpartition("-")
         new = path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet")
         rewrite(path, new, CountedEdit(purge, component))

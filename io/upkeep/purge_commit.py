@@ -23,12 +23,9 @@ from ..table.edits import Edited
 from ..tablets.tablets import Tablet, parts_of
 from ..tablets.written import Written
 from .purge import purge_of, update_blocklist
-from .retention import changes_under_way
+from .retention import disturbed_by
 
 _LOG = logging.getLogger(__name__)
-# Jobs that fail if rows or the blocklist change while they run; fetch and parse do not fail,
-# see ``over_purges``.
-WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
 # Largest number of tries: there are always fewer jobs under way.
 TRIES = 20
 
@@ -131,7 +128,7 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
     """
     names: list[str] = []
     with contextlib.suppress(UserError):  # a damaged record is no reason to wait
-        names = changes_under_way(operation.root, WAITED_FOR)
+        names = disturbed_by(operation.root, "purge")
     for name in names:
         with contextlib.suppress(UserError):
             job = find(operation.table, name)

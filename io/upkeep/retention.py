@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ...policy.clocks import COUNT
-from ...policy.kinds import folders
+from ...policy.kinds import folders, kind_of
 from ...policy.schedule import TOLERANCE_MS
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of
@@ -38,11 +38,8 @@ from ..tablets.file_lists import load_files
 
 # Folders with files that are only used while their job runs.
 SCRATCH = ("exports", "seeds")
-# Files of earlier fetch attempts, which later attempts read though no manifest names them.
+# Leases of fetch attempts, which later attempts read though no manifest names them.
 LEASES = "leases"
-ADOPTED = ("pages", "learnt", LEASES)
-# Suffixes of the ids of operations that change tablets.
-CHANGING = (".inject", ".update", ".dedup")
 # Longest time that an operation without a commit may be under way, s.
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
@@ -123,18 +120,18 @@ def _operations(table: WebTable, now: float, until: float) -> _Operations:
     return _Operations(expired, snapshots, min(begun.values(), default=math.inf))
 
 
-def changes_under_way(table: WebTable, jobs: tuple[str, ...] = CHANGING) -> list[str]:
-    """Returns the operations of some jobs that may be under way.
+def disturbed_by(table: WebTable, job: str) -> list[str]:
+    """Returns the operations that may be under way and would fail if a job committed now.
 
     Args:
         table: The table.
-        jobs: Suffixes of operation ids; by default those of jobs that change tablets.
+        job: ``compact`` or ``purge``.
     """
     now = store_time(table / "manifest")
     files = {
         file.path: file.changed
         for file in list_files(table / "operations")
-        if id_of(file.path).endswith(jobs) and file.changed > now - UNDER_WAY
+        if file.changed > now - UNDER_WAY
     }
     # An operation that has lost to another commit will not commit.
     pins = {
@@ -142,6 +139,7 @@ def changes_under_way(table: WebTable, jobs: tuple[str, ...] = CHANGING) -> list
         for path in files
         if path.suffix == ".json" and path.with_suffix(LOST) not in files
     }
+    pins = {path: pinned for path, pinned in pins.items() if job not in pinned.allows}
     return sorted(id_of(path) for path in _under_way(table, now, files, pins))
 
 
@@ -244,7 +242,8 @@ def _unnamed(
             continue
         if place.parts[0] == "batches" and len(place.parts) > 2:
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
-            if phase == "generated" and place.parts[2] in ADOPTED:
+            adopted = place.parts[2] == LEASES or kind_of(place.parts[2]).adopted
+            if phase == "generated" and adopted:
                 continue
             # Leases record the times of requests, for later fetches from the same hosts.
             if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:

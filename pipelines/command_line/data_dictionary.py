@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from ...policy.columns import Column, Form
-from ...policy.kinds import KINDS
 from ...policy.schema import HOST_COLUMN, URL_COLUMN, Status
-from ...policy.vocabulary import shown_columns, shown_type, views
+from ...policy.vocabulary import shown_type, views
 from .markdown import markdown_table
 
 _STATUSES = {
@@ -39,11 +38,6 @@ def data_tables() -> str:
     parts: list[str] = []
     for name, view in views().items():
         parts += _section(name, view.meaning, view.columns, in_files=view.kind is not None)
-    known = {view.kind.name for view in views().values() if view.kind is not None}
-    for kind in KINDS.values():
-        if kind.name not in known:
-            title = f"{kind.name}, only in files"
-            parts += _section(title, kind.meaning, shown_columns(kind), in_files=True)
     parts.append("## Values of codes\n")
     for column in _codes():
         parts += [f"### {column.name}\n", _values(column), ""]
@@ -54,7 +48,12 @@ def _section(
     title: str, meaning: str, columns: Iterable[Column], *, in_files: bool
 ) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
-        (f"`{column.name}`", _type(column), *([_in_files(column)] if in_files else []), column.meaning)
+        (
+            f"`{column.name}`",
+            _type(column),
+            *([_in_files(column)] if in_files else []),
+            column.meaning,
+        )
         for column in columns
     ]
     heads = _HEADS if in_files else (*_HEADS[:2], _HEADS[3])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
+from nutbeam.policy.kinds import kind_of
 from nutbeam.policy.purging import pattern_of, purge_rows
 from nutbeam.policy.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
 from nutbeam.web.urls.row_keys import from_host_key, from_key
@@ -81,8 +82,8 @@ def test_a_text_that_names_something_else(key):
     assert not pl.Series([from_key(key)]).str.contains(pattern_of(NAMES))[0]
 
 
-def purged(table, of_hosts=False):
-    return purge_rows(table, blocklist_of(NAMES.rows(0)), pattern_of(NAMES), of_hosts)
+def purged(table, kind):
+    return purge_rows(table, kind_of(kind), blocklist_of(NAMES.rows(0)), pattern_of(NAMES))
 
 
 def test_rows_of_pages():
@@ -91,7 +92,9 @@ def test_rows_of_pages():
         "headers": [{"name": "Location", "value": "http://bar.com/x"}, {"name": "Server", "value": "a"}],
     }  # fmt: skip
     calm = {"key": "com.other:http/2", "redirect": "http://foo.com/", "headers": []}
-    found, rows, mentions = purged(table_of(PAGES, {"key": HIT[0], "body": b"1"}, ours, calm))
+    found, rows, mentions = purged(
+        table_of(PAGES, {"key": HIT[0], "body": b"1"}, ours, calm), "pages"
+    )
     left = {**ours, "redirect": None, "headers": [{"name": "Server", "value": "a"}]}
     assert found.equals(table_of(PAGES, left, calm))
     assert (rows, mentions) == (1, 2)
@@ -103,7 +106,9 @@ def test_rows_of_documents():
         "key": "com.other:http/", "title": "about bar.com", "text": "bar.com", "outlinks": links,
         "metadata": [("canonical", "http://bar.com/"), ("author", "me")],
     }  # fmt: skip
-    found, rows, mentions = purged(table_of(DOCUMENTS, page, {"key": "com.other:http/2"}))
+    found, rows, mentions = purged(
+        table_of(DOCUMENTS, page, {"key": "com.other:http/2"}), "documents"
+    )
     left = {**page, "outlinks": links[1:], "metadata": [("author", "me")]}
     assert found.equals(table_of(DOCUMENTS, left, {"key": "com.other:http/2"}))
     assert (rows, mentions) == (0, 2)
@@ -112,7 +117,7 @@ def test_rows_of_documents():
 def test_rows_of_hosts():
     robots = "User-agent: *\nSitemap: http://www.evil.org/s.xml\nDisallow: /x"
     other = {"key": "com.other", "robots_text": robots}
-    found, rows, mentions = purged(table_of(HOSTS, {"key": "com.bar"}, other), of_hosts=True)
+    found, rows, mentions = purged(table_of(HOSTS, {"key": "com.bar"}, other), "hosts")
     left = {**other, "robots_text": "User-agent: *\n\nDisallow: /x"}
     assert found.equals(table_of(HOSTS, left))
     assert (rows, mentions) == (1, 1)
@@ -120,7 +125,7 @@ def test_rows_of_hosts():
 
 def test_rows_of_the_state_that_say_nothing_stay_as_they_are():
     table = table_of(STATE, *({"key": key, "document": "batches/bar.com/1"} for key in MISSED))
-    found, rows, mentions = purged(table)
+    found, rows, mentions = purged(table, "state")
     assert found.equals(table)
     assert (rows, mentions) == (0, 0)
 
@@ -130,7 +135,7 @@ def test_links_of_a_table_that_this_version_does_not_know():
     schema = pa.schema([("key", pa.large_string()), ("inlinks", kind)])
     links = [{"source": HIT[3], "anchor": "x"}, {"source": MISSED[0], "anchor": "y"}]
     rows = [{"key": HIT[0], "inlinks": links}, {"key": MISSED[0], "inlinks": links}]
-    found, gone, mentions = purged(pa.Table.from_pylist(rows, schema=schema))
+    found, gone, mentions = purged(pa.Table.from_pylist(rows, schema=schema), "unknown")
     right = [{"key": MISSED[0], "inlinks": links[1:]}]
     assert found.equals(pa.Table.from_pylist(right, schema=schema))
     assert (gone, mentions) == (1, 1)

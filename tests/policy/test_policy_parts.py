@@ -6,6 +6,7 @@ import pytest
 from frames import frame_of, table_of
 
 from nutbeam.policy.blocklist import Names, blocklist_of
+from nutbeam.policy.kinds import KINDS
 from nutbeam.policy.links import (
     DOCUMENT_COLUMNS,
     PAGE_COLUMNS,
@@ -197,7 +198,9 @@ def test_pages_that_a_parser_failed_at_go_where_gone_pages_go_if_that_is_wanted(
 def test_a_purge_takes_the_name_of_the_whole_out_of_its_parts():
     names = Names(urls=(FEED,))
     rows = table_of(DOCUMENTS, WHOLE, PART, PART | {"key": OTHER, "part_of": OTHER})
-    kept, gone, mentions = purge_rows(rows, blocklist_of(names.rows(0)), pattern_of(names))
+    kept, gone, mentions = purge_rows(
+        rows, KINDS["documents"], blocklist_of(names.rows(0)), pattern_of(names)
+    )
     assert (gone, mentions) == (1, 1)
     assert kept.select(["key", "part_of"]).to_pylist() == [
         {"key": ITEM, "part_of": None}, {"key": OTHER, "part_of": OTHER}

@@ -10,6 +10,7 @@ import zlib
 from frames import table_of
 
 from nutbeam.io.batches.batches import batch_files, page_order, write_file
+from nutbeam.io.snapshots.operations import UPKEEP
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
@@ -55,7 +56,7 @@ class MadeUpWeb:
 
     def fetch(self, table, batch, operation):
         """Brings a batch from generated to parsed, in one commit as a crawl does."""
-        pinned = begin_job(Ticket(str(table), operation, batch), "fetch", "generated")
+        pinned = begin_job(Ticket(str(table), operation, batch), "fetch", "generated", UPKEEP)
         if pinned.idle:
             return
         root, manifest = pinned.root, pinned.manifest()

@@ -16,8 +16,10 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
-from nutbeam.io.upkeep.retention import changes_under_way, sweep
+from nutbeam.io.upkeep.compaction import superseded
+from nutbeam.io.upkeep.retention import disturbed_by, sweep
 from nutbeam.io.upkeep.rollback import roll_back
+from nutbeam.policy.kinds import KINDS, Flushed, Kept, Kind
 from nutbeam.web.base.errors import UsageError, UserError
 
 DAY = 86_400
@@ -190,6 +192,42 @@ def test_what_a_batch_that_waits_has_flushed_is_kept(table, phase, kept):
     assert ("batches/b1/pages/p00000-1-a-00001.parquet" in paths(table, "batches")) == kept
 
 
+@pytest.mark.parametrize(
+    ("flushed", "kept"), [(Flushed.ADOPTED, True), (Flushed.REPLACED, False), (None, False)]
+)
+def test_a_declared_component_says_what_happens_to_flushed_files(table, monkeypatch, flushed, kept):
+    kind = Kind("drafts", KINDS["pages"].columns, of_batch=True, flushed=flushed)
+    monkeypatch.setitem(KINDS, "drafts", kind)
+    put(table, "batches/b1/drafts/p00000-1-a-00001.parquet")
+    make(table, "more", written(table, "batches/b1/fetchlist", "batches/b1/fetchlist/f"),
+         batch="b1", phase="generated", created=1, partitions=1, urls=1, blocks_until=1)  # fmt: skip
+    pass_time(table, 8)
+    sweep(open_table(str(table)), WEEK)
+    assert ("batches/b1/drafts/p00000-1-a-00001.parquet" in paths(table, "batches")) == kept
+
+
+@pytest.mark.parametrize(
+    ("kept", "dropped"),
+    [
+        (Kept.ALWAYS, []),
+        (Kept.NAMED, ["b"]),
+        (Kept.WITH_DOCUMENTS, []),
+        (Kept.NO_LONGER, ["a", "b"]),
+    ],
+)
+def test_a_declared_component_says_what_compact_keeps(table, monkeypatch, kept, dropped):
+    kind = Kind("drafts", KINDS["pages"].columns, of_batch=True, kept=kept)
+    monkeypatch.setitem(KINDS, "drafts", kind)
+    names = {kind: f"batches/b1/{kind}/" for kind in ("drafts", "documents")}
+    drafts = written(table, "batches/b1/drafts", names["drafts"] + "a", names["drafts"] + "b")
+    documents = written(table, "batches/b1/documents", names["documents"] + "d")
+    make(table, "more", drafts, documents)
+    named = frozenset({names["drafts"] + "a", names["documents"] + "d"})
+    operation = begin(str(table), "compact", "one.compact")
+    found = [path for part in superseded(operation, ["b1"], named) for path in part.replaced]
+    assert found == [names["drafts"] + name for name in dropped]
+
+
 def test_a_folder_that_stayed_empty_goes(table):
     for name in ("batches/dead/aside", "batches/new/aside"):
         (table / name).mkdir(parents=True)
@@ -293,15 +331,15 @@ def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(tabl
 
 
 def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):
-    assert changes_under_way(open_table(str(table))) == []
+    assert disturbed_by(open_table(str(table)), "compact") == []
     roll_back(str(table), 1, "back.rollback")
     # Pinned before the first snapshot or behind it: done, or to be pinned anew.
-    assert changes_under_way(open_table(str(table))) == ["two.update"]
+    assert disturbed_by(open_table(str(table)), "compact") == ["two.update"]
     again = begin(str(table), "update", "three.update")
     assert (again.snapshot, again.idle) == (4, "")
-    assert changes_under_way(open_table(str(table))) == ["three.update", "two.update"]
+    assert disturbed_by(open_table(str(table)), "compact") == ["three.update", "two.update"]
     commit(again, [])
-    assert changes_under_way(open_table(str(table))) == ["two.update"]
+    assert disturbed_by(open_table(str(table)), "compact") == ["two.update"]
 
 
 def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
@@ -323,7 +361,7 @@ def test_files_that_a_clock_ahead_has_left_grow_old_all_the_same(table):
     found = sweep(open_table(str(table)), WEEK)
     assert found.pop("clock") > 5
     assert found == {}
-    assert changes_under_way(open_table(str(table))) == []
+    assert disturbed_by(open_table(str(table)), "compact") == []
     pass_time(table, 8)
     assert sweep(open_table(str(table)), WEEK)["deleted/snapshots"] == 3
     assert paths(table, "state") == ["state/all", "state/d"]
@@ -333,10 +371,10 @@ def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
     begin(str(table), "inject", "dead.inject")
     pass_time(table, -54 * 365)
     make(table, "right", written(table, "state", "state/d"))
-    assert changes_under_way(open_table(str(table))) == ["dead.inject"]
+    assert disturbed_by(open_table(str(table)), "compact") == ["dead.inject"]
     sweep(open_table(str(table)), WEEK)
     pass_time(table, 2)
-    assert changes_under_way(open_table(str(table))) == []
+    assert disturbed_by(open_table(str(table)), "compact") == []
 
 
 def test_while_the_clock_is_behind_nothing_goes_and_no_file_is_touched(table):

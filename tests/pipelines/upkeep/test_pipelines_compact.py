@@ -11,7 +11,7 @@ from frames import frame_of
 from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.snapshots.operations import UPKEEP, begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import tablet_writer
@@ -118,13 +118,13 @@ def test_the_same_operation_again_changes_nothing(table, capsys):
 
 def compacting(table):
     """Begins to compact: returns the operation and what it has written, not committed."""
-    operation = begin(str(table), "compact", "slow.compact")
+    operation = begin(str(table), "compact", "slow.compact", allows=UPKEEP)
     groups = plan_folds(tablets(operation.files("state")))
     return operation, [fold(operation, "state", group) for group in groups]
 
 
 def test_who_only_reads_is_not_disturbed(table):
-    reader = begin(str(table), "generate", "slow.generate", batch="b")
+    reader = begin(str(table), "generate", "slow.generate", batch="b", allows=("compact",))
     compact(table)
     before = read_tablets(
         table, "state", tablets(reader.files("state")), ("key", "score")

@@ -1,6 +1,8 @@
 """A component that only these tests declare goes through all commands, in a folder and in Bigtable."""
 
 import dataclasses
+import json
+from operator import itemgetter
 
 import polars as pl
 import pyarrow as pa
@@ -13,12 +15,13 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolution, Resolved
+from nutbeam.io.tablets.resolve import Resolution, Resolved, write_bases
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.columns import Column, Columns, joined
+from nutbeam.policy.columns import Column, Columns, Form, Purged, joined
 from nutbeam.policy.kinds import KINDS, Kind
 from nutbeam.policy.schema import TEXT
+from nutbeam.web.urls.row_keys import from_key
 
 MARKS = Columns(
     [
@@ -167,10 +170,91 @@ def test_tablets_that_do_not_fit_are_found(table, capsys):
     assert "its keys meet those of" in capsys.readouterr().out
 
 
-def test_it_is_a_view_of_sql(table, capsys):
-    if "://" in table:
-        assert nutbeam("sql", table, "SELECT 1") == 2  # sql asks files alone
-        return
+def assert_seen(table, kind, marks, capsys):
+    """Asserts that export and sql have the marks."""
     capsys.readouterr()
-    assert nutbeam("sql", table, "SELECT sum(mark) FROM marks", "--format", "csv") == 0
-    assert str(sum(NEWEST.values())) in capsys.readouterr().out
+    assert nutbeam("export", table, "--what", kind, "--format", "jsonl") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["url"]: row["mark"] for row in rows} == {from_key(k): n for k, n in marks.items()}
+    query = f"SELECT url, mark FROM {kind} ORDER BY url"
+    if "://" in table:
+        assert nutbeam("sql", table, query) == 2  # sql asks files alone
+        return
+    assert nutbeam("sql", table, query, "--format", "csv") == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert lines == [f"{row['url']},{row['mark']}" for row in sorted(rows, key=itemgetter("url"))]
+
+
+def test_export_and_sql_show_tablets(table, capsys):
+    assert_seen(table, "marks", NEWEST, capsys)
+
+
+@pytest.mark.parametrize(
+    ("kind", "component"),
+    [
+        (Kind("plain", MARKS), "plain"),
+        (Kind("batched", MARKS, of_batch=True), "batches/b/batched"),
+    ],
+    ids=["plain", "batch"],
+)
+def test_export_and_sql_show_files(table, monkeypatch, capsys, kind, component):
+    monkeypatch.setitem(KINDS, kind.name, kind)
+    operation = begin(table, "mark", "files.mark")
+    marks = {"com.a:http/01": 1, "com.a:http/02": 2}
+    frames = [frame_of(MARKS.schema, {"key": key, "mark": n}) for key, n in marks.items()]
+    files = [
+        write_bases(operation.root.files, component, [frame], MARKS.schema)[0] for frame in frames
+    ]
+    commit(operation, [Written(component, tuple(files))])
+    assert_seen(table, kind.name, marks, capsys)
+    assert nutbeam("purge", table, "--url", "http://a.com/01") == 0
+    assert_seen(table, kind.name, {"com.a:http/02": 2}, capsys)
+
+
+LINK = Columns(
+    [
+        Column("to", TEXT, "Row key of the target.", form=Form.URL),
+        Column("title", TEXT, "Its title.", purged=Purged.KEPT),
+    ]
+)
+MENTIONS = Columns(
+    [
+        Column("key", TEXT, "A URL."),
+        Column("target", TEXT, "A URL, not a row key."),
+        Column("title", TEXT, "A text in which we name URLs."),
+        Column("note", TEXT, "Content of the page.", purged=Purged.KEPT),
+        Column("log", TEXT, "One line per event.", purged=Purged.LINES),
+        Column("origin", TEXT, "A row key.", form=Form.URL),
+        Column("links", pa.large_list(pa.struct(list(LINK.schema))), "Links.", items=LINK),
+    ]
+)
+
+
+def mention(host):
+    """Returns a row that names a host in each column."""
+    key, url = f"org.{host}:http/secret", f"http://{host}.org/secret"
+    return {
+        "target": url, "title": f"see {url}", "note": f"about {host}.org", "origin": key,
+        "log": f"came from {url}\nagain",
+        "links": [{"to": key, "title": f"{host}.org"}, {"to": "com.a:http/", "title": "evil.org"}],
+    }  # fmt: skip
+
+
+def test_purge_follows_the_declared_columns(table, monkeypatch):
+    monkeypatch.setitem(
+        KINDS, "mentions", Kind("mentions", MENTIONS, in_tablets=True, in_order=True)
+    )
+    rows = {"com.a:http/1": mention("evil"), "com.a:http/2": mention("good"),
+            "org.evil:http/": mention("good")}  # fmt: skip
+    operation = begin(table, "mention", "first.mention")
+    frame = frame_of(MENTIONS.schema, *({"key": key, **row} for key, row in rows.items()))
+    commit(operation, operation.root.load("mentions", [frame]))
+    assert nutbeam("purge", table, "--host", "evil.org", "--now") == 0
+    (path,) = files_of(table, "mentions")
+    evil, good = pl.read_parquet(path).to_dicts()
+    assert good == {"key": "com.a:http/2", **mention("good")}
+    kept = mention("evil")
+    assert evil == {
+        "key": "com.a:http/1", "target": None, "title": None, "note": kept["note"],
+        "log": "\nagain", "origin": None, "links": kept["links"][1:],
+    }  # fmt: skip

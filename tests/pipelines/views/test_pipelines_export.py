@@ -10,10 +10,9 @@ import pytest
 from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import SimWeb
 
-from nutbeam.policy.kinds import kinds_of_batches
 from nutbeam.policy.vocabulary import record_of, shown_schema, views
 
-WHAT = ("state", "hosts", "batches", *(f"batch_{kind}" for kind in kinds_of_batches()))
+WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
 
 
 @pytest.fixture(scope="module")

@@ -57,11 +57,10 @@ def _section(
         (f"`{column.name}`", _type(column), _in_files(column) if in_files else "", column.meaning)
         for column in columns
     ]
-    if not in_files:
-        rows = [(name, seen, text) for name, seen, _, text in rows]
-    heads = _HEADS if in_files else (*_HEADS[:2], _HEADS[3])
+    shown = (0, 1, 2, 3) if in_files else (0, 1, 3)
+    heads = [_HEADS[n] for n in shown]
     yield f"## {title}\n\nA row is {meaning}.\n"
-    yield f"{markdown_table(heads, rows)}\n"
+    yield f"{markdown_table(heads, [[row[n] for n in shown] for row in rows])}\n"
 
 
 def _type(column: Column) -> str:

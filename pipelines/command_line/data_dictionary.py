@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from ...policy.columns import Column, Form
-from ...policy.schema import HOST_COLUMN, URL_COLUMN, Status
+from ...policy.schema import BATCHES_COLUMNS, HOST_COLUMN, URL_COLUMN, Status
 from ...policy.vocabulary import shown_type, views
 from .markdown import markdown_table
 
@@ -47,18 +47,14 @@ def data_tables() -> str:
 def _section(
     title: str, meaning: str, columns: Iterable[Column], *, in_files: bool
 ) -> Iterator[str]:
-    rows: list[tuple[str, ...]] = [
-        (
-            f"`{column.name}`",
-            _type(column),
-            *([_in_files(column)] if in_files else []),
-            column.meaning,
-        )
+    rows = [
+        (f"`{column.name}`", _type(column), _in_files(column) if in_files else "", column.meaning)
         for column in columns
     ]
-    heads = _HEADS if in_files else (*_HEADS[:2], _HEADS[3])
+    shown = (0, 1, 2, 3) if in_files else (0, 1, 3)
+    heads = [_HEADS[n] for n in shown]
     yield f"## {title}\n\nA row is {meaning}.\n"
-    yield f"{markdown_table(heads, rows)}\n"
+    yield f"{markdown_table(heads, [[row[n] for n in shown] for row in rows])}\n"
 
 
 def _type(column: Column) -> str:
@@ -81,6 +77,8 @@ def _in_files(column: Column) -> str:
     """Returns the stored type, with the unit of times and days."""
     if column in (URL_COLUMN, HOST_COLUMN):
         return "not stored: made of `key`"
+    if column in BATCHES_COLUMNS.pick("batch_id"):
+        return "not stored: the folder"
     unit = f", {column.form.value}" if column.form in (Form.TIME, Form.DAY, Form.URL) else ""
     return f"`{_stored(column)}`{unit}"
 

@@ -149,7 +149,7 @@ TYPED = {
         "--exlude": ["--exclude"], "--includes": ["--include"], "--delay": ["--server_delay"],
         "--max_depth": [], "--user_agent": [], "--frobnicate": [], "-v": [], "-q": [],
         "--thread": ["--threads"], "--robots": ["--robots_agents", "--robots_max_age"],
-        "--recursive": [], "--scoop": ["--scope"],
+        "--recursive": [],
     },
     "readdb": {"--stat": ["--stats"], "--tops": ["--top"], "--json": [], "--output_file": []},
     "simweb": {"--prot": ["--port"], "--host": ["--hosts"], "--sedd": ["--seed"]},

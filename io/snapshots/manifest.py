@@ -7,8 +7,10 @@ created exclusively: if two writers try, one succeeds and the other one notices 
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import json
+import os
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
@@ -269,6 +271,10 @@ def _known(kind: type, record: dict[str, Any]) -> Any:
     return kind(**{name: value for name, value in record.items() if name in fields})
 
 
+# What the system says of a missing file, as in "cannot write FILE: ...".
+_NO_FILE = os.strerror(errno.ENOENT)
+
+
 class Pinned:
     """A reader of one snapshot of a table: an operation, or an export.
 
@@ -287,12 +293,16 @@ class Pinned:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Raises the cause if a file is missing: an expired snapshot, or a purge."""
+        """Raises the cause if a file is missing: an expired snapshot, or a purge.
+
+        A purge also deletes files that are being written, because their rows may be purged ones.
+        """
         try:
             yield
         except UserError as error:
             check_kept(self.root, self.snapshot)
-            if "file is missing" in str(error) and purged_since(self.root, self.snapshot):
+            missing = any(words in str(error) for words in ("file is missing", _NO_FILE))
+            if missing and purged_since(self.root, self.snapshot):
                 raise PurgedMeanwhile(
                     f"what snapshot {self.snapshot} says was purged in the meantime: run it again"
                 ) from error

@@ -75,7 +75,7 @@ def clock_warnings(
     latest = max(manifest.latest_time, _due(table, manifest, now, options))
     if latest > now + TOLERANCE_MS:
         found.append(
-            f"the table has times of the future, up to {date_of(latest)}; the clock says "
+            f"the table has times in the future, up to {date_of(latest)}; the clock says "
             f"{date_of(now)}: if that is right, nutbeam fsck {table} --repair sets them right"
         )
     return found

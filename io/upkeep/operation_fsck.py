@@ -29,7 +29,7 @@ _ON_BATCHES = ("fetch", "parse", "update")
 
 @dataclasses.dataclass(frozen=True)
 class Mended:
-    """A file that a repair has restored (``made again``) or ``removed``."""
+    """A file that a repair has ``restored`` or ``removed``."""
 
     path: str
     done: str
@@ -124,7 +124,7 @@ def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> lis
         known = _from_history(history, found.path) if found.path.suffix != LOST else None
         if known is not None:
             overwrite_bytes(found.path, to_json(known))
-            done.append(Mended(problem.path, "made again"))
+            done.append(Mended(problem.path, "restored"))
         elif drop or found.path.suffix == LOST or found.changed < now - UNDER_WAY:
             remove_file(found.path)
             remove_file(found.path.with_suffix(LOST))

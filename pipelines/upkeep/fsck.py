@@ -262,7 +262,7 @@ def _lines(found: Findings, repairs: Repairs, table: str, options: Options) -> I
     done = repairs.snapshot
     if done is not None and done.manifest is not None:
         yield f"repaired: snapshot {done.manifest.snapshot}, made from snapshot {done.base}"
-        yield from (f"  list made again: {name}" for name in done.rebuilt)
+        yield from (f"  list rebuilt: {name}" for name in done.rebuilt)
         yield from (f"  left out: {path}" for path in done.dropped)
         for first, last in runs(done.lost):
             yield f"  lost: snapshot{f' {first}' if first == last else f's {first} to {last}'}"

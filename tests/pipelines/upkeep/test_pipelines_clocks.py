@@ -40,7 +40,7 @@ def made_of(table):
 
 
 def assert_timely(table):
-    """Asserts that no time of a row is of the future, or later than the options allow."""
+    """Asserts that no time of a row is in the future, or later than the options allow."""
     rows, now = state_of(table), time.time() * 1000
     for name in ("last_fetch_time", "modified_time"):
         assert rows.filter(pl.col(name) > now).select("url", name).rows() == []
@@ -164,7 +164,7 @@ def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, cap
     assert Counter(asked(web)[:requests]) & Counter(asked(web)[requests:]) == Counter()
 
 
-FUTURE = "the table has times of the future, up to 20"
+FUTURE = "the table has times in the future, up to 20"
 
 
 def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, web, caplog):

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -335,6 +336,29 @@ def test_a_purge_beside_a_crawl_that_runs(crawling):
     assert not GONE.blocks(keys).any()
     assert not GONE.blocks_hosts(keys).any()
     assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_a_file_that_is_being_written_is_deleted_and_written_again(
+    backend, web, monkeypatch, caplog
+):
+    """Its rows may be purged ones, and nobody can tell before it is whole."""
+    table, rename, purges = backend.fresh(), Path.rename, []
+
+    def purge_first(self, target):
+        if "documents" in self.parts and not purges:
+            purges.append(started("purge", table, "--host", HOST, "--now"))
+            assert purges[0].communicate(timeout=PATIENCE)[1] == ""
+            assert not self.exists()
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", purge_first)
+    assert nutbeam("crawl", table, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    assert purges[0].returncode == 0
+    assert "a purge has committed first, the phase is run again" in caplog.text
+    assert not GONE.blocks(keys_on_disk(table)).any()
+    assert nutbeam("fsck", table) == 0
+    backend.remove(table)
 
 
 @pytest.mark.long

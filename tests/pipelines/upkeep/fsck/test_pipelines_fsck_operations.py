@@ -109,7 +109,7 @@ def test_a_damaged_record_of_a_committed_operation_is_made_again(table, fsck, wh
     paths += ["operations/three.generate.json"] if what == "swapped" else []
     assert damaged(fsck(table, code=3)) == paths
     found = fsck(table, "--repair")
-    assert found["operations"] == [{"path": path, "done": "made again"} for path in paths]
+    assert found["operations"] == [{"path": path, "done": "restored"} for path in paths]
     assert fsck(table)["clean"]
     snapshot = newest(table)
     assert nutbeam("inject", table, *URLS, "--operation", "one") == 0  # done before
@@ -150,7 +150,7 @@ def test_a_record_that_names_a_snapshot_that_was_never_made(table, fsck):
     if (place_in(table, "manifest") / "made").is_dir():
         assert names == [f"operations/{DONE}.json"]
         found = fsck(table, "--repair")
-        assert found["operations"] == [{"path": f"operations/{DONE}.json", "done": "made again"}]
+        assert found["operations"] == [{"path": f"operations/{DONE}.json", "done": "restored"}]
         assert "repaired" not in found
         assert fsck(table)["clean"]
     else:

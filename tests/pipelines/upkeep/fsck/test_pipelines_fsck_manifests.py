@@ -17,16 +17,6 @@ from nutbeam.io.table.folder_table import manifest_path
 from nutbeam.io.table.opening import open_table
 
 
-@pytest.fixture
-def original(whole_folder):
-    return whole_folder
-
-
-@pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
-
-
 def half(path):
     path.write_bytes(path.read_bytes()[:100])
 

@@ -20,16 +20,6 @@ from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.policy.schema import STATE, conform
 
 
-@pytest.fixture
-def original(whole_folder):
-    return whole_folder
-
-
-@pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
-
-
 def test_a_whole_table(original, fsck, capsys):
     record = fsck(original)
     assert record["clean"] is True

@@ -1,7 +1,6 @@
 """A bit that flips anywhere is found, or the table reads the same; no command passes it on."""
 
 import random
-import shutil
 
 import polars as pl
 import pytest
@@ -19,17 +18,6 @@ from damaging import COMPONENTS, cut, file_of, flip, newest_manifest
 from short_form import first
 
 from nutbeam.web.base.errors import UserError
-
-
-@pytest.fixture
-def original(whole_folder):
-    return whole_folder
-
-
-@pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
-
 
 # Faults that come by chance: whatever is hit, the table says so or reads the same.
 

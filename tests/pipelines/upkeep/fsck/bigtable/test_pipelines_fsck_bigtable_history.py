@@ -28,26 +28,6 @@ from nutbeam.io.tablets.file_lists import load_files
 pytestmark = pytest.mark.bigtable
 
 
-@pytest.fixture
-def original(whole_in_bigtable):
-    return whole_in_bigtable
-
-
-@pytest.fixture
-def tables(bigtable_tables):
-    return bigtable_tables
-
-
-@pytest.fixture
-def table(original, tables):
-    return tables.copy(original)
-
-
-@pytest.fixture
-def fsck(fsck_in_bigtable):
-    return fsck_in_bigtable
-
-
 # The history.
 
 

@@ -31,26 +31,6 @@ from nutbeam.policy.schema import STATE, conform
 pytestmark = pytest.mark.bigtable
 
 
-@pytest.fixture
-def original(whole_in_bigtable):
-    return whole_in_bigtable
-
-
-@pytest.fixture
-def tables(bigtable_tables):
-    return bigtable_tables
-
-
-@pytest.fixture
-def table(original, tables):
-    return tables.copy(original)
-
-
-@pytest.fixture
-def fsck(fsck_in_bigtable):
-    return fsck_in_bigtable
-
-
 def test_a_whole_table(original, fsck, capsys):
     record = fsck(original)
     assert record["problems"] == []

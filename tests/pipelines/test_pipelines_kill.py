@@ -116,7 +116,8 @@ def test_a_killed_crawl_is_brought_to_its_end(web, tmp_path, capsys, seed, kills
         seen, asked_at = flushed(table), len(now)
         found = read_pages(table, capsys)
         assert set(found) <= web.site.urls("page")
-    assert crawl(table, web, *web.seeds) in (0, 1)  # 1 if the last one was already through
+    # 1 if the last one was already through, 4 if only pages without content were left.
+    assert crawl(table, web, *web.seeds) in (0, 1, 4)
     assert seen.isdisjoint(asked(web)[asked_at:])
     assert_whole(table, web.site)
     assert sorted(read_pages(table, capsys)) == sorted(web.site.urls("page"))

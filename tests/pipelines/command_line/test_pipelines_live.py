@@ -149,8 +149,9 @@ def test_warnings_and_errors_scroll_above_the_view(monkeypatch):
     progress.begin_round(2, 3)
     progress.start("fetch", total=40)
     with on_screen(monkeypatch, progress, 200) as chunks:
-        log.propagate = False  # to pytest
-        log.addHandler(logging.StreamHandler(sys.stderr))
+        # Commands of other tests change the root's level, and pytest has handlers there.
+        log.propagate, log.handlers = False, [logging.StreamHandler(sys.stderr)]
+        log.setLevel(logging.WARNING)
         for number in range(20):
             log.warning("warning %d %s", number, "x" * 220 if number == 7 else EVIL)
             progress.add(1)

@@ -48,10 +48,16 @@ class Kind:
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
         in_rows: Whether a table in Bigtable keeps it in rows. If not, it is in files there, too.
+            It must be in tablets, and a table's components stay where they are.
         in_order: Whether each file is in key order.
         of_batch: Whether each batch has its own component of this kind.
         flushed: Whether a fetch writes files of it before it commits.
         times: Functions with which fsck corrects its times; None if no times need it.
+        later_versions: The first new column of each later version of the schema. New columns go
+            to the end; rows in Bigtable have the number of their version.
+        due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
+            ``NAME:row``.
     """
 
     name: str
@@ -63,6 +69,13 @@ class Kind:
     of_batch: bool = False
     flushed: bool = False
     times: Times | None = None
+    later_versions: tuple[str, ...] = ()
+    due: str = ""
+    cell: str = ""
+
+    def __post_init__(self) -> None:
+        if self.in_rows and (self.of_batch or not self.in_tablets):
+            raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
 
 
 # Files with the hosts of seeds, for tables whose hosts are in rows.
@@ -78,6 +91,8 @@ KINDS = {
             in_rows=True,
             in_order=True,
             times=STATE_TIMES,
+            due="fetch_time",
+            cell="s:state",
         ),
         Kind(
             "hosts",
@@ -87,6 +102,8 @@ KINDS = {
             in_rows=True,
             in_order=True,
             times=HOST_TIMES,
+            later_versions=("robots_failing_since",),
+            cell="h:host",
         ),
         Kind(SEED_HOSTS, HOSTS, of_hosts=True),
         Kind("bars", BLOCKLIST, in_order=True),
@@ -112,6 +129,11 @@ def kind_of(component: str) -> Kind:
 def kinds_in_tablets() -> tuple[str, ...]:
     """Returns the names of the kinds that are in tablets."""
     return tuple(name for name, kind in KINDS.items() if kind.in_tablets)
+
+
+def kinds_in_rows() -> tuple[str, ...]:
+    """Returns the names of the kinds that a table in Bigtable keeps in rows."""
+    return tuple(name for name, kind in KINDS.items() if kind.in_rows)
 
 
 def kinds_of_batches() -> tuple[str, ...]:

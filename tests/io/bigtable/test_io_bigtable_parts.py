@@ -4,11 +4,11 @@ import itertools
 
 import pyarrow as pa
 import pytest
+from cell_kinds import STATE_CELL
 from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.io.bigtable.cells import STATE_CELL
 from nutbeam.io.bigtable.key_ranges import KeyRange, plan_key_ranges
 from nutbeam.io.bigtable.limits import (
     CELL_BYTES,

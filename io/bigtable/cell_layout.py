@@ -109,6 +109,10 @@ def derive_cells(kind: Kind) -> CellKind:
             f"rows of component {kind.name!r} must have a key first, then up to {_MOST_COLUMNS} "
             f"columns, got {len(names)} with {names[0]!r} first"
         )
+    if kind.due and kind.schema.field(kind.due).type != pa.int64():
+        raise ValueError(
+            f"column {kind.due!r} of component {kind.name!r} must be an int64 to be due"
+        )
     for field in kind.schema:
         if not can_pack(field.type):
             raise ValueError(

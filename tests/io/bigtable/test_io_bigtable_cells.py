@@ -242,6 +242,7 @@ TOO_MANY = pa.schema([("key", TEXT), *((f"n{n}", pa.int8()) for n in range(65))]
         ({"in_tablets": False}, "a component in rows must be in tablets, 'any' is not"),
         ({"cell": "s:any"}, "component 'any' needs a column family of its own, got 's'"),
         ({"cell": "m:any"}, "component 'any' needs a column family of its own, got 'm'"),
+        ({"due": "wide"}, "column 'wide' of component 'any' must be an int64 to be due"),
         ({"name": "a/b"}, "component 'a/b' needs a column family of its own, got 'a/b'"),
         ({"schema": TOO_MANY, "later_versions": ()}, "up to 64 columns, got 66 with 'key' first"),
         (

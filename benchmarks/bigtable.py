@@ -28,11 +28,12 @@ def make(address: str, folder: str, rows: int) -> None:
     """Makes a table with rows."""
     from nutbeam.io.bigtable.address import parse_address
     from nutbeam.io.bigtable.admin import create_table
-    from nutbeam.io.bigtable.cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import encode
     from nutbeam.io.bigtable.client import connect
 
     create_table(parse_address(address), folder)
-    connect(address).write(STATE_CELL, encode(_state(rows), STATE_CELL), 1)
+    connect(address).write(cell_kind("state"), encode(_state(rows), cell_kind("state")), 1)
 
 
 def _state(rows: int) -> Any:
@@ -64,15 +65,16 @@ def _state(rows: int) -> Any:
 
 def ours_scan(address: str, due: bool) -> int:
     """Reads all rows, or those that are due, and unpacks all columns."""
-    from nutbeam.io.bigtable.cells import STATE_CELL, decode
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import decode
     from nutbeam.io.bigtable.client import Due, connect
     from nutbeam.io.bigtable.key_ranges import KeyRange
 
     table = connect(address)
     _warm(table)
     with measure.measured():
-        parts = table.scan(STATE_CELL, KeyRange(None, None), 1, Due(DUE) if due else None)
-        return sum(len(decode(part, STATE_CELL)) for part in parts)
+        parts = table.scan(cell_kind("state"), KeyRange(None, None), 1, Due(DUE) if due else None)
+        return sum(len(decode(part, cell_kind("state"))) for part in parts)
 
 
 def bare_scan(address: str, due: bool) -> int:
@@ -104,13 +106,17 @@ def data_scan(address: str, due: bool) -> int:
 
 def ours_seek(address: str, keys: list[str]) -> int:
     """Reads given rows and unpacks all columns."""
-    from nutbeam.io.bigtable.cells import STATE_CELL, decode
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import decode
     from nutbeam.io.bigtable.client import connect
 
     table = connect(address)
     _warm(table)
     with measure.measured():
-        return sum(len(decode(part, STATE_CELL)) for part in table.seek(STATE_CELL, keys, 1))
+        return sum(
+            len(decode(part, cell_kind("state")))
+            for part in table.seek(cell_kind("state"), keys, 1)
+        )
 
 
 def bare_seek(address: str, keys: list[str]) -> int:
@@ -141,13 +147,14 @@ def data_seek(address: str, keys: list[str]) -> int:
 
 def ours_write(address: str, rows: int) -> int:
     """Packs rows and writes them as a snapshot."""
-    from nutbeam.io.bigtable.cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import encode
     from nutbeam.io.bigtable.client import connect
 
     table, state = connect(address), _state(rows)
     _warm(table)
     with measure.measured():
-        table.write(STATE_CELL, encode(state, STATE_CELL), 2)
+        table.write(cell_kind("state"), encode(state, cell_kind("state")), 2)
     return rows
 
 
@@ -185,32 +192,34 @@ def data_write(address: str, rows: int) -> int:
 
 
 def _cells(rows: int) -> list[tuple[bytes, bytes]]:
-    from nutbeam.io.bigtable.cells import STATE_CELL, encode
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import encode
 
-    cells = encode(_state(rows), STATE_CELL)
+    cells = encode(_state(rows), cell_kind("state"))
     return list(zip(*(cells.column(n).to_pylist() for n in ("key", "cell")), strict=True))
 
 
 def _bare(address: str, due: bool) -> Any:
     from google.cloud.bigtable_v2 import types
 
-    from nutbeam.io.bigtable.cells import STATE_CELL
+    from nutbeam.io.bigtable.cell_layout import cell_kind
     from nutbeam.io.bigtable.client import Due, connect
     from nutbeam.io.bigtable.row_filters import snapshot_filter
 
     table = connect(address)
     _warm(table)
     request = types.ReadRowsRequest.pb()(table_name=table.address.name)
-    request.filter.CopyFrom(snapshot_filter(STATE_CELL, 1, Due(DUE) if due else None))
+    request.filter.CopyFrom(snapshot_filter(cell_kind("state"), 1, Due(DUE) if due else None))
     return table, request
 
 
 def _warm(table: Any) -> None:
     """Connects, and does what is only done once a process."""
-    from nutbeam.io.bigtable.cells import STATE_CELL, decode, encode
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import decode, encode
 
-    list(table.seek(STATE_CELL, ["none"], 1))
-    decode(encode(_state(1), STATE_CELL), STATE_CELL)
+    list(table.seek(cell_kind("state"), ["none"], 1))
+    decode(encode(_state(1), cell_kind("state")), cell_kind("state"))
 
 
 @contextlib.contextmanager

@@ -79,6 +79,7 @@ class Kind:
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
         in_rows: Whether a table in Bigtable keeps it in rows. If not, it is in files there, too.
+            It must be in tablets, and a table's components stay where they are.
         in_order: Whether each file is in key order.
         of_batch: Whether each batch has its own component of this kind.
         flushed: What happens to files of it that a fetch writes before it commits; None: it
@@ -88,6 +89,11 @@ class Kind:
         partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
         paired_with: The kind whose files have the same partitions and orders; empty if none.
         times: Functions with which fsck corrects its times; None if no times need it.
+        later_versions: The first new column of each later version of the schema. New columns go
+            to the end; rows in Bigtable have the number of their version.
+        due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
+            ``NAME:row``.
     """
 
     name: str
@@ -105,6 +111,13 @@ class Kind:
     partitioned: bool = False
     paired_with: str = ""
     times: Times | None = None
+    later_versions: tuple[str, ...] = ()
+    due: str = ""
+    cell: str = ""
+
+    def __post_init__(self) -> None:
+        if self.in_rows and (self.of_batch or not self.in_tablets):
+            raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -132,6 +145,8 @@ KINDS = {
             in_order=True,
             refers=("page", "document"),
             times=STATE_TIMES,
+            due="fetch_time",
+            cell="s:state",
         ),
         Kind(
             "hosts",
@@ -142,6 +157,8 @@ KINDS = {
             in_rows=True,
             in_order=True,
             times=HOST_TIMES,
+            later_versions=("robots_failing_since",),
+            cell="h:host",
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
         Kind("bars", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
@@ -205,6 +222,11 @@ def kind_of(component: str) -> Kind:
 def kinds_in_tablets() -> tuple[str, ...]:
     """Returns the names of the kinds that are in tablets."""
     return tuple(name for name, kind in KINDS.items() if kind.in_tablets)
+
+
+def kinds_in_rows() -> tuple[str, ...]:
+    """Returns the names of the kinds that a table in Bigtable keeps in rows."""
+    return tuple(name for name, kind in KINDS.items() if kind.in_rows)
 
 
 def kinds_of_batches() -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Creates, describes and drops the table in Bigtable that holds a web table."""
 
 import dataclasses
+import functools
 from typing import Any
 
 from google.api_core import exceptions as errors
@@ -9,20 +10,16 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports imp
     BigtableTableAdminGrpcTransport,
 )
 
-from ...web.base.errors import UsageError
+from ...policy.kinds import kinds_in_rows
+from ...web.base.errors import UsageError, UserError
 from ..storage.places import place_of
 from .address import BigtableAddress
-from .cells import CELLS
+from .cell_layout import OWN_FAMILY, cell_kind, later_families
 from .channel import open_channel, persistent
 from .client import connect
 from .limits import VERSIONS
 from .manifest_row import Settings
-from .own_rows import FAMILY as OWN_FAMILY
 from .snapshot_log import SnapshotLog, settings_of
-
-# Number of versions to keep, by family. Versions never expire by age: a reader may still
-# need an old version, and timestamps are snapshot numbers.
-FAMILIES = {**{kind.family: VERSIONS for kind in CELLS.values()}, OWN_FAMILY: 1}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +45,15 @@ class Description:
     ranges: list[tuple[str | None, int]]
 
 
+def families() -> dict[str, int]:
+    """Returns the number of versions to keep, by column family.
+
+    Versions never expire by age: a reader may still need an old version, and timestamps are
+    snapshot numbers.
+    """
+    return {**{cell_kind(name).family: VERSIONS for name in kinds_in_rows()}, OWN_FAMILY: 1}
+
+
 def create_table(address: BigtableAddress, files: str) -> None:
     """Creates a table with its column families and snapshot 0.
 
@@ -58,14 +64,10 @@ def create_table(address: BigtableAddress, files: str) -> None:
         UserError: Bigtable refuses the request.
     """
     admin = open_admin(address)
-    families = {
-        name: types.ColumnFamily(gc_rule=types.GcRule(max_num_versions=versions))
-        for name, versions in FAMILIES.items()
-    }
     request = types.CreateTableRequest(
         parent=address.instance_name,
         table_id=address.table,
-        table=types.Table(column_families=families),
+        table=types.Table(column_families={n: _family(v) for n, v in families().items()}),
     )
 
     def make() -> None:
@@ -97,7 +99,7 @@ def describe_table(address: BigtableAddress) -> Description:
         settings.app_profile,
         head.pinned,
         head.snapshot if head.applying else None,
-        _families(admin, address),
+        _families_of(admin, address),
         _ranges(table.samples()),
     )
 
@@ -111,6 +113,7 @@ def drop_table(address: BigtableAddress) -> str:
     files = SnapshotLog(connect(address), place_of(".")).settings().files
     admin = open_admin(address)
     persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
+    add_families.cache_clear()
     settings_of.cache_clear()  # a new table of this name may have its files elsewhere
     return files
 
@@ -121,18 +124,61 @@ def open_admin(address: BigtableAddress) -> Any:
     return BigtableTableAdminClient(transport=BigtableTableAdminGrpcTransport(channel=channel))
 
 
-def _families(admin: Any, address: BigtableAddress) -> dict[str, int]:
+@functools.lru_cache(maxsize=16)
+def add_families(address: BigtableAddress, names: frozenset[str]) -> None:
+    """Adds the column families of components that a table lacks, because it is older than they are.
+
+    Raises:
+        UserError: The account may not add one, or a family keeps another number of versions.
+    """
+    admin = open_admin(address)
+    found = _families_of(admin, address)
+    for name in sorted(names):
+        if found.get(name, VERSIONS) != VERSIONS:
+            raise UserError(
+                f"column family {name!r} of {address} must keep {VERSIONS} versions of a cell, "
+                f"got {found[name] or 'another rule'}"
+            )
+        if name not in found:
+            persistent(address, functools.partial(_add_family, admin, address, name))
+
+
+def _add_family(admin: Any, address: BigtableAddress, name: str) -> None:
+    change = types.ModifyColumnFamiliesRequest.Modification(id=name, create=_family(VERSIONS))
+    request = types.ModifyColumnFamiliesRequest(name=address.name, modifications=[change])
+    try:
+        admin.modify_column_families(request=request, retry=None, timeout=60)
+    except errors.AlreadyExists:
+        pass  # another job was faster
+    except errors.Forbidden as error:
+        raise UserError(
+            f"{address} lacks column family {name!r}, which this nutbeam needs, and you may not "
+            "add it: run one job as an account with roles/bigtable.admin"
+        ) from error
+
+
+def has_family(address: BigtableAddress, name: str) -> bool:
+    """Returns whether a table has a column family."""
+    return name not in later_families() or name in _families_of(open_admin(address), address)
+
+
+def _family(versions: int) -> Any:
+    return types.ColumnFamily(gc_rule=types.GcRule(max_num_versions=versions))
+
+
+def _families_of(admin: Any, address: BigtableAddress) -> dict[str, int]:
     request = types.GetTableRequest(name=address.name, view=types.Table.View.SCHEMA_VIEW)
     table = persistent(address, lambda: admin.get_table(request=request, retry=None, timeout=60))
     return {n: f.gc_rule.max_num_versions for n, f in sorted(table.column_families.items())}
 
 
 def _check_families(admin: Any, address: BigtableAddress) -> None:
-    found = _families(admin, address)
-    if found != dict(sorted(FAMILIES.items())):
+    found, wanted = _families_of(admin, address), families()
+    # A job adds the families of later components.
+    if {**dict.fromkeys(later_families(), VERSIONS), **found} != wanted:
         raise UsageError(
             f"there is another table at {address}: its column families (and versions) are "
-            f"{found or 'none'}, those of a web table {FAMILIES}"
+            f"{found or 'none'}, those of a web table {wanted}"
         )
 
 

@@ -1,7 +1,7 @@
-"""Packs each row of the state or of the hosts into one cell of Bigtable, and unpacks it.
+"""Packs each row of a component into one cell of Bigtable, and unpacks it.
 
-The cell of a row of the state (``s:state``), all numbers little-endian unless
-said otherwise::
+``cell_layout.py`` derives the columns of a layout from the declaration of the component. The cell
+of a row of the state (``s:state``), all numbers little-endian unless said otherwise::
 
     due       8 bytes   fetch_time, big-endian, sign bit flipped: cells sort by
                         time, so one value range selects the due rows; in a row
@@ -12,15 +12,13 @@ said otherwise::
     lengths   4 bytes   per variable column, how many bytes it has
     variable  ...       the variable columns, one after the other
 
-The cell of a host (``h:host``) has the same layout without ``due``. Text is UTF-8. A map
-is the number of entries, then the lengths of the key and the value of each entry (-1:
-null), then key, value, key, value and so on. Lengths are 4 bytes.
+A component without such a time, such as the hosts (``h:host``), has the same layout without
+``due``. ``packed_values.py`` says what the bytes of a variable column are.
 
 An empty cell is a tombstone: the row was deleted. A layout never changes: a layout with
 more columns gets the next version number, and readers support all layouts.
 """
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -30,99 +28,24 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import HOSTS, STATE, conform
+from ...policy.schema import conform
 from ...web.base.errors import UserError
 from ..storage.arrow_bytes import (
     BINARY,
     EMPTY,
-    NULL,
     as_numpy,
     buffers_of,
     dtype_of,
-    ends_of,
-    gather,
     number_as,
     numbers_as,
     pieces_of,
 )
+from ..storage.packed_values import pack, unpack
+from .cell_layout import CellKind, Layout
 
 TOMBSTONE = b""
 _SIGN = np.uint64(1 << 63)
 _NEVER = np.uint64(2**64 - 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """One version of the layout of a cell.
-
-    Attributes:
-        version: Its number, 1 to 255.
-        fixed: Columns of fixed size, in the header.
-        variable: Columns of variable size, after the header.
-        due: Column at the start of the cell; empty if there is none.
-    """
-
-    version: int
-    fixed: tuple[str, ...]
-    variable: tuple[str, ...]
-    due: str = ""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names in the order of the bits of ``present``."""
-        return (*((self.due,) if self.due else ()), *self.fixed, *self.variable)
-
-
-@dataclasses.dataclass(frozen=True)
-class CellKind:
-    """A component of the web table whose rows are packed cells.
-
-    Attributes:
-        component: ``state`` or ``hosts``.
-        family: Column family.
-        qualifier: Column.
-        schema: The columns of a row; the row key is the column ``key``.
-        layouts: All layouts ever used, by version; the last one is written now.
-    """
-
-    component: str
-    family: str
-    qualifier: bytes
-    schema: pa.Schema
-    layouts: tuple[Layout, ...]
-
-    @property
-    def newest(self) -> Layout:
-        return self.layouts[-1]
-
-
-STATE_CELL = CellKind(
-    "state", "s", b"state", STATE,
-    (
-        Layout(
-            1,
-            ("status", "fetch_interval", "retries", "last_fetch_time", "modified_time", "score",
-             "cash", "simhash", "protocol_status", "http_code", "parse_status", "distance",
-             "fixed_interval", "last_inlink_day", "response_ms"),
-            ("etag", "last_modified", "signature", "protocol_message", "content_type",
-             "batch_id", "document", "page", "repr_url", "metadata"),
-            due="fetch_time",
-        ),
-    ),
-)  # fmt: skip
-_HOST_1 = Layout(
-    1,
-    ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions",
-     "backoff_until", "requests", "last_request_time"),
-    ("robots_origin", "robots_text"),
-)  # fmt: skip
-_HOST_2 = Layout(
-    2,
-    (*_HOST_1.fixed, "robots_failing_since", "backoff_level"),
-    (*_HOST_1.variable, "sitemaps"),
-)
-HOST_CELL = CellKind("hosts", "h", b"host", HOSTS, (_HOST_1, _HOST_2))
-CELLS = {kind.component: kind for kind in (STATE_CELL, HOST_CELL)}
 
 
 def due_bytes(time_ms: int) -> bytes:
@@ -155,7 +78,7 @@ def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
         header["due"] = np.where(_valid(table, layout.due), times, _NEVER)
     for name in layout.fixed:
         header[name] = _numbers(table, name)
-    parts = [_bytes_of(table, name) for name in layout.variable]
+    parts = [pack(_array(table, name)) for name in layout.variable]
     for at, part in enumerate(parts):
         header["lengths"][:, at] = as_numpy(pc.binary_length(part))
     heads = pieces_of(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
@@ -214,7 +137,7 @@ def _unpack(
     for field in schema:
         try:
             found = keys if field.name == "key" else _column(header, pieces, layout, field)
-            columns.append(found if pa.types.is_map(field.type) else found.cast(field.type))
+            columns.append(found if found.type == field.type else found.cast(field.type))
         except (ValueError, IndexError) as error:  # ArrowInvalid is a ValueError
             first, last = (_key_text(keys, at) for at in (0, len(keys) - 1))
             raise UserError(
@@ -268,7 +191,7 @@ def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Fiel
     width = len(layout.variable) + 1
     piece = np.arange(len(header)) * width + layout.variable.index(field.name)
     values = pieces.take(numbers_as(piece, pa.int64(), absent))
-    return _map_of(values) if pa.types.is_map(field.type) else values
+    return unpack(values, field.type)
 
 
 @functools.lru_cache(maxsize=16)
@@ -293,67 +216,6 @@ def _valid(table: pa.Table, name: str) -> np.ndarray:
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
     column = _array(table, name)
     return as_numpy(column.fill_null(number_as(0, column.type)))
-
-
-def _bytes_of(table: pa.Table, name: str) -> pa.Array:
-    column = _array(table, name)
-    if pa.types.is_map(column.type):
-        return _bytes_of_maps(column)
-    return column.cast(BINARY).fill_null(EMPTY)
-
-
-def _bytes_of_maps(maps: pa.Array) -> pa.Array:
-    counts = as_numpy(pc.list_value_length(maps.cast(_ENTRIES)).fill_null(number_as(0, pa.int32())))
-    ends = ends_of(counts)
-    entries = maps.drop_null().cast(_ENTRIES).flatten()
-    keys, values = (entries.field(at).cast(BINARY) for at in (0, 1))
-    lengths = np.empty((len(entries), 2), "<i4")
-    lengths[:, 0] = as_numpy(pc.binary_length(keys))
-    lengths[:, 1] = as_numpy(pc.binary_length(values).fill_null(number_as(-1, pa.int64())))
-    texts = pc.binary_join_element_wise(keys, values.fill_null(EMPTY), EMPTY)
-    data, offsets = buffers_of(texts)
-    parts = (
-        pieces_of(counts.astype("<i4").view(np.uint8), np.arange(len(maps) + 1) * 4),
-        pieces_of(lengths.reshape(-1).view(np.uint8), ends * 8),
-        pieces_of(data, offsets[ends]),
-    )
-    packed = pc.binary_join_element_wise(*parts, EMPTY)
-    return pc.if_else(maps.is_valid(), packed, EMPTY)
-
-
-_TEXT = pa.large_string()
-_ENTRIES = pa.list_(pa.struct([("key", _TEXT), ("value", _TEXT)]))
-
-
-def _map_of(packed: pa.Array) -> pa.Array:
-    """Unpacks maps.
-
-    Raises:
-        ValueError: The sum of the lengths is wrong.
-    """
-    absent = as_numpy(packed.is_null())
-    packed = packed.fill_null(pieces_of(np.zeros(4, np.uint8), np.array([0, 4]))[0])
-    data, offsets = buffers_of(packed)
-    counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
-    texts = offsets[:-1] + 4 + counts * 8  # start of the keys and values of each map
-    if (counts < 0).any() or (texts > offsets[1:]).any():
-        raise ValueError("a map is cut short")
-    lengths = gather(data, offsets[:-1] + 4, counts * 8).view("<i4").reshape(-1, 2)
-    sizes = np.maximum(lengths, 0).astype(np.int64)
-    ends = ends_of(counts)
-    before = ends_of(sizes.sum(axis=1))  # bytes of all entries before each one
-    if (texts + np.diff(before[ends]) != offsets[1:]).any():
-        raise ValueError("the lengths of a map do not add up")
-    start = np.repeat(texts - before[ends[:-1]], counts) + before[:-1]
-    keys = pieces_of(gather(data, start, sizes[:, 0]), ends_of(sizes[:, 0]))
-    values = pieces_of(gather(data, start + sizes[:, 0], sizes[:, 1]), ends_of(sizes[:, 1]))
-    present = numbers_as(lengths[:, 1] >= 0, pa.bool_())
-    return pa.MapArray.from_arrays(
-        numbers_as(ends.astype(np.int32), pa.int32()),
-        keys.cast(_TEXT),
-        pc.if_else(present, values, NULL).cast(_TEXT),
-        mask=numbers_as(absent, pa.bool_()),
-    )
 
 
 def _versions_of(packed: pa.Array, keys: pa.Array, kind: CellKind) -> np.ndarray:

@@ -19,7 +19,7 @@ from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
-from .cells import CELLS
+from .cell_layout import cell_kind
 from .limits import split_by_limits
 from .snapshot_log import Change
 
@@ -67,12 +67,12 @@ def write_changes(
 
     Args:
         root: The place of the table's files.
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         rows: In key order.
         known: Keys of rows that exist already; None if there are none.
         purges: Whether older versions of the rows are to be erased later.
     """
-    kind = CELLS[component]
+    kind = cell_kind(component)
     table, dropped = split_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
         return ChangeFile(dropped=dropped)

@@ -21,7 +21,7 @@ from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTr
 
 from ..tablets.tablets import Due
 from .address import BigtableAddress, parse_address
-from .cells import CellKind
+from .cell_layout import CellKind
 from .channel import (
     ATTEMPTS,
     RETRYABLE,

@@ -70,7 +70,7 @@ def grown(
     """Returns the ranges of a component after changes; cuts them again if one has too many rows.
 
     Args:
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         known: The ranges before.
         changes: Files of changes; ``base`` is the path of the range, or None if there is
             only one range.

@@ -4,9 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
 from ..storage.arrow_bytes import as_numpy
-from .cells import CellKind, encode
+from .cell_layout import CellKind
+from .cells import encode
 
 KEY_BYTES = 4 << 10
 CELL_BYTES = 100 << 20
@@ -31,7 +33,9 @@ def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str,
     """
     kept = np.ones(len(rows), bool)
     counts: dict[str, int] = {}
-    for name, refused in _reasons(encode(rows, kind)).items():
+    # Components with the same keys are in the same rows.
+    sharing = [n for n in kinds_in_rows() if KINDS[n].of_hosts == KINDS[kind.component].of_hosts]
+    for name, refused in _reasons(encode(rows, kind), ROW_BYTES // len(sharing)).items():
         if number := int((refused & kept).sum()):
             counts[name] = number
             kept &= ~refused
@@ -56,7 +60,7 @@ def check_limits(cells: pa.Table) -> None:
             )
 
 
-def _reasons(cells: pa.Table) -> dict[str, np.ndarray]:
+def _reasons(cells: pa.Table, row_bytes: int = ROW_BYTES) -> dict[str, np.ndarray]:
     keys, sizes = (
         as_numpy(pc.binary_length(cells.column(name).combine_chunks())) for name in ("key", "cell")
     )
@@ -64,5 +68,5 @@ def _reasons(cells: pa.Table) -> dict[str, np.ndarray]:
         "key_empty": keys == 0,
         "key_too_long": keys > KEY_BYTES,
         "cell_too_large": sizes > CELL_BYTES,
-        "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > ROW_BYTES,
+        "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > row_bytes,
     }

@@ -11,10 +11,10 @@ from google.api_core import exceptions as errors
 from google.cloud.bigtable_v2 import types
 
 from ...web.base.errors import UserError
+from .cell_layout import OWN_FAMILY
 from .channel import persistent
 from .client import BigtableTable
 
-FAMILY = "m"
 ATTEMPTS = 20
 _BY = b"by"
 # Column and value of each cell.
@@ -128,7 +128,7 @@ def _newest(column: bytes | None) -> Any:
     """Returns the filter that passes the newest cell of one column, or of each."""
     chain = types.RowFilter.pb()()
     add = chain.chain.filters.add
-    column_range: dict[str, Any] = {"family_name": FAMILY}
+    column_range: dict[str, Any] = {"family_name": OWN_FAMILY}
     if column is not None:
         column_range |= {"start_qualifier_closed": column, "end_qualifier_closed": column}
     add(column_range_filter=column_range)
@@ -141,7 +141,7 @@ def _mutations(cells: Cells, snapshot: int) -> list[Any]:
     for column, value in cells.items():
         mutation = types.Mutation.pb()()
         cell = mutation.set_cell
-        cell.family_name, cell.column_qualifier = FAMILY, column
+        cell.family_name, cell.column_qualifier = OWN_FAMILY, column
         cell.timestamp_micros, cell.value = snapshot * 1000, value
         made.append(mutation)
     return made

@@ -5,7 +5,8 @@ from typing import Any
 from google.cloud.bigtable_v2 import types
 
 from ..tablets.tablets import Due
-from .cells import CellKind, due_bytes
+from .cell_layout import CellKind
+from .cells import due_bytes
 
 
 def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> Any:

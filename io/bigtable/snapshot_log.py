@@ -23,7 +23,6 @@ from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..storage.errors import SnapshotTooOld
@@ -32,7 +31,8 @@ from ..storage.parquet_files import row_groups
 from ..storage.places import Place, place_of
 from ..tablets.checksums import check_bytes
 from .address import BigtableAddress, parse_address
-from .cells import CELLS, TOMBSTONE, encode
+from .cell_layout import cell_kind
+from .cells import TOMBSTONE, encode
 from .client import BigtableTable, connect
 from .limits import VERSIONS
 from .manifest_row import FORMAT, Head, Settings, head_of, new_head, parsed
@@ -49,7 +49,7 @@ class Change:
     """An immutable file of changes.
 
     Attributes:
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         path: Path relative to the place of the table's files.
         deleted: Whether its rows are to be deleted; then only keys matter.
         lost: Whether the file is unreadable and a repair has left it out.
@@ -211,7 +211,7 @@ class SnapshotLog:
 
     def apply(self, change: Change, snapshot: int) -> int:
         """Applies one file of changes; returns the number of its rows. Can be repeated."""
-        kind = CELLS[change.component]
+        kind = cell_kind(change.component)
         number = 0
         for rows in self.rows_of(change):
             cells = encode(rows, kind)
@@ -226,7 +226,7 @@ class SnapshotLog:
         """Verifies the checksum of a file of changes, then yields its rows."""
         path = self.files / change.path
         check_bytes(path, change.crc32)
-        schema = KINDS[change.component].schema
+        schema = cell_kind(change.component).schema
         yield from row_groups(path, schema, ("key",) if change.deleted else None)
 
     def finish(self, head: Head) -> Head:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
 from ...policy.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place
 from ..tablets.tablets import Due
-from .cells import CELLS, CellKind, decode
+from .cell_layout import CellKind, cell_kind
+from .cells import decode
 from .changes import ChangeFile, changed_rows, write_changes, write_deletions
 from .key_ranges import KeyRange
 from .snapshot_log import SnapshotLog
@@ -36,7 +36,7 @@ def read_range(
 
     Args:
         log: The table.
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         part: The range.
         snapshot: The snapshot, pinned before.
         columns: The columns to unpack; all if None.
@@ -46,7 +46,7 @@ def read_range(
         SnapshotTooOld: The snapshot became too old while rows were read. Raised after the
             last rows; all yielded rows are invalid.
     """
-    kind = CELLS[component]
+    kind = cell_kind(component)
     for cells in log.table.scan(kind, part, snapshot, due):
         yield _unpacked(log, cells, kind, columns)
     log.check_fresh(snapshot)
@@ -67,7 +67,9 @@ def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
     Raises:
         SnapshotTooOld: The snapshot is too old.
     """
-    found = any(len(some) for some in log.table.scan(CELLS["state"], part, snapshot, due, limit=1))
+    found = any(
+        len(some) for some in log.table.scan(cell_kind("state"), part, snapshot, due, limit=1)
+    )
     log.check_fresh(snapshot)
     return found
 
@@ -78,7 +80,7 @@ def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) 
     Raises:
         SnapshotTooOld: The snapshot is too old.
     """
-    kind = CELLS[component]
+    kind = cell_kind(component)
     parts = [
         _unpacked(log, cells, kind)
         for cells in log.table.seek(kind, keys.unique().to_list(), snapshot)
@@ -100,14 +102,14 @@ def resolve_changes(
     Args:
         log: The table.
         root: The place of its files.
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         changes: In any order, with the column ``key``; all changes of a key.
         resolver: Function of (rows, changes) that returns the resulting rows, in key order.
         snapshot: The snapshot to read.
     """
     changes = changes.sort("key", maintain_order=True)
     old = find_rows(log, component, changes.get_column("key"), snapshot)
-    new = to_frame(conform(resolver(old, changes), KINDS[component].schema))
+    new = to_frame(conform(resolver(old, changes), cell_kind(component).schema))
     return write_changes(root, component, changed_rows(old, new), old.get_column("key"))
 
 
@@ -121,7 +123,7 @@ def way_back(
     Args:
         log: The table.
         root: The place of its files.
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         part: The range.
         snapshot: The older snapshot.
 
@@ -140,7 +142,7 @@ def changed_keys(
     log: SnapshotLog, component: str, part: KeyRange, snapshot: int
 ) -> Iterator[pl.Series]:
     """Yields the keys of the rows of a range that were changed after a snapshot, in key order."""
-    for changed in log.table.changed(CELLS[component], part, snapshot):
+    for changed in log.table.changed(cell_kind(component), part, snapshot):
         yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
 
 
@@ -152,13 +154,13 @@ def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> N
 
     Args:
         log: The table.
-        component: ``state`` or ``hosts``.
+        component: A component in rows.
         path: A file with a column ``key``.
         oldest: Number of the oldest snapshot that can be read.
     """
-    kind = CELLS[component]
+    kind = cell_kind(component)
     log.give_up(oldest)
-    for rows in row_groups(path, KINDS[component].schema, ("key",)):
+    for rows in row_groups(path, kind.schema, ("key",)):
         keys = to_frame(rows).get_column("key").to_list()
         shown = log.table.newest(kind, keys, oldest)
         log.table.erase(kind, ((key, made + 1 if gone else made) for key, made, gone in shown))

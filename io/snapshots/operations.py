@@ -98,6 +98,7 @@ def begin(
     snapshot = root.settled_snapshot()
     newest = load_manifest(root, snapshot)  # a damaged table fails before anything is written
     check_newest(root, snapshot)
+    root.prepare_components()
     if known is None:
         if snapshot == 0:
             check_exclusive(path.parent)

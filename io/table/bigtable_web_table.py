@@ -1,4 +1,4 @@
-"""A web table with its state and hosts in rows of Bigtable, and everything else in files.
+"""A web table with state, hosts and others in rows of Bigtable, and everything else in files.
 
 Google's libraries load slowly, so they are imported only for the first request to Bigtable.
 """
@@ -99,6 +99,14 @@ class BigtableWebTable(WebTable):
     def check_place(self) -> None:
         self.log.head()  # raises an error if there is no table
         folder_names(self.files, str(self.files))
+
+    def prepare_components(self) -> None:
+        from ..bigtable.cell_layout import later_families
+
+        if later := frozenset(later_families()):
+            from ..bigtable.admin import add_families
+
+            add_families(self.address, later)
 
     def why_empty(self) -> str:
         return f"the web table at {str(self)!r} is empty: inject puts seeds into it"

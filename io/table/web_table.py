@@ -1,7 +1,7 @@
 """The interface of a web table; jobs use it for all kinds of tables.
 
-``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps the rows of
-state and hosts in Bigtable, and everything else in files. ``open_table`` chooses the class.
+``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps in Bigtable
+what ``policy/kinds.py`` declares to be in rows, such as the state, and everything else in files. ``open_table`` chooses the class.
 """
 
 import abc
@@ -57,6 +57,14 @@ class WebTable(abc.ABC):
             Unavailable: The store does not answer.
             UserError: The rows would be in Bigtable, and no table was created there.
         """
+
+    def prepare_components(self) -> None:
+        """Makes room for each declared component, called when an operation begins.
+
+        Raises:
+            UserError: The table lacks it, and this account may not add it.
+        """
+        return
 
     @abc.abstractmethod
     def why_empty(self) -> str:

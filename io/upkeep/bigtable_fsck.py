@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ...policy.kinds import kinds_in_rows
 from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS
-from ..bigtable.cells import CELLS, CellKind, decode
+from ..bigtable.admin import has_family
+from ..bigtable.cell_layout import CellKind, cell_kind
+from ..bigtable.cells import decode
 from ..bigtable.key_ranges import KeyRange
 from ..bigtable.snapshot_log import Change, SnapshotLog
 from ..snapshots.manifest import Manifest
@@ -57,7 +60,7 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
         problems.append(Problem("manifest", table.record_name(number), text))
     numbers: dict[str, int] = {}
     damaged: dict[str, tuple[bytes, ...]] = {}
-    for name in CELLS:
+    for name in kinds_in_rows():
         component = manifest.components.get(name)
         if component is None or not list_problem(table, component):
             problems += check_ranges(name, load_files(table, component))
@@ -145,7 +148,9 @@ def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) ->
     Raises:
         SnapshotTooOld: The snapshot became too old while rows were read.
     """
-    kind = CELLS[component]
+    kind = cell_kind(component)
+    if not has_family(log.table.address, kind.family):
+        return Cells(0, {})
 
     def read(part: KeyRange) -> Cells:
         rows, damaged = 0, dict[bytes, str]()

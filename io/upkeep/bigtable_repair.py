@@ -9,9 +9,11 @@ import polars as pl
 import pyarrow as pa
 from google.cloud.bigtable_v2 import types
 
+from ...policy.kinds import kinds_in_rows
 from ...policy.schema import to_frame
 from ...web.base.errors import UserError
-from ..bigtable.cells import CELLS, TOMBSTONE, CellKind, decode
+from ..bigtable.cell_layout import CellKind, cell_kind
+from ..bigtable.cells import TOMBSTONE, decode
 from ..bigtable.changes import write_changes, write_deletions
 from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
@@ -120,9 +122,9 @@ def repair_rows(
             lists[name] = files or []
             gone += [base.components[name].list] if files is None else []
     changes = {}
-    for name, kind in CELLS.items():
+    for name in kinds_in_rows():
         damaged = rows.damaged.get(name, ()) if drop is not None else ()
-        written, numbers = _mend(table, kind, damaged, snapshot)
+        written, numbers = _mend(table, cell_kind(name), damaged, snapshot)
         counts.update({f"{name}/{what}": number for what, number in numbers.items() if number})
         if written:
             changes[name] = written
@@ -130,7 +132,7 @@ def repair_rows(
             lists[name] = _ranges(table, base, name, rows, numbers["deleted"])
     # Snapshot numbers have no gaps: numbers that operations have seen also become repairs.
     numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(table)]) + 2)
-    files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
+    files_to_drop = {n: paths for n, paths in (drop or {}).items() if table.in_files(n)}
     plan = Plan(
         base, numbers_to_make, lists, files_to_drop,
         changes=changes, dropped=tuple(gone), counts=counts,

@@ -158,7 +158,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
             lost=latest.lost,
             **clock_notes(content),
         )
-        if not store_manifest(root, made, _way_back(root, latest, to)):
+        if not store_manifest(root, made, _way_back(root, latest, content)):
             raise ConflictError("the table was changed meanwhile: run it again")
         return made
 
@@ -174,16 +174,19 @@ def _check_number(to: int, numbers: list[int]) -> None:
         raise UsageError(f"no snapshot {to} in this table, it has {known}")
 
 
-def _way_back(table: WebTable, latest: Manifest, to: int) -> dict[str, list[DataFile]]:
+def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, list[DataFile]]:
     """Returns the files of changes, by component, that restore older rows."""
+    back = {}
     try:
-        lists = {
-            name: load_files(table, latest.components.get(name)) for name in kinds_in_tablets()
-        }
-        return {name: table.way_back(name, tablets(files), to) for name, files in lists.items()}
+        for name in kinds_in_tablets():
+            # An earlier rollback may have removed the component.
+            component = latest.components.get(name) or older.components.get(name)
+            known = tablets(load_files(table, component))
+            back[name] = table.way_back(name, known, older.snapshot)
+        return back
     except SnapshotTooOld as error:
         raise UsageError(
-            f"cannot go back to snapshot {to}: Bigtable may have removed versions of rows that it "
+            f"cannot go back to snapshot {older.snapshot}: Bigtable may have removed versions of rows that it "
             "shows; nutbeam copy keeps a table for longer"
         ) from error
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from committing import HALF, changes_of, record_of, write_changes
 
-from nutbeam.io.bigtable.cells import CELLS, encode
+from nutbeam.io.bigtable.cell_layout import cell_kind
+from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.snapshot_log import open_log
 
 STEPS = ("written", "committed", "row of a file", "first file", "applied", "done")
@@ -31,7 +32,7 @@ def main(address, step):
     for at, change in enumerate(log.changes(head)):
         if step == "row of a file":
             rows = next(iter(log.rows_of(change)))
-            kind = CELLS[change.component]
+            kind = cell_kind(change.component)
             log.table.write(kind, encode(rows.slice(0, HALF), kind), snapshot)
             die_at("row of a file")
         log.apply(change, snapshot)

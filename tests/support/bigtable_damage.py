@@ -1,8 +1,8 @@
 """Writes odd cells into a table in Bigtable."""
 
 import pyarrow as pa
+from cell_kinds import STATE_CELL
 
-from nutbeam.io.bigtable.cells import STATE_CELL
 from nutbeam.io.table.opening import open_table
 
 

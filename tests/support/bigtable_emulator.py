@@ -152,7 +152,10 @@ class Counter(grpc.GenericRpcHandler):
         host: Its address, HOST:PORT.
         read: (column family, key) of each row that the server has sent.
         written: (column family, key) of each row that it was sent.
+        forbidden: End of the methods that it refuses; None if it refuses none.
     """
+
+    forbidden: str | None = None
 
     def __init__(self, server: str) -> None:
         self._channel = grpc.insecure_channel(
@@ -179,6 +182,8 @@ class Counter(grpc.GenericRpcHandler):
         return handler(functools.partial(getattr(self, f"_{kind}"), call.method))
 
     def _unary(self, method, request, context):
+        if self.forbidden and method.endswith(self.forbidden):
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, "not for tests")
         try:
             return self._channel.unary_unary(method)(request)
         except grpc.RpcError as error:

@@ -4,7 +4,8 @@ import json
 
 from frames import table_of
 
-from nutbeam.io.bigtable.cells import CELLS, decode
+from nutbeam.io.bigtable.cell_layout import cell_kind
+from nutbeam.io.bigtable.cells import decode
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import Change
 from nutbeam.io.storage.files import new_name
@@ -44,7 +45,7 @@ def write_changes(folder, tables, deleted=()):
 
 def read(log, component="state", snapshot=None):
     """Returns the rows of a snapshot, the newest that can be read if none is given."""
-    kind = CELLS[component]
+    kind = cell_kind(component)
     parts = log.table.scan(kind, KeyRange(None, None), log.pin() if snapshot is None else snapshot)
     return [row for part in parts for row in decode(part, kind).to_pylist()]
 

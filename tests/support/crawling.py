@@ -135,14 +135,12 @@ def rows_of(table, name):
 
 def received(root, name, snapshot):
     """Returns the rows of a snapshot of a table in Bigtable in one scan, whatever its tablets are."""
-    from nutbeam.io.bigtable.cells import (  # late: Google's libraries take a second
-        CELLS,
-        decode,
-    )
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import decode
     from nutbeam.io.bigtable.key_ranges import KeyRange
 
-    cells = root.log.table.scan(CELLS[name], KeyRange(None, None), snapshot)
-    parts = [pl.DataFrame(pl.from_arrow(decode(some, CELLS[name]))) for some in cells]
+    cells = root.log.table.scan(cell_kind(name), KeyRange(None, None), snapshot)
+    parts = [pl.DataFrame(pl.from_arrow(decode(some, cell_kind(name)))) for some in cells]
     return pl.concat(parts) if parts else empty(KINDS[name].schema)
 
 

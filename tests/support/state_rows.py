@@ -1,9 +1,10 @@
 """Rows of the state for tests of Bigtable."""
 
 import pyarrow as pa
+from cell_kinds import STATE_CELL
 from frames import table_of
 
-from nutbeam.io.bigtable.cells import STATE_CELL, decode
+from nutbeam.io.bigtable.cells import decode
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.policy.schema import STATE
 

@@ -6,6 +6,7 @@ import threading
 import pyarrow as pa
 import pytest
 from bigtable_emulator import Proxy
+from cell_kinds import HOST_CELL, STATE_CELL
 from frames import table_of
 from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
 from state_rows import ALL, keys_of, scanned, state
@@ -14,7 +15,7 @@ from nutbeam.io.bigtable import client as module
 from nutbeam.io.bigtable import request_batches as bigtable_packets
 from nutbeam.io.bigtable.address import EMULATOR
 from nutbeam.io.bigtable.admin import create_table, open_admin
-from nutbeam.io.bigtable.cells import HOST_CELL, STATE_CELL, decode, encode
+from nutbeam.io.bigtable.cells import decode, encode
 from nutbeam.io.bigtable.client import BigtableTable, Due, connect
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.policy.schema import HOSTS, STATE

@@ -92,7 +92,8 @@ def test_who_uses_no_bigtable_does_not_load_its_libraries():
 def test_packing_and_unpacking_do_not_load_pandas():
     # pyarrow loads it, where it is installed, for its most common calls; that takes a second.
     code = (
-        "import sys; from nutbeam.io.bigtable.cells import STATE_CELL as kind, decode, encode;"
+        "import sys; from nutbeam.io.bigtable.cell_layout import cell_kind;"
+        "from nutbeam.io.bigtable.cells import decode, encode; kind = cell_kind('state');"
         "from nutbeam.io.bigtable.limits import check_limits; import polars as pl;"
         "cells = encode(pl.DataFrame({'key': ['a', 'b'], 'score': [None, 1.0]}), kind);"
         "check_limits(cells); assert len(decode(cells, kind)) == 2;"

@@ -7,23 +7,37 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
+from cell_kinds import HOST_CELL, STATE_CELL
 from frames import table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.io.bigtable.cells import (
-    CELLS,
-    HOST_CELL,
-    STATE_CELL,
-    Layout,
-    decode,
-    due_bytes,
-    encode,
-)
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.io.bigtable.cell_layout import Layout, cell_kind, derive_cells
+from nutbeam.io.bigtable.cells import decode, due_bytes, encode
+from nutbeam.policy.kinds import Kind
+from nutbeam.policy.schema import HOSTS, STATE, TEXT
 from nutbeam.web.base.errors import UserError
 
-KINDS = pytest.mark.parametrize("kind", [STATE_CELL, HOST_CELL], ids=lambda kind: kind.component)
+# A component with each type that a row may have.
+ANY = pa.schema(
+    [
+        ("key", TEXT),
+        ("due", pa.int64()),
+        ("flag", pa.bool_()),
+        ("text", pa.string()),
+        ("wide", pa.float64()),
+        ("bytes", pa.binary()),
+        ("numbers", pa.list_(pa.int16())),
+        ("flags", pa.large_list(pa.bool_())),
+        ("pair", pa.struct([("count", pa.uint32()), ("name", TEXT)])),
+        ("links", pa.large_list(pa.struct([("key", TEXT), ("tags", pa.list_(pa.string()))]))),
+        ("counts", pa.map_(TEXT, pa.int64())),
+    ]
+)
+ANY_KIND = Kind("any", ANY, in_tablets=True, in_rows=True, due="due", later_versions=("pair",))
+ANY_CELL = derive_cells(ANY_KIND)
+ALL = (STATE_CELL, HOST_CELL, ANY_CELL)
+KINDS = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.component)
 
 
 def values_of(kind):
@@ -38,9 +52,14 @@ def values_of(kind):
     if pa.types.is_floating(kind):
         return st.floats(width=kind.bit_width)
     if pa.types.is_map(kind):
-        text = st.text(max_size=6)
-        return st.lists(st.tuples(text, st.none() | text), max_size=4)
-    if kind == pa.large_binary():
+        item = st.none() | values_of(kind.item_type)
+        return st.lists(st.tuples(st.text(max_size=6), item), max_size=4)
+    if pa.types.is_struct(kind):
+        fields = {field.name: st.none() | values_of(field.type) for field in kind}
+        return st.fixed_dictionaries(fields)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return st.lists(st.none() | values_of(kind.value_type), max_size=4)
+    if kind in (pa.large_binary(), pa.binary()):
         return st.binary(max_size=40)
     return st.text(max_size=20)
 
@@ -150,14 +169,34 @@ def test_the_format_does_not_change():
         + struct.pack("<3I", 0, 1, 0)
         + b"x"
     )
+    row = {"key": "a", "flag": True, "links": [{"key": "é", "tags": ["x", None]}, None]}
+    (cell,) = encode(table_of(ANY, row), ANY_CELL).column("cell").to_pylist()
+    present = sum(1 << ANY_CELL.newest.columns.index(n) for n in row if n != "key")
+    tags = struct.pack("<3i", 2, 1, -1) + b"x"
+    link = struct.pack("<2i", 2, len(tags)) + "é".encode() + tags
+    links = struct.pack("<3i", 2, len(link), -1) + link
+    assert cell == (
+        b"\xff" * 8
+        + struct.pack("<BQ", 2, present)
+        + struct.pack("<Bd", 1, 0.0)
+        + struct.pack("<7I", 0, 0, 0, 0, 0, len(links), 0)
+        + links
+    )
 
 
-def test_cells_of_the_first_version_are_read():
-    first = of_versions(HOST_CELL, HOST_CELL.layouts[0])
-    table = table_of(HOSTS, {"key": "com.a", "seed": True, "robots_text": "x", "requests": 3})
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        (HOST_CELL, {"key": "com.a", "seed": True, "robots_text": "x", "requests": 3}),
+        (ANY_CELL, {"key": "com.a", "due": 5, "flag": True, "numbers": [1, None]}),
+    ],
+)
+def test_cells_of_the_first_version_are_read(kind, row):
+    first = of_versions(kind, kind.layouts[0])
+    table = table_of(kind.schema, row)
     cells = encode(table, first)
-    assert cells.column("cell")[0].as_py()[0] == 1
-    same(decode(cells, HOST_CELL), table)
+    assert cells.column("cell")[0].as_py()[8 if kind.newest.due else 0] == 1
+    same(decode(cells, kind), table)
 
 
 @KINDS
@@ -166,7 +205,61 @@ def test_every_column_is_in_the_newest_layout(kind):
     assert {"key", *kind.newest.columns} == set(kind.schema.names)
     assert [layout.version for layout in kind.layouts] == list(range(1, len(kind.layouts) + 1))
     assert len(kind.newest.columns) <= 64
-    assert CELLS[kind.component] is kind
+
+
+def test_the_layouts_of_the_state_and_the_hosts_follow_from_their_declarations():
+    # As tables have them, written out.
+    assert (STATE_CELL.family, STATE_CELL.qualifier) == ("s", b"state")
+    assert STATE_CELL.layouts == (
+        Layout(
+            1,
+            ("status", "fetch_interval", "retries", "last_fetch_time", "modified_time", "score",
+             "cash", "simhash", "protocol_status", "http_code", "parse_status", "distance",
+             "fixed_interval", "last_inlink_day", "response_ms"),
+            ("etag", "last_modified", "signature", "protocol_message", "content_type",
+             "batch_id", "document", "page", "repr_url", "metadata"),
+            due="fetch_time",
+        ),
+    )  # fmt: skip
+    fixed = ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions", "backoff_until",
+             "requests", "last_request_time")  # fmt: skip
+    variable = ("robots_origin", "robots_text")
+    assert (HOST_CELL.family, HOST_CELL.qualifier) == ("h", b"host")
+    assert HOST_CELL.layouts == (
+        Layout(1, fixed, variable),
+        Layout(2, (*fixed, "robots_failing_since", "backoff_level"), (*variable, "sitemaps")),
+    )
+    assert (ANY_CELL.family, ANY_CELL.qualifier) == ("any", b"row")
+
+
+TOO_MANY = pa.schema([("key", TEXT), *((f"n{n}", pa.int8()) for n in range(65))])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"of_batch": True}, "a component in rows must be in tablets, 'any' is not"),
+        ({"in_tablets": False}, "a component in rows must be in tablets, 'any' is not"),
+        ({"cell": "s:any"}, "component 'any' needs a column family of its own, got 's'"),
+        ({"cell": "m:any"}, "component 'any' needs a column family of its own, got 'm'"),
+        ({"due": "wide"}, "column 'wide' of component 'any' must be an int64 to be due"),
+        ({"name": "a/b"}, "component 'a/b' needs a column family of its own, got 'a/b'"),
+        ({"schema": TOO_MANY, "later_versions": ()}, "up to 64 columns, got 66 with 'key' first"),
+        (
+            {"schema": ANY.append(pa.field("day", pa.date32()))},
+            "column 'day' of component 'any' has a type that rows in Bigtable cannot have: date32",
+        ),
+    ],
+)
+def test_a_declaration_that_is_not_possible_in_rows_is_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        derive_cells(dataclasses.replace(ANY_KIND, **changed))
+
+
+def test_a_component_that_is_not_declared_is_refused():
+    for name in ("outcome", "other"):
+        with pytest.raises(UserError, match=f"component '{name}' is of a newer nutbeam: upgrade"):
+            cell_kind(name)
 
 
 def of_versions(kind, *layouts):
@@ -227,7 +320,7 @@ def test_damaged_cells_are_a_clear_error_or_other_values(kind, data):
 
 
 def test_no_rows():
-    for kind in CELLS.values():
+    for kind in ALL:
         none = decode(encode(kind.schema.empty_table(), kind), kind)
         assert none.schema == kind.schema
         assert len(none) == 0

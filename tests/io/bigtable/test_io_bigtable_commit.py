@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 from bigtable_crash import STEPS
 from bigtable_emulator import Proxy
+from cell_kinds import STATE_CELL
 from committing import ROWS, changes_of, read, record_of, versions, write_changes
 from frames import table_of
 from here import TESTS
 from waiting import PATIENCE
 
 from nutbeam.io.bigtable.admin import create_table
-from nutbeam.io.bigtable.cells import STATE_CELL, encode
+from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.client import BigtableTable
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
 from nutbeam.io.storage.errors import SnapshotTooOld

@@ -8,13 +8,14 @@ import grpc
 import pyarrow as pa
 import pytest
 from bigtable_emulator import Proxy
+from cell_kinds import STATE_CELL
 from google.cloud.bigtable_v2 import types
 from state_rows import ALL, keys_of, scanned, state
 
 from nutbeam.io.bigtable import client as module
 from nutbeam.io.bigtable import request_batches as bigtable_packets
 from nutbeam.io.bigtable.admin import create_table
-from nutbeam.io.bigtable.cells import STATE_CELL, decode, encode
+from nutbeam.io.bigtable.cells import decode, encode
 from nutbeam.io.bigtable.client import BigtableTable, connect
 from nutbeam.io.bigtable.own_rows import ATTEMPTS, OwnRows
 from nutbeam.web.base.errors import UserError

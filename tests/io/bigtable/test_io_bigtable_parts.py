@@ -4,11 +4,12 @@ import itertools
 
 import pyarrow as pa
 import pytest
+from cell_kinds import STATE_CELL
 from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.io.bigtable.cells import STATE_CELL
+from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.key_ranges import KeyRange, plan_key_ranges
 from nutbeam.io.bigtable.limits import (
     CELL_BYTES,
@@ -18,7 +19,8 @@ from nutbeam.io.bigtable.limits import (
 )
 from nutbeam.io.bigtable.pace import Pace, back_off
 from nutbeam.io.tablets.tablets import host_start
-from nutbeam.policy.schema import STATE
+from nutbeam.policy.kinds import KINDS, Kind
+from nutbeam.policy.schema import STATE, TEXT
 from nutbeam.web.base.errors import UserError
 
 
@@ -56,6 +58,18 @@ def test_rows_are_left_out_and_counted_by_what_their_cells_would_be():
     assert kept.column("key").to_pylist() == ["a", "k" * KEY_BYTES]
     assert dropped == {"key_too_long": 1, "row_too_large": 1, "key_empty": 2}
     assert split_by_limits(kept, STATE_CELL) == (kept, {})
+
+
+KEYS_ONLY = pa.schema([("key", TEXT)])
+
+
+def test_components_with_the_same_keys_share_the_limit_of_a_row(monkeypatch):
+    rows = table_of(STATE, {"key": "a", "etag": "e" * (26 << 20)})
+    for name, of_hosts, left in (("other", True, 1), ("more", False, 0)):
+        kind = Kind(name, KEYS_ONLY, of_hosts=of_hosts, in_tablets=True, in_rows=True)
+        monkeypatch.setitem(KINDS, name, kind)
+        assert len(split_by_limits(rows, STATE_CELL)[0]) == left
+    check_limits(encode(rows, STATE_CELL))  # a change that was committed before must be applied
 
 
 KEYS = st.builds(

@@ -6,7 +6,6 @@ from bigtable_emulator import Proxy
 from committing import read
 from frames import frame_of
 
-from nutbeam.io.bigtable import cells as bigtable_cells
 from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.changes import change_of, changed_rows, write_changes
 from nutbeam.io.bigtable.client import BigtableTable, Due
@@ -134,7 +133,3 @@ def test_a_snapshot_that_is_too_old_is_said_so_behind_the_last_row(log, tmp_path
         next(reading)
     with pytest.raises(SnapshotTooOld):
         find_rows(log, "state", pl.Series("key", ["a"]), snapshot)
-
-
-def test_all_kinds_of_rows_are_components():
-    assert set(bigtable_cells.CELLS) == {"state", "hosts"}

@@ -1,4 +1,7 @@
-"""A component that only these tests declare goes through all commands, in a folder and in Bigtable."""
+"""A component that only these tests declare goes through all commands, in a folder and in Bigtable.
+
+It is in files, and then in rows of Bigtable.
+"""
 
 import dataclasses
 import json
@@ -7,7 +10,7 @@ from operator import itemgetter
 import polars as pl
 import pyarrow as pa
 import pytest
-from crawling import files_of, manifest_of, nutbeam
+from crawling import cells_of, files_of, manifest_of, nutbeam, place_in, tree
 from frames import frame_of
 
 from nutbeam.io.snapshots.commit import commit
@@ -23,11 +26,14 @@ from nutbeam.policy.kinds import KINDS, Kind
 from nutbeam.policy.schema import TEXT
 from nutbeam.web.urls.row_keys import from_key
 
+SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])
+SEEN = pa.large_list(pa.struct(list(SEEN_ITEM.schema)))
 MARKS = Columns(
     [
         Column("key", TEXT, "A URL."),
         Column("mark", pa.int64(), "Its mark."),
         Column("target", TEXT, "Another key."),
+        Column("seen", SEEN, "When it was seen, and by whom.", items=SEEN_ITEM),
     ]
 )
 LATER = joined(MARKS, [Column("later", TEXT, "A column of a later version.")])
@@ -37,17 +43,26 @@ ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
 MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True)
 
 
-@pytest.fixture(params=["folder", "bigtable"])
+IN_FILES = ("folder", "folder, declared in rows", "bigtable")
+IN_ROWS = "bigtable, declared in rows"
+
+
+@pytest.fixture(params=[*IN_FILES, IN_ROWS])
 def table(request, tmp_path, monkeypatch):
     """A table with seeds and marks, a run on these."""
-    monkeypatch.setitem(KINDS, "marks", MARKS_KIND)
+    kind = dataclasses.replace(MARKS_KIND, in_rows=request.param.endswith("in rows"))
+    monkeypatch.setitem(KINDS, "marks", kind)
     table = str(tmp_path / "table")
-    if request.param == "bigtable":
+    if request.param.startswith("bigtable"):
         table = request.getfixturevalue("bigtable").make(tmp_path / "files")
     assert nutbeam("inject", table, "http://a.com/05") == 0
-    mark(table, ROWS, "first")
+    mark(table, ROWS, "first", seen=[{"day": 1, "by": None}])
     mark(table, {"com.a:http/01": 100}, "second")
     return table
+
+
+in_files = pytest.mark.parametrize("table", IN_FILES, indirect=True)
+in_rows = pytest.mark.parametrize("table", [IN_ROWS], indirect=True)
 
 
 def newer(rows, changes):
@@ -73,7 +88,7 @@ def values_of(table, column="mark"):
     """Returns a column of the marks of a table by key."""
     root = open_table(table)
     root = root.at(root.latest_snapshot())
-    known = tablets(load_files(root, manifest_of(table).components["marks"]))
+    known = tablets(load_files(root, manifest_of(table).components.get("marks")))
     return dict(row for t in known for rows in root.scan("marks", t)
                 for row in rows.select("key", column).iter_rows())  # fmt: skip
 
@@ -81,6 +96,7 @@ def values_of(table, column="mark"):
 NEWEST = {**ROWS, "com.a:http/01": 100}
 
 
+@in_files
 def test_compact_folds_it_and_deletes_old_files(table):
     old = files_of(table, "marks")
     assert len(old) == 2
@@ -93,22 +109,38 @@ def test_compact_folds_it_and_deletes_old_files(table):
 
 def test_copy_has_it(table, tmp_path):
     assert nutbeam("copy", table, tmp_path / "copy") == 0
-    assert values_of(str(tmp_path / "copy")) == NEWEST
-    assert nutbeam("fsck", tmp_path / "copy") == 0
+    copy = str(tmp_path / "copy")
+    assert values_of(copy) == NEWEST
+    seen = values_of(copy, "seen")
+    assert seen.pop("com.a:http/01") is None
+    assert set(map(str, seen.values())) == {str([{"day": 1, "by": None}])}
+    assert nutbeam("fsck", copy) == 0
+
+
+def test_export_has_it(table, tmp_path):
+    assert nutbeam("export", table, "--what", "marks", "-o", tmp_path / "marks.jsonl") == 0
+    exported = [json.loads(line) for line in (tmp_path / "marks.jsonl").read_text().splitlines()]
+    assert {record["key"]: record["mark"] for record in exported} == NEWEST
+
+
+def later_kind():
+    """Returns the marks as a later version declares them."""
+    return dataclasses.replace(KINDS["marks"], columns=LATER, later_versions=("later",))
 
 
 def rows_as_later(table, monkeypatch):
     """Returns the marks as a version reads them that knows a further column."""
     with monkeypatch.context() as patch:
-        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, columns=LATER))
+        patch.setitem(KINDS, "marks", later_kind())
         found = values_of(str(table), "later")
         return {key: text for key, text in found.items() if text is not None}
 
 
+@in_files
 @pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
 def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks):
     with monkeypatch.context() as patch:
-        patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, columns=LATER))
+        patch.setitem(KINDS, "marks", later_kind())
         mark(table, marks, "third", later="more")
     kept = dict.fromkeys(marks, "more")
     assert rows_as_later(table, monkeypatch) == kept
@@ -132,6 +164,15 @@ def test_history_and_rollback(table, capsys):
     assert values_of(table) == ROWS
 
 
+def test_rollback_to_a_snapshot_before_it_and_back(table):
+    assert nutbeam("rollback", table, "--to", "1") == 0
+    assert values_of(table) == {}
+    assert nutbeam("fsck", table) == 0
+    assert nutbeam("rollback", table, "--to", "3") == 0
+    assert values_of(table) == NEWEST
+    assert nutbeam("fsck", table) == 0
+
+
 @pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
 def test_purge_takes_names_out(table, words):
     assert nutbeam("purge", table, *words, "--now") == 0
@@ -140,6 +181,7 @@ def test_purge_takes_names_out(table, words):
     assert nutbeam("fsck", table) == 0
 
 
+@in_files
 def test_damage_is_found_and_left_out(table, capsys):
     run = files_of(table, "marks")[-1]
     data = bytearray(run.read_bytes())
@@ -159,6 +201,7 @@ def test_a_lost_list_is_made_again(table):
     assert values_of(table) == NEWEST
 
 
+@in_files
 def test_tablets_that_do_not_fit_are_found(table, capsys):
     operation = begin(table, "mark", "wrong.mark")
     (again,) = operation.root.load(
@@ -258,3 +301,132 @@ def test_purge_follows_the_declared_columns(table, monkeypatch):
         "key": "com.a:http/1", "target": None, "title": None, "note": kept["note"],
         "log": "\nagain", "origin": None, "links": kept["links"][1:],
     }  # fmt: skip
+
+
+def put_mark(table, key, cell):
+    """Writes a cell of the marks, as a commit of the newest snapshot."""
+    from bigtable_damage import put  # late: Google's libraries take a second
+
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+
+    put(table, key, cell, open_table(table).latest_snapshot(), cell_kind("marks"))
+
+
+@in_rows
+def test_damaged_rows_are_found_and_mended(table, capsys):
+    put_mark(table, "com.a:http/02", b"\1bad")
+    put_mark(table, "com.a:http/99", b"\1bad")
+    put_mark(table, "com.a:http/03", b"")  # as if it was deleted, and another one not
+    put_mark(table, "com.a:http/04", b"")
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == 3
+    out = capsys.readouterr().out
+    for row in ("02", "99"):
+        assert f"marks/com.a:http/{row}: its cell is damaged" in out
+    assert "names 40 rows, in Bigtable are 39" in out
+    assert nutbeam("fsck", table, "--repair", "--drop") == 0
+    assert nutbeam("fsck", table) == 0
+    gone = ("com.a:http/03", "com.a:http/04")  # the others have an older version, or had none
+    assert values_of(table) == {key: n for key, n in NEWEST.items() if key not in gone}
+
+
+@in_rows
+@pytest.mark.parametrize("words", [["--now"], []], ids=["now", "when they expire"])
+def test_no_version_of_a_purged_row_is_left(table, words):
+    def versions():
+        return {cell[0] for cell in cells_of(open_table(table)) if cell[1] == "marks"}
+
+    assert b"com.a:http/01" in versions()
+    assert nutbeam("purge", table, "--url", "http://a.com/01", *words) == 0
+    if not words:
+        assert b"com.a:http/01" in versions()
+        assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
+    left = {key.encode() for key in ROWS} - {b"com.a:http/01"}
+    assert versions() == left
+    assert not files_below(table, "changes")
+
+
+def files_below(table, folder):
+    return [path for path in place_in(table, folder).rglob("*") if path.is_file()]
+
+
+@in_rows
+def test_compact_deletes_its_files_of_changes(table):
+    assert len(files_below(table, "changes/marks")) == 2
+    assert nutbeam("compact", table, "--snapshot_retention", "0", "--full") == 0
+    assert not files_below(table, "changes")
+    assert values_of(table) == NEWEST
+
+
+@in_rows
+def test_rows_of_a_later_version_are_refused_and_stay(table, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setitem(KINDS, "marks", later_kind())
+        mark(table, {"com.a:http/02": 2}, "third", later="more")
+        known = values_of(table)
+    assert rows_as_later(table, monkeypatch) == {"com.a:http/02": "more"}
+    assert known == NEWEST
+    capsys.readouterr()
+    assert nutbeam("copy", table, tmp_path / "copy") == 3
+    assert "has version 2, this nutbeam reads up to 1: upgrade nutbeam" in capsys.readouterr().err
+    assert nutbeam("fsck", table, "--repair", "--drop") == 3
+    assert rows_as_later(table, monkeypatch) == {"com.a:http/02": "more"}
+
+
+@pytest.fixture
+def declare(monkeypatch):
+    """Declares the marks in rows, when a test calls it."""
+    kind = dataclasses.replace(MARKS_KIND, in_rows=True)
+    return lambda: monkeypatch.setitem(KINDS, "marks", kind)
+
+
+@pytest.mark.bigtable
+def test_a_table_that_is_older_than_the_component_gets_a_place_for_it(bigtable, tmp_path, declare):
+    table = bigtable.make(tmp_path / "files")
+    assert nutbeam("inject", table, "http://a.com/05") == 0
+    declare()
+    assert nutbeam("fsck", table) == 0  # which changes nothing
+    assert "marks" not in families_of(table)
+    mark(table, ROWS, "first")
+    assert families_of(table)["marks"] == families_of(table)["s"]
+    assert values_of(table) == ROWS
+    assert nutbeam("fsck", table) == 0
+
+
+def families_of(table):
+    from nutbeam.io.bigtable.admin import describe_table  # late: Google's libraries take a second
+
+    return describe_table(open_table(table).address).families
+
+
+@pytest.mark.bigtable
+def test_who_may_not_add_the_place_is_told_so(bigtable, tmp_path, declare, capsys):
+    from bigtable_emulator import Counter  # late: Google's libraries take a second
+
+    with Counter(bigtable.host) as server:
+        table = bigtable.make(tmp_path / "files", server.host)
+        assert nutbeam("inject", table, "http://a.com/05") == 0
+        before = tree(table)
+        declare()
+        server.forbidden = "/ModifyColumnFamilies"
+        capsys.readouterr()
+        assert nutbeam("inject", table, "http://a.com/06") == 3
+        err = capsys.readouterr().err
+        (said,) = [line for line in err.splitlines() if "column family 'marks'" in line]
+        assert "you may not add it: run one job as an account with roles/bigtable.admin" in said
+        assert "Traceback" not in err
+        assert tree(table) == before
+
+
+@pytest.mark.bigtable
+def test_a_place_that_keeps_too_few_versions_is_refused(bigtable, tmp_path, declare, capsys):
+    from nutbeam.io.bigtable import admin  # late: Google's libraries take a second
+
+    table = bigtable.make(tmp_path / "files")
+    address = open_table(table).address
+    change = admin.types.ModifyColumnFamiliesRequest.Modification(id="marks", create={})
+    admin.open_admin(address).modify_column_families(name=address.name, modifications=[change])
+    declare()
+    assert nutbeam("inject", table, "http://a.com/06") == 3
+    assert "column family 'marks' of" in (err := capsys.readouterr().err)
+    assert "must keep 4 versions of a cell, got another rule" in err

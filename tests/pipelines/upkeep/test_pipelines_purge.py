@@ -31,6 +31,7 @@ from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import Options, names_of
 from nutbeam.policy.blocklist import blocklist_of
+from nutbeam.policy.kinds import kinds_in_rows
 from nutbeam.policy.purging import pattern_of
 from nutbeam.web.urls.row_keys import host_of
 
@@ -149,20 +150,19 @@ def live_traces(table, words):
 
 def versions_of(root):
     """Returns all cells of a table in Bigtable as rows, those of ours as texts."""
-    from nutbeam.io.bigtable.cells import (  # late: Google's libraries take a second
-        CELLS,
-        decode,
-    )
+    from nutbeam.io.bigtable.cell_layout import cell_kind
+    from nutbeam.io.bigtable.cells import decode
 
     cells, found = cells_of(root), {}
-    for kind in CELLS.values():
+    kinds = [cell_kind(name) for name in kinds_in_rows()]
+    for kind in kinds:
         ours = [(k, v) for (k, family, _, _), v in cells.items() if family == kind.family]
         keys = pa.array([key for key, _ in ours], pa.binary())
         found[f"keys of {kind.component}"] = pa.table({"key": keys.cast(pa.large_string())})
         full = [(k, v) for k, v in ours if v]
         packed = pa.table({"key": [k for k, _ in full], "cell": [v for _, v in full]})
         found[f"versions of {kind.component}"] = decode(packed, kind)
-    known = {kind.family for kind in CELLS.values()}
+    known = {kind.family for kind in kinds}
     rest = [value for (_, family, _, _), value in cells.items() if family not in known]
     assert rest
     return found | {"other cells": pa.table({"text": rest})}

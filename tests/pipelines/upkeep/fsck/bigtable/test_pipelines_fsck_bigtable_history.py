@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from bigtable_damage import put
 from bigtable_fsck import BAD, commit_rows, history_row, kinds, newest, own, rows_of_with, set_own
+from cell_kinds import HOST_CELL
 from crawling import (
     crawl,
     manifest_of,
@@ -17,7 +18,6 @@ from crawling import (
 )
 from short_form import first
 
-from nutbeam.io.bigtable.cells import HOST_CELL
 from nutbeam.io.bigtable.changes import write_changes
 from nutbeam.io.bigtable.client import BigtableTable
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log

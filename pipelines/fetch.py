@@ -3,7 +3,7 @@
 ::
 
     batch.fetchlist, by partition ─ one engine: queues per host, threads, robots.txt
-        ─▶ batch.pages, batch.learnt (and batch.documents, with --parse_while_fetching)
+        ─▶ batch.pages, batch.host_findings (and batch.documents, with --parse_while_fetching)
 
 Pages are flushed to files as they arrive. If a fetch dies and is run again, it
 adopts these files and does not request their pages.
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.batches import adopted_learnt, adopted_pages, place
+from ..io.batches.batches import adopted_findings, adopted_pages, batch_component
 from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import KnownHosts
 from ..io.batches.leases import Lease, acquire
@@ -35,7 +35,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.schema import FETCHLIST, PAGES, empty
-from ..policy.selection import place_of
+from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
 from ..transforms.fetching import fetch_tasks
 from ..transforms.metrics import Throttling
@@ -128,7 +128,7 @@ def build(
 
 def _partitions(operation: Operation) -> Iterator[Partition]:
     by_number: dict[int, list[DataFile]] = {}
-    for file in operation.files(place(str(operation.batch), "fetchlist")):
+    for file in operation.files(batch_component(str(operation.batch), "fetchlist")):
         by_number.setdefault(file.partition, []).append(file)
     total = sum(file.rows for files in by_number.values() for file in files)
     PROGRESS.start("fetch", total=total)
@@ -247,8 +247,8 @@ class _PartitionFetch:
             yield from self._writer.adopt(file)
             PROGRESS.add(file.rows)
         number, hit = self._part.number, self._blocklist.blocks_hosts
-        for file in adopted_learnt(self._root, self._batch, number, hit):
-            yield Written(place(self._batch, "learnt"), (file,))
+        for file in adopted_findings(self._root, self._batch, number, hit):
+            yield Written(batch_component(self._batch, "host_findings"), (file,))
 
     def _start(self, engine: Engine) -> Iterator[Task | None]:
         """Returns the tasks of an engine."""
@@ -332,7 +332,7 @@ def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOpt
     if not many or mode == "host":
         return
     addresses = rows.get_column("address") if mode == "ip" else None
-    slots = hash_buckets(place_of(batch, rows.get_column("key"), mode, addresses), SLOTS)
+    slots = hash_buckets(queue_names(batch, rows.get_column("key"), mode, addresses), SLOTS)
     if (slots != rows.get_column("slot")).any() or (mode == "ip" and _unlocated(rows, options)):
         raise UserError(
             f"batch {batch!r} was not generated for queues by {mode}, and some of these are "

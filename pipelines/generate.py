@@ -23,7 +23,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.batches import claimed_keys, place, put_aside, remove_aside, take_up, write_file
+from ..io.batches.batches import (
+    batch_component,
+    claimed_keys,
+    put_aside,
+    remove_aside,
+    take_up,
+    write_file,
+)
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
@@ -34,7 +41,15 @@ from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
-from ..policy.selection import GenerateOptions, delayed, eligible, later, place_of, ranked, spanning
+from ..policy.selection import (
+    GenerateOptions,
+    delayed,
+    eligible,
+    later,
+    queue_names,
+    ranked,
+    spanning,
+)
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.display import Displayed
@@ -56,8 +71,8 @@ CHOSEN = (*OF_STATE, "delay")
 SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
-COUNTS = "counts"
-DONE = "done"
+_COUNTS = "counts"
+_DONE = "done"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +99,8 @@ class Candidates:
 
 
 @dataclasses.dataclass(frozen=True)
-class Bar:
-    """The bar that rows must reach: a rank, and a list of keys for groups in several tablets.
+class Criteria:
+    """Decides which rows are chosen: a threshold, and a list of keys for groups in several tablets.
 
     Attributes:
         threshold: The lowest rank of chosen rows.
@@ -117,20 +132,22 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     operations = tickets | "Begin" >> Begin("generate", needs="", allows=("compact",))
     surveyed = operations | "Tablets" >> ForEach(
         _tablets, _survey, (options,),
-        outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE, at_once=True,
+        outputs=(CANDIDATES, SPANNING, _DONE), step="Tablets", receipts=_DONE, at_once=True,
     )  # fmt: skip
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if options.max_count > 0:
         # Only groups in several tablets are grouped here.
         best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
         summaries += (surveyed[SPANNING] | best,)
-    bars = summaries | RaiseBar(options.top_n, options.num_fetchers)
-    chosen = (surveyed[CANDIDATES], bars) | Choose(options.top_n, options.queue_mode)
-    counts = [surveyed[DONE]]
+    criteria = summaries | FindThreshold(options.top_n, options.num_fetchers)
+    chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
+    counts = [surveyed[_DONE]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
         chosen, located = chosen | LocateHosts(options)
         counts.append(located)
-    files = beam.pvalue.AsSingleton(bars | "Files" >> beam.Map(_files_of).with_output_types(int))
+    files = beam.pvalue.AsSingleton(
+        criteria | "Files" >> beam.Map(_files_of).with_output_types(int)
+    )
     by_host = PartitionByHost(options.num_fetchers, host="place", slot="slot")
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = (
@@ -140,7 +157,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         | "Write" >> write.with_output_types(Written)
     )
     committed = (operations, fetchlists, *counts) | Commit(
-        reads=("state", "bars", "batches"),
+        reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
         whole=("Tablets",),
     )
@@ -148,12 +165,12 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
 
 
 @dataclasses.dataclass
-class RaiseBar(Displayed):
-    """Computes the bar that a row must reach to be chosen.
+class FindThreshold(Displayed):
+    """Computes the criteria that a row must meet to be chosen.
 
     Input:  (operations, summaries): summaries and weights of tablets, and chunks of the
         best rows of groups in several tablets.
-    Output: one ``Bar``.
+    Output: one ``Criteria``.
 
     Attributes:
         top_n: Number of rows to choose.
@@ -163,16 +180,16 @@ class RaiseBar(Displayed):
     top_n: int
     partitions: int
 
-    def expand(self, summaries: Any) -> beam.PCollection[Bar]:
-        raised = beam.Map(_bar, self.top_n, self.partitions).with_output_types(Bar)
-        return summaries | "Gather" >> Together() | "Raise" >> raised
+    def expand(self, summaries: Any) -> beam.PCollection[Criteria]:
+        found = beam.Map(_criteria, self.top_n, self.partitions).with_output_types(Criteria)
+        return summaries | "Gather" >> Together() | "Find" >> found
 
 
 @dataclasses.dataclass
 class Choose(Displayed):
-    """Chooses the candidates that reach the bar.
+    """Chooses the candidates that meet the criteria.
 
-    Input:  (candidates, bars): files of candidates, and one ``Bar``.
+    Input:  (candidates, criteria): files of candidates, and one ``Criteria``.
     Output: chunks of chosen rows, with ``place``.
 
     Cost: a shuffle of the few rows with a rank near the threshold, whose number is limited.
@@ -186,13 +203,13 @@ class Choose(Displayed):
     mode: str
 
     def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
-        candidates, bars = inputs
-        choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(bars), self.mode)
+        candidates, criteria = inputs
+        choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(criteria), self.mode)
         chosen = candidates | "Compare" >> choose.with_output_types(Chunk).with_outputs(
-            ZONE, COUNTS, main="main"
+            ZONE, _COUNTS, main="main"
         )
         settle = beam.FlatMap(_settle, self.top_n).with_output_types(Chunk)
-        settled = (chosen[ZONE], chosen[COUNTS]) | "Meet" >> Together() | "Settle" >> settle
+        settled = (chosen[ZONE], chosen[_COUNTS]) | "Meet" >> Together() | "Settle" >> settle
         return (chosen["main"], settled) | "Chosen" >> beam.Flatten()
 
 
@@ -279,7 +296,7 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
         counts = {**counts, "dropped/scheme_not_allowed": int((~taken).sum())}
         rows = rows.filter(taken)
     if counts or dropped:
-        yield beam.pvalue.TaggedOutput(DONE, Written(counts=counts | dropped))
+        yield beam.pvalue.TaggedOutput(_DONE, Written(counts=counts | dropped))
     inside, apart = _divide(rows, surveyed, options)
     leaders = _leaders(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
@@ -315,18 +332,18 @@ def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
     return rows.filter(ranks >= least)
 
 
-def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar:
+def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Criteria:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
     groups = [to_frame(item) for item in items if isinstance(item, pa.Table)]
     summaries += [summarize(group.get_column("rank"), top_n) for group in groups]
     winners = frozenset(key for group in groups for key in group.get_column("key"))
-    return Bar(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
+    return Criteria(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
 
 
-def _files_of(bar: Bar) -> int:
-    return bar.files
+def _files_of(criteria: Criteria) -> int:
+    return criteria.files
 
 
 def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
@@ -343,16 +360,16 @@ def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
     return math.ceil(worst * row_bytes / FILE_BYTES)
 
 
-def _choose(candidates: Candidates, bar: Bar, mode: str) -> Iterator[Any]:
-    operation, at = candidates.operation, bar.threshold
+def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[Any]:
+    operation, at = candidates.operation, criteria.threshold
     rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
-    won = pl.Series("key", list(bar.winners), dtype=pl.String)
+    won = pl.Series("key", list(criteria.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
-    places = place_of(str(operation.batch), rows.get_column("key"), mode)
+    places = queue_names(str(operation.batch), rows.get_column("key"), mode)
     rows = rows.select(*CHOSEN, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
-    yield beam.pvalue.TaggedOutput(COUNTS, len(certain))
+    yield beam.pvalue.TaggedOutput(_COUNTS, len(certain))
     yield from to_chunks(certain)
     for chunk in to_chunks(rows.filter(~sure)):
         yield beam.pvalue.TaggedOutput(ZONE, chunk)
@@ -373,7 +390,7 @@ def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) 
     tables, batch = [conform(rows.sort("key"), FETCHLIST)], str(operation.batch)
     root, partition = operation.root, number // files
     file = write_file(root, batch, "fetchlist", tables, partition=partition, order=number)
-    return Written(place(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
+    return Written(batch_component(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
 
 
 def _open_batch(

@@ -4,7 +4,7 @@
 
     batch.pages and batch.documents ─ events, links summed per file ─ route to tablets
         ─ status machine, schedule, scoring ─▶ state', batch.outcome; batch closed
-    batch.learnt ─ route ─ merge ─▶ hosts'
+    batch.host_findings ─ route ─ merge ─▶ hosts'
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.batches import place
+from ..io.batches.batches import batch_component
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
@@ -38,7 +38,7 @@ from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
-COUNTS = "counts"
+_COUNTS = "counts"
 LINKED = ("key", "order", "inlink_score", "inlink_distance")
 
 
@@ -62,7 +62,7 @@ class FilePair:
 
 
 @dataclasses.dataclass(frozen=True)
-class Findings:
+class FindingsFile:
     """A file of findings about hosts."""
 
     operation: Operation
@@ -80,7 +80,7 @@ def build(
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
-        outputs=(COUNTS,), step="Files", receipts=COUNTS, at_once=True,
+        outputs=(_COUNTS,), step="Files", receipts=_COUNTS, at_once=True,
     )  # fmt: skip
     resolver = functools.partial(_status_resolver, options=options)
     targets = {
@@ -88,29 +88,29 @@ def build(
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
-    return (operations, written, changes[COUNTS]) | Commit(
-        reads=("state", "hosts", "bars", "batches/{batch}/pages", "batches/{batch}/documents"),
+    return (operations, written, changes[_COUNTS]) | Commit(
+        reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
         whole=("Files", RESOLVE),
     )
 
 
-def _items(operation: Operation) -> Iterator[FilePair | Findings]:
+def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
     batch = str(operation.batch)
-    parsed = operation.files(place(batch, "documents"))
+    parsed = operation.files(batch_component(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
-    pages = operation.files(place(batch, "pages"))
+    pages = operation.files(batch_component(batch, "pages"))
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
         yield FilePair(operation, file, documents.get((file.partition, file.order)))
-    for file in operation.files(place(batch, "learnt")):
-        yield Findings(operation, file)
+    for file in operation.files(batch_component(batch, "host_findings")):
+        yield FindingsFile(operation, file)
 
 
-def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator[Any]:
+def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iterator[Any]:
     root = item.operation.root
     blocklist = read_blocklist(item.operation)
-    if isinstance(item, Findings):
+    if isinstance(item, FindingsFile):
         hosts = collect(scan([root / item.file.path], HOSTS))
         hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
@@ -125,7 +125,7 @@ def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator
     rows, counts = changes_of(pages, documents, origin, seeds, options)
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
-    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
     # Only one of sixty changes is an event, so links are shuffled without the columns of events.

@@ -161,7 +161,7 @@ KINDS = {
             cell="h:host",
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
-        Kind("bars", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
+        Kind("blocklist", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
         Kind(
             "fetchlist",
             FETCHLIST_COLUMNS,
@@ -212,7 +212,7 @@ KINDS = {
 def kind_of(component: str) -> Kind:
     """Returns the kind of a component; for an unknown component, a kind with only the key.
 
-    >>> kind_of("batches/1/learnt").of_hosts, kind_of("later").schema.names
+    >>> kind_of("batches/1/host_findings").of_hosts, kind_of("later").schema.names
     (True, ['key'])
     """
     name = component.rpartition("/")[2]

@@ -6,7 +6,7 @@ import polars as pl
 
 from ..web.base.columns import put, reason_if
 from ..web.base.options import option
-from ..web.rules.url_rules import Mode, Scope, UrlOptions, UrlRules, in_scope
+from ..web.rules.url_rules import SameMode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key
 from .rule_counts import RuleCountOptions
@@ -123,7 +123,7 @@ def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules)
     return admitted
 
 
-def _mode(scope: str) -> Mode:
+def _mode(scope: str) -> SameMode:
     return "domain" if scope == "domain" else "host"
 
 

@@ -10,9 +10,9 @@ from ..storage.arrow_bytes import as_numpy
 from .cell_layout import CellKind
 from .cells import encode
 
-KEY_BYTES = 4 << 10
-CELL_BYTES = 100 << 20
-ROW_BYTES = 256 << 20
+MAX_KEY_BYTES = 4 << 10
+MAX_CELL_BYTES = 100 << 20
+MAX_ROW_BYTES = 256 << 20
 MUTATIONS_PER_REQUEST = 100_000
 # Number of versions of a cell that are kept; one more may exist until it is removed.
 VERSIONS = 4
@@ -35,7 +35,7 @@ def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str,
     counts: dict[str, int] = {}
     # Components with the same keys are in the same rows.
     sharing = [n for n in kinds_in_rows() if KINDS[n].of_hosts == KINDS[kind.component].of_hosts]
-    for name, refused in _reasons(encode(rows, kind), ROW_BYTES // len(sharing)).items():
+    for name, refused in _reasons(encode(rows, kind), MAX_ROW_BYTES // len(sharing)).items():
         if number := int((refused & kept).sum()):
             counts[name] = number
             kept &= ~refused
@@ -55,18 +55,18 @@ def check_limits(cells: pa.Table) -> None:
             size = len(cells.column("cell")[at].as_py())
             raise UserError(
                 f"Bigtable does not take row {key[:80]!r} ({name}): its key has {len(key):,} bytes "
-                f"(1 to {KEY_BYTES:,}), its cell {size:,} (up to {CELL_BYTES:,}, and "
-                f"{ROW_BYTES:,} with its older versions)"
+                f"(1 to {MAX_KEY_BYTES:,}), its cell {size:,} (up to {MAX_CELL_BYTES:,}, and "
+                f"{MAX_ROW_BYTES:,} with its older versions)"
             )
 
 
-def _reasons(cells: pa.Table, row_bytes: int = ROW_BYTES) -> dict[str, np.ndarray]:
+def _reasons(cells: pa.Table, row_bytes: int = MAX_ROW_BYTES) -> dict[str, np.ndarray]:
     keys, sizes = (
         as_numpy(pc.binary_length(cells.column(name).combine_chunks())) for name in ("key", "cell")
     )
     return {
         "key_empty": keys == 0,
-        "key_too_long": keys > KEY_BYTES,
-        "cell_too_large": sizes > CELL_BYTES,
+        "key_too_long": keys > MAX_KEY_BYTES,
+        "cell_too_large": sizes > MAX_CELL_BYTES,
         "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > row_bytes,
     }

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...policy.kinds import KINDS, Flushed, kind_of
 from ...web.base.errors import UserError
-from ..batches.batches import page_order, place
+from ..batches.batches import batch_component, page_order
 from ..snapshots.manifest import Manifest, readable_manifests
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan, schema_of
@@ -102,7 +102,7 @@ class _Rebuild:
 
     def _paired(self, file: DataFile, other: str) -> DataFile | None:
         """Sets the order of a file to that of the file of another kind with its first key."""
-        others = self.manifest.components.get(place(self.name.split("/")[1], other))
+        others = self.manifest.components.get(batch_component(self.name.split("/")[1], other))
         with contextlib.suppress(UserError):
             files = load_files(self.table, others)
             for known in files:

@@ -17,7 +17,14 @@ from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.commit import commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
-from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
+from ..snapshots.operations import (
+    Operation,
+    committed,
+    has_committed,
+    has_ended,
+    note_loss,
+    pinned_operation,
+)
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..table.edits import Edited
 from ..tablets.tablets import Tablet, parts_of
@@ -27,11 +34,11 @@ from .retention import disturbed_by
 
 _LOG = logging.getLogger(__name__)
 # Largest number of tries: there are always fewer jobs under way.
-TRIES = 20
+_TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class PurgePart:
     """A work item of a purge: a part of a table.
 
     Attributes:
@@ -46,7 +53,7 @@ class Piece:
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class PurgeTask:
     """The task of a purge.
 
     Attributes:
@@ -57,15 +64,15 @@ class Task:
     names: Names
     lift: bool = False
 
-    def pieces(self, operation: Operation) -> Iterator[Piece]:
+    def pieces(self, operation: Operation) -> Iterator[PurgePart]:
         """Yields the pieces of a table."""
-        yield Piece(operation, BLOCKLIST)
+        yield PurgePart(operation, BLOCKLIST)
         for component in () if self.lift else operation.manifest().components:
             if component != BLOCKLIST:
                 parts = parts_of(component, operation.files(component))
-                yield from (Piece(operation, component, part) for part in parts)
+                yield from (PurgePart(operation, component, part) for part in parts)
 
-    def __call__(self, piece: Piece) -> Iterator[Written]:
+    def __call__(self, piece: PurgePart) -> Iterator[Written]:
         """Purges a piece."""
         if piece.part is None:
             yield update_blocklist(piece.operation, self.names, self.lift)
@@ -80,7 +87,7 @@ class Purged(NamedTuple):
     written: tuple[Written, ...]
 
 
-def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) -> Purged:
+def prepare_purge(operation: Operation, written: Iterable[Written], task: PurgeTask) -> Purged:
     """Returns purged files of the newest snapshot, if it can be read.
 
     It is called before the hold, so that jobs wait only for the rest of the work.
@@ -92,7 +99,7 @@ def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) 
     return purged
 
 
-def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float) -> Manifest:
+def commit_purge(operation: Operation, purged: Purged, task: PurgeTask, wait_s: float) -> Manifest:
     """Makes the next snapshot, once. The caller must have a hold.
 
     Args:
@@ -105,7 +112,7 @@ def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float
         ConflictError: Other operations have committed during each try.
     """
     until = time.monotonic() + wait_s
-    for _ in range(TRIES):
+    for _ in range(_TRIES):
         done = committed(operation)
         if done is not None:
             return done
@@ -116,7 +123,7 @@ def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float
         except (ConflictError, SnapshotTooOld) as error:
             _LOG.info("purge %r begins its commit again: %s", operation.id, error)
     note_loss(operation)
-    raise ConflictError(f"purge: others have committed {TRIES} times meanwhile: run it again")
+    raise ConflictError(f"purge: others have committed {_TRIES} times meanwhile: run it again")
 
 
 def wait_for_jobs(operation: Operation, until: float) -> None:
@@ -131,7 +138,7 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
         names = disturbed_by(operation.root, "purge")
     for name in names:
         with contextlib.suppress(UserError):
-            job = find(operation.table, name)
+            job = pinned_operation(operation.table, name)
             if job is not None and not has_committed(job):
                 _wait_for(operation, job, until)
 
@@ -148,7 +155,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
         pause()
 
 
-def rebase(purged: Purged, task: Task) -> Purged:
+def rebase(purged: Purged, task: PurgeTask) -> Purged:
     """Returns purged files of the newest snapshot; reads only files that are new in it."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
@@ -162,14 +169,14 @@ def rebase(purged: Purged, task: Task) -> Purged:
 
 
 def _rebase_component(
-    purged: Purged, now: Operation, component: str, task: Task
+    purged: Purged, now: Operation, component: str, task: PurgeTask
 ) -> Iterable[Written]:
     known = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         return known
     if component == BLOCKLIST:
-        return task(Piece(now, BLOCKLIST))
+        return task(PurgePart(now, BLOCKLIST))
     before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
     edited = Edited(purged.operation.snapshot, before, known)
     return now.root.edit_again(component, purge_of(task.names), edited, after)

@@ -39,7 +39,7 @@ def command_help_all(name: str, command: Command, module: CommandModule) -> str:
     for title, declared in _in_order(usual(command, module), grouped(module)):
         group = parser.add_argument_group(f"options: {title}")
         for option in declared:
-            _add(group, option, describe(option), metavar(option))
+            _add(group, option, option_help(option), metavar(option))
     if command.beam:
         parser.epilog = "Beam's options are taken, too, such as --runner or --direct_num_workers."
     return parser.format_help()
@@ -119,10 +119,10 @@ def _short_metavar(option: Option) -> str:
     return name if len(name) <= _WIDTH // 2 else option.name.rpartition("_")[2].upper()
 
 
-def describe(option: Option) -> str:
+def option_help(option: Option) -> str:
     """Returns an option's help with unit, default and Nutch property.
 
-    >>> describe(Option("timeout", float, 10.0, "Longest wait.", unit="s", nutch="http.timeout"))
+    >>> option_help(Option("timeout", float, 10.0, "Longest wait.", unit="s", nutch="http.timeout"))
     'Longest wait. [s; default 10; Nutch: http.timeout]'
     """
     default = default_text(option)

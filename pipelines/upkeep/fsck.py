@@ -20,20 +20,18 @@ from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile, load_files
-from ...io.upkeep.clock_repair import KIND as CLOCK
-from ...io.upkeep.clock_repair import check_clock, repair_clock
+from ...io.upkeep.clock_repair import CLOCK_PROBLEM, check_clock, repair_clock
 from ...io.upkeep.fsck import (
     Problem,
     Rows,
-    check_file,
     check_lists,
     check_manifests,
+    file_problem,
     list_problem,
     runs,
 )
 from ...io.upkeep.left_over import Left, left_over
-from ...io.upkeep.operation_fsck import KIND as OPERATION
-from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
+from ...io.upkeep.operation_fsck import OPERATION_PROBLEM, Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import (
     can_check_rows,
@@ -87,7 +85,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True)
-class Findings:
+class CheckResult:
     """The result of a check.
 
     Attributes:
@@ -131,14 +129,14 @@ def run(invocation: Invocation) -> int:
     if not root.begun_snapshot():
         newest_manifest(table)  # raises the error for a table that does not exist
 
-    def look_live() -> Findings:
+    def look_live() -> CheckResult:
         with live_view(invocation.progress):
-            return look(root, options)
+            return check_table(root, options)
 
     finished = finish_commit(root, options.drop) if options.repair else None
     found, repairs = look_live(), Repairs(finished)
     if options.repair and not found.of_newer_version:
-        damaged = [problem for problem in found.problems if problem.kind == OPERATION]
+        damaged = [problem for problem in found.problems if problem.kind == OPERATION_PROBLEM]
         repairs = Repairs(finished, mend_operations(root, damaged, options.drop))
         if repairs.operations:
             found = look_live()
@@ -154,18 +152,18 @@ def run(invocation: Invocation) -> int:
     return DAMAGED if found.problems else DONE
 
 
-def _repair(root: WebTable, found: Findings, options: Options) -> Repair:
+def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
     """Makes a snapshot of intact files and rows, and then one with corrected times."""
     done, operation = Repair(None), f"{new_id()}.fsck"
-    if any(problem.kind != CLOCK for problem in found.problems):
+    if any(problem.kind != CLOCK_PROBLEM for problem in found.problems):
         drop: dict[str, frozenset[str]] = {}
         for problem in found.problems if options.drop else ():
-            if problem.component and problem.kind not in ("list", CLOCK):
+            if problem.component and problem.kind not in ("list", CLOCK_PROBLEM):
                 known = drop.get(problem.component, frozenset())
                 drop[problem.component] = known | {problem.path}
         left_out = drop if options.drop else None
         done = repair_table(root, operation, found.snapshot, found.rows, left_out)
-    if any(problem.kind == CLOCK for problem in found.problems):
+    if any(problem.kind == CLOCK_PROBLEM for problem in found.problems):
         made = repair_clock(str(root), f"{new_id()}.fsck", _schedule(options))
         if done.manifest is None:
             return made
@@ -178,14 +176,14 @@ def _schedule(options: Options) -> ScheduleOptions:
     return ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
 
 
-def look(root: WebTable, options: Options) -> Findings:
+def check_table(root: WebTable, options: Options) -> CheckResult:
     """Checks all manifests of a table, and the files and rows of the newest that can be read."""
     problems = [*check_manifests(root), *check_operations(root)]
-    found = Findings(root.latest_snapshot(), tuple(problems), Left())
+    found = CheckResult(root.latest_snapshot(), tuple(problems), Left())
     if found.of_newer_version:
         return found  # only the newer version can determine its files
     manifest = next(readable_manifests(root), Manifest())
-    found = Findings(manifest.snapshot, tuple(problems), left_over(root))
+    found = CheckResult(manifest.snapshot, tuple(problems), left_over(root))
     if not can_check_rows(root, manifest.snapshot):
         return found
     problems += check_lists(root, manifest)
@@ -208,7 +206,7 @@ def _check_files(
     root: WebTable, files: list[tuple[str, DataFile]], options: Options
 ) -> list[Problem]:
     def check(named: tuple[str, DataFile]) -> Problem | None:
-        problem = check_file(root, *named, options.quick)
+        problem = file_problem(root, *named, options.quick)
         PROGRESS.add()
         return problem
 
@@ -225,7 +223,7 @@ def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]
             yield from ((name, file) for file in load_files(root, component))
 
 
-def _record(found: Findings, repairs: Repairs) -> dict[str, Any]:
+def _record(found: CheckResult, repairs: Repairs) -> dict[str, Any]:
     record: dict[str, Any] = {
         "snapshot": found.snapshot,
         "clean": not found.problems,
@@ -255,7 +253,7 @@ def _repaired(done: Repair, manifest: Manifest) -> dict[str, Any]:
     return record | ({"rows": dict(done.rows)} if done.rows else {})
 
 
-def _lines(found: Findings, repairs: Repairs, table: str, options: Options) -> Iterator[str]:
+def _lines(found: CheckResult, repairs: Repairs, table: str, options: Options) -> Iterator[str]:
     yield from map(str, repairs.operations)
     if repairs.finished is not None:
         yield f"finished: snapshot {repairs.finished}, which was not wholly applied"
@@ -290,7 +288,7 @@ def _left_lines(left: Left) -> Iterator[str]:
         )
 
 
-def _conclusion(found: Findings, table: str, options: Options) -> str:
+def _conclusion(found: CheckResult, table: str, options: Options) -> str:
     if not found.problems:
         rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
         return f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
-from ...io.tablets.checksums import check_file, check_tablets
+from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.schema import conform, to_frame
 from ...policy.vocabulary import View, record_of, shown_frame, shown_schema, views
 from ...web.base.errors import UsageError
@@ -122,11 +122,11 @@ def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
         return
     # Damaged rows are not exported.
     if part.tablet is not None:
-        check_tablets(root, part.tablet)
+        verify_tablets(root, part.tablet)
         yield from root.scan(kind.name, part.tablet)
         return
     assert part.file is not None
-    check_file(root, part.file)
+    verify_file(root, part.file)
     for group in row_groups(root / part.file.path, kind.schema):
         yield to_frame(group).with_columns(batch_id=pl.lit(part.batch))
 

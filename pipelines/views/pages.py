@@ -18,7 +18,7 @@ from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.files import creating
-from ...io.tablets.checksums import check_file, check_tablets
+from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.page_rows import PageChoice, page_columns
 from ...policy.schema import conform, to_frame
 from ...policy.vocabulary import STATUS_WORDS, record_of, shown_frame, shown_schema, statuses_of
@@ -122,7 +122,7 @@ def _rows_by_document(part: Part, choice: PageChoice) -> Iterator[tuple[str, Chu
     assert part.tablet is not None
     with part.reading.reading():
         root = part.reading.root
-        check_tablets(root, part.tablet)  # damaged rows are not exported
+        verify_tablets(root, part.tablet)  # damaged rows are not exported
         rows = root.read("state", [part.tablet], choice.state_columns, choice.in_state)
     for (document,), group in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(group):
@@ -139,7 +139,7 @@ def _write(
         return  # compact has dropped the file: there is no text to show
     path = reading.part(file.order, f"-{Path(document).stem}{output.suffix}")
     with reading.reading():
-        check_file(reading.root, file)
+        verify_file(reading.root, file)
         pages = pages_of_file(reading, file, choice, rows)
     if output.suffix == ".parquet":
         with creating(path) as part:

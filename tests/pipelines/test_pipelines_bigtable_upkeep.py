@@ -22,7 +22,7 @@ from crawling import (
 from web_tables import Snapshot, newest
 
 from nutbeam.io.bigtable.changes import change_of, write_changes
-from nutbeam.io.bigtable.snapshot_log import Change, open_log
+from nutbeam.io.bigtable.snapshot_log import ChangedFile, open_log
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
@@ -55,13 +55,13 @@ def test_a_rollback_makes_rows_what_they_were(table, here, said):
     assert nutbeam(*words, "--past_purge") == 0
     back = newest(table)
     assert back == last + 1
-    same(Snapshot(table).contents(), said_by[first], but="bars")
+    same(Snapshot(table).contents(), said_by[first], but="blocklist")
     same(Snapshot(table, last).contents(), said_by[last])  # for readers nothing has changed
     assert manifest_of(table).components["state"].rows == len(said_by[first]["state"])
     assert nutbeam(*words, "--past_purge") == 0  # the same operation again
     assert newest(table) == back
     assert nutbeam("rollback", table, "--to", injected, "--past_purge") == 0
-    same(Snapshot(table).contents(), said_by[injected], but="bars")
+    same(Snapshot(table).contents(), said_by[injected], but="blocklist")
     # By now more commits have changed rows than Bigtable keeps versions.
     before = tree(table)
     line = said("rollback", table, "--to", injected, "--past_purge")
@@ -139,7 +139,7 @@ class Dying:
     def __init__(self, log):
         self.log = log
 
-    def store(self, change: Change):
+    def store(self, change: ChangedFile):
         head = self.log.head()
         record = json.loads(self.log.record(head.snapshot))
         record |= {"snapshot": head.snapshot + 1, "operation": "cut.inject"}

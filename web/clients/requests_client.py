@@ -13,11 +13,11 @@ from ..exchange.http_options import HttpOptions
 from ..network.connection import Connection
 from ..network.guard import Guard
 from ..network.transport import Gate
-from ..network.wire import run
+from ..network.wire import run_directly
 from .client_base import ClientBase
 from .requests_adapter import GuardedAdapter, RawBody
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Client(ClientBase):
@@ -32,9 +32,9 @@ class Client(ClientBase):
         super().__init__(options, guard, gate)
         self._adapter = GuardedAdapter(self.route, self.transport)
 
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """See ``ClientBase``."""
-        return run(coroutine)
+        return run_directly(coroutine)
 
     async def _send(self, url: str, headers: dict[str, str]) -> Connection:
         request = requests.PreparedRequest()

@@ -34,7 +34,7 @@ class FilterChain:
         """
         judged: tuple[str | None, str, str] = (None, "", "")
         for each, verdict in self.each(url):
-            by = place(each.name, verdict.line)
+            by = rule_place(each.name, verdict.line)
             judged = _reason(each, verdict), by, each.rule(verdict.line, url)
         return judged
 
@@ -74,7 +74,7 @@ class FilterChain:
         return pl.DataFrame({"reason": reason, "by": by})
 
 
-def place(name: str, line: int) -> str:
+def rule_place(name: str, line: int) -> str:
     """Returns ``FILE:LINE``, or the name alone if no line decided."""
     return f"{name}:{line}" if line else name
 

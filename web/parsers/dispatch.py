@@ -12,7 +12,7 @@ from ..pages.language import detect_language, settle_language
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 
-Parser = Callable[[Source, ParseOptions], Page]
+_Parser = Callable[[Source, ParseOptions], Page]
 
 # Module of web/ and function in it, by MIME type. They are imported when the first such document
 # comes: most crawls meet few types. The body of these is text.
@@ -49,7 +49,7 @@ _OPENDOCUMENT = re.compile(
 )
 
 
-def parse(source: Source, options: ParseOptions) -> Page:
+def parse_document(source: Source, options: ParseOptions) -> Page:
     """Parses a document with the parser for its type.
 
     Args:
@@ -61,7 +61,7 @@ def parse(source: Source, options: ParseOptions) -> Page:
         ParseFailed: The parser fails, or ``not_text``: the type is a text type, and the body is not
             text.
 
-    >>> parse(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
+    >>> parse_document(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'
     """
     mime = sniff(source.body, source.content_type)
@@ -95,11 +95,11 @@ def _place(mime: str) -> tuple[str, str] | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _load(mime: str) -> tuple[Parser, bool]:
+def _load(mime: str) -> tuple[_Parser, bool]:
     """Returns a parser, and whether it reads text."""
     place = _place(mime)
     if place is None:
         raise NoParser
     module, function = place
     parser = getattr(importlib.import_module(f"nutbeam.web.{module}"), function)
-    return cast(Parser, parser), place in _OF_TEXTS.values()
+    return cast(_Parser, parser), place in _OF_TEXTS.values()

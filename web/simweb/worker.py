@@ -21,11 +21,11 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
-from .answers import Request, Wire
-from .hostile import find, respond
+from .answers import HostileWire, Request
+from .hostile import find_mode, respond
 from .site import Answer, Site
 
-MAX_HEAD_BYTES = 32 << 10
+_MAX_HEAD_BYTES = 32 << 10
 _CACHE_BYTES = 64 << 20
 
 
@@ -120,9 +120,9 @@ async def _serve_request(
         raise _RefusedError(431) from error
     method, request, last = _read_head(head.strip(b"\r\n"))
     pages.note(request.host, request.target)
-    mode = find(request.host)
+    mode = find_mode(request.host)
     if mode is not None:
-        answering = asyncio.ensure_future(respond(mode, Wire(writer), request))
+        answering = asyncio.ensure_future(respond(mode, HostileWire(writer), request))
         leaving = asyncio.ensure_future(reader.read())
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
         answering.cancel()
@@ -188,7 +188,7 @@ async def serve_socket(pages: Pages, listening: socket.socket, parent: int) -> N
     # The parent never writes, so standard input is readable only at its end.
     asyncio.get_running_loop().add_reader(0, ended.set)
     await asyncio.start_server(
-        partial(serve_connection, pages), sock=listening, backlog=1024, limit=MAX_HEAD_BYTES
+        partial(serve_connection, pages), sock=listening, backlog=1024, limit=_MAX_HEAD_BYTES
     )
     print("ready", flush=True)
     # A fork of the parent may keep the pipe open, so check the parent, too.

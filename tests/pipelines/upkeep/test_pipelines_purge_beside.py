@@ -74,8 +74,8 @@ def advance_far(job):
 def assert_gone(table):
     """Asserts that no row of the newest snapshot is of the host, and that the table is whole."""
     for component, rows in Snapshot(table).contents().items():
-        if rows is not None and component != "bars":
-            of_hosts = component.endswith(("hosts", "learnt"))
+        if rows is not None and component != "blocklist":
+            of_hosts = component.endswith(("hosts", "host_findings"))
             keys = rows["key"]
             assert not (GONE.blocks_hosts(keys) if of_hosts else GONE.blocks(keys)).any(), component
     assert nutbeam("fsck", table) == 0
@@ -243,10 +243,10 @@ def test_nobody_waits_long_for_a_hold_that_is_written_no_more(root, clock, conte
     if content is not None:
         (root / hold.HOLD).write_bytes(content)
     begin(str(root), "generate", "next.generate")
-    assert clock == [hold.TIMES.stale]
+    assert clock == [hold.HOLD_TIMES.stale]
     assert not (root / hold.HOLD).exists()
     begin(str(root), "fetch", "next.fetch")
-    assert clock == [hold.TIMES.stale]
+    assert clock == [hold.HOLD_TIMES.stale]
 
 
 def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
@@ -259,7 +259,7 @@ def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
 
     monkeypatch.setattr(hold, "pause", beat)
     begin(str(root), "generate", "next.generate")
-    assert clock == [hold.TIMES.most]
+    assert clock == [hold.HOLD_TIMES.most]
     assert (root / hold.HOLD).exists()
     assert "'next.generate' waits for purge 'dead.purge'" in caplog.text
     assert "waits no longer" in caplog.text
@@ -318,7 +318,7 @@ def keys_on_disk(table):
     """Returns the keys of all rows in all data files that there are, named by a snapshot or not."""
     found = set()
     for path in open_table(table).files.rglob("*.parquet"):
-        if path.parent.name not in ("lists", "bars") and "key" in pq.read_schema(path).names:
+        if path.parent.name not in ("lists", "blocklist") and "key" in pq.read_schema(path).names:
             found |= set(pq.read_table(path, columns=["key"])["key"].to_pylist())
     return pl.Series(sorted(found))
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.kinds import KINDS
+from ...policy.kinds import KINDS, folders_of
 from ..snapshots.manifest import Manifest
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
@@ -165,7 +165,8 @@ def adopted_findings(
         blocked: Function that returns the hosts that are on the blocklist; a file with
             such a host is left out.
     """
-    paths = _of_partition(root / batch_component(batch, "host_findings"), partition)
+    folders = folders_of(batch_component(batch, "host_findings"))
+    paths = [path for folder in folders for path in _of_partition(root / folder, partition)]
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     found = ((path, _keys_of(path, "host_findings")) for path in last.values())
     return [

@@ -332,8 +332,10 @@ def origin_of(url: str) -> str:
 def host_of_origin(origin: str) -> str:
     """Returns the host of an origin.
 
-    >>> host_of_origin("http://a.example:81"), host_of_origin("https://[::1]:81"), host_of_origin("http://[::1]")
-    ('a.example', '[::1]', '[::1]')
+    >>> host_of_origin("http://a.example:81"), host_of_origin("https://[::1]:81")
+    ('a.example', '[::1]')
+    >>> host_of_origin("http://[::1]")
+    '[::1]'
     """
     place = origin.partition("://")[2].lower()
     return place[: place.find("]") + 1] if place.startswith("[") else place.partition(":")[0]

@@ -84,8 +84,8 @@ class Candidates:
 
 
 @dataclasses.dataclass(frozen=True)
-class Bar:
-    """The bar that rows must reach: a rank, and a list of keys for groups in several tablets.
+class Criteria:
+    """Decides which rows are chosen: a threshold, and a list of keys for groups in several tablets.
 
     Attributes:
         threshold: The lowest rank of chosen rows.
@@ -124,13 +124,15 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         # Only groups in several tablets are grouped here.
         best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
         summaries += (surveyed[SPANNING] | best,)
-    bars = summaries | RaiseBar(options.top_n, options.num_fetchers)
-    chosen = (surveyed[CANDIDATES], bars) | Choose(options.top_n, options.queue_mode)
+    criteria = summaries | FindThreshold(options.top_n, options.num_fetchers)
+    chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[DONE]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
         chosen, located = chosen | LocateHosts(options)
         counts.append(located)
-    files = beam.pvalue.AsSingleton(bars | "Files" >> beam.Map(_files_of).with_output_types(int))
+    files = beam.pvalue.AsSingleton(
+        criteria | "Files" >> beam.Map(_files_of).with_output_types(int)
+    )
     by_host = PartitionByHost(options.num_fetchers, host="place", slot="slot")
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = (
@@ -148,12 +150,12 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
 
 
 @dataclasses.dataclass
-class RaiseBar(Displayed):
-    """Computes the bar that a row must reach to be chosen.
+class FindThreshold(Displayed):
+    """Computes the criteria that a row must meet to be chosen.
 
     Input:  (operations, summaries): summaries and weights of tablets, and chunks of the
         best rows of groups in several tablets.
-    Output: one ``Bar``.
+    Output: one ``Criteria``.
 
     Attributes:
         top_n: Number of rows to choose.
@@ -163,16 +165,16 @@ class RaiseBar(Displayed):
     top_n: int
     partitions: int
 
-    def expand(self, summaries: Any) -> beam.PCollection[Bar]:
-        raised = beam.Map(_bar, self.top_n, self.partitions).with_output_types(Bar)
-        return summaries | "Gather" >> Together() | "Raise" >> raised
+    def expand(self, summaries: Any) -> beam.PCollection[Criteria]:
+        found = beam.Map(_criteria, self.top_n, self.partitions).with_output_types(Criteria)
+        return summaries | "Gather" >> Together() | "Find" >> found
 
 
 @dataclasses.dataclass
 class Choose(Displayed):
-    """Chooses the candidates that reach the bar.
+    """Chooses the candidates that meet the criteria.
 
-    Input:  (candidates, bars): files of candidates, and one ``Bar``.
+    Input:  (candidates, criteria): files of candidates, and one ``Criteria``.
     Output: chunks of chosen rows, with ``place``.
 
     Cost: a shuffle of the few rows with a rank near the threshold, whose number is limited.
@@ -186,8 +188,8 @@ class Choose(Displayed):
     mode: str
 
     def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
-        candidates, bars = inputs
-        choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(bars), self.mode)
+        candidates, criteria = inputs
+        choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(criteria), self.mode)
         chosen = candidates | "Compare" >> choose.with_output_types(Chunk).with_outputs(
             ZONE, COUNTS, main="main"
         )
@@ -315,18 +317,18 @@ def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
     return rows.filter(ranks >= least)
 
 
-def _bar(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Bar:
+def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Criteria:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
     groups = [to_frame(item) for item in items if isinstance(item, pa.Table)]
     summaries += [summarize(group.get_column("rank"), top_n) for group in groups]
     winners = frozenset(key for group in groups for key in group.get_column("key"))
-    return Bar(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
+    return Criteria(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
 
 
-def _files_of(bar: Bar) -> int:
-    return bar.files
+def _files_of(criteria: Criteria) -> int:
+    return criteria.files
 
 
 def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
@@ -343,10 +345,10 @@ def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
     return math.ceil(worst * row_bytes / FILE_BYTES)
 
 
-def _choose(candidates: Candidates, bar: Bar, mode: str) -> Iterator[Any]:
-    operation, at = candidates.operation, bar.threshold
+def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[Any]:
+    operation, at = candidates.operation, criteria.threshold
     rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
-    won = pl.Series("key", list(bar.winners), dtype=pl.String)
+    won = pl.Series("key", list(criteria.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
     places = place_of(str(operation.batch), rows.get_column("key"), mode)
     rows = rows.select(*CHOSEN, "rank", places.alias("place"))

@@ -3,7 +3,7 @@
 ::
 
     batch.fetchlist, by partition ─ one engine: queues per host, threads, robots.txt
-        ─▶ batch.pages, batch.learnt (and batch.documents, with --parse_while_fetching)
+        ─▶ batch.pages, batch.host_findings (and batch.documents, with --parse_while_fetching)
 
 Pages are flushed to files as they arrive. If a fetch dies and is run again, it
 adopts these files and does not request their pages.
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.batches import adopted_learnt, adopted_pages, place
+from ..io.batches.batches import adopted_findings, adopted_pages, place
 from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import KnownHosts
 from ..io.batches.leases import Lease, acquire
@@ -247,8 +247,8 @@ class _PartitionFetch:
             yield from self._writer.adopt(file)
             PROGRESS.add(file.rows)
         number, hit = self._part.number, self._blocklist.blocks_hosts
-        for file in adopted_learnt(self._root, self._batch, number, hit):
-            yield Written(place(self._batch, "learnt"), (file,))
+        for file in adopted_findings(self._root, self._batch, number, hit):
+            yield Written(place(self._batch, "host_findings"), (file,))
 
     def _start(self, engine: Engine) -> Iterator[Task | None]:
         """Returns the tasks of an engine."""

@@ -142,7 +142,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         | "Write" >> write.with_output_types(Written)
     )
     committed = (operations, fetchlists, *counts) | Commit(
-        reads=("state", "bars", "batches"),
+        reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
         whole=("Tablets",),
     )

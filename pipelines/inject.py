@@ -124,7 +124,7 @@ def build(
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
     return (operations, written, read[COUNTS]) | Commit(
-        reads=("state", "hosts", "bars"), whole=("Read", RESOLVE)
+        reads=("state", "hosts", "blocklist"), whole=("Read", RESOLVE)
     )
 
 

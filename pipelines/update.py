@@ -4,7 +4,7 @@
 
     batch.pages and batch.documents ─ events, links summed per file ─ route to tablets
         ─ status machine, schedule, scoring ─▶ state', batch.outcome; batch closed
-    batch.learnt ─ route ─ merge ─▶ hosts'
+    batch.host_findings ─ route ─ merge ─▶ hosts'
 """
 
 import dataclasses
@@ -89,7 +89,7 @@ def build(
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
     return (operations, written, changes[COUNTS]) | Commit(
-        reads=("state", "hosts", "bars", "batches/{batch}/pages", "batches/{batch}/documents"),
+        reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
         whole=("Files", RESOLVE),
     )
@@ -103,7 +103,7 @@ def _items(operation: Operation) -> Iterator[FilePair | Findings]:
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
         yield FilePair(operation, file, documents.get((file.partition, file.order)))
-    for file in operation.files(place(batch, "learnt")):
+    for file in operation.files(place(batch, "host_findings")):
         yield Findings(operation, file)
 
 

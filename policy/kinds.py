@@ -65,6 +65,9 @@ class Kind:
     times: Times | None = None
 
 
+# Names in tables of format 2 and older, and the present names. Old files stay in their folders.
+FORMER_NAMES = {"bars": "blocklist", "learnt": "host_findings"}
+
 # Files with the hosts of seeds, for tables whose hosts are in rows.
 SEED_HOSTS = "seed_hosts"
 
@@ -89,10 +92,10 @@ KINDS = {
             times=HOST_TIMES,
         ),
         Kind(SEED_HOSTS, HOSTS, of_hosts=True),
-        Kind("bars", BLOCKLIST, in_order=True),
+        Kind("blocklist", BLOCKLIST, in_order=True),
         Kind("fetchlist", FETCHLIST, of_batch=True, in_order=True),
         Kind("pages", PAGES, of_batch=True, flushed=True),
-        Kind("learnt", HOSTS, of_hosts=True, of_batch=True, flushed=True),
+        Kind("host_findings", HOSTS, of_hosts=True, of_batch=True, flushed=True),
         Kind("documents", DOCUMENTS, of_batch=True, flushed=True),
         Kind("outcome", OUTCOME, of_batch=True, in_order=True),
     )
@@ -102,11 +105,32 @@ KINDS = {
 def kind_of(component: str) -> Kind:
     """Returns the kind of a component; for an unknown component, a kind with only the key.
 
-    >>> kind_of("batches/1/learnt").of_hosts, kind_of("later").schema.names
+    >>> kind_of("batches/1/host_findings").of_hosts, kind_of("later").schema.names
     (True, ['key'])
     """
-    name = component.rpartition("/")[2]
+    name = present_name(component).rpartition("/")[2]
     return KINDS.get(name) or Kind(name, pa.schema([("key", TEXT)]))
+
+
+def present_name(component: str) -> str:
+    """Returns the name of a component whose name may be one of an older table.
+
+    >>> present_name("batches/1/learnt"), present_name("state")
+    ('batches/1/host_findings', 'state')
+    """
+    above, slash, name = component.rpartition("/")
+    return f"{above}{slash}{FORMER_NAMES.get(name, name)}"
+
+
+def folders_of(component: str) -> list[str]:
+    """Returns the folders that may have files of a component: the former one, and its own.
+
+    >>> folders_of("batches/1/host_findings"), folders_of("state")
+    (['batches/1/learnt', 'batches/1/host_findings'], ['state'])
+    """
+    above, slash, name = component.rpartition("/")
+    former = [old for old, new in FORMER_NAMES.items() if new == name]
+    return [f"{above}{slash}{folder}" for folder in (*former, name)]
 
 
 def kinds_in_tablets() -> tuple[str, ...]:
@@ -121,4 +145,5 @@ def kinds_of_batches() -> tuple[str, ...]:
 
 def folders() -> tuple[str, ...]:
     """Returns the folders of a table that have files of rows."""
-    return (*(name for name, kind in KINDS.items() if not kind.of_batch), "batches")
+    of_table = [name for name, kind in KINDS.items() if not kind.of_batch]
+    return (*(folder for name in of_table for folder in folders_of(name)), "batches")

@@ -1,7 +1,7 @@
 """Files of a batch: the URLs that one generate chose, and the results of each phase.
 
 A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
-``pages``, ``learnt`` (about hosts), ``documents``, ``outcome``.
+``pages``, ``host_findings`` (about hosts), ``documents``, ``outcome``.
 """
 
 import secrets
@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.kinds import KINDS
+from ...policy.kinds import KINDS, folders_of
 from ..snapshots.manifest import Manifest
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
@@ -150,7 +150,7 @@ def adopted_pages(
     return files
 
 
-def adopted_learnt(
+def adopted_findings(
     root: Folder, batch: str, partition: int, blocked: Callable[[pl.Series], pl.Series]
 ) -> list[DataFile]:
     """Returns the files of host findings that earlier attempts at a partition have written.
@@ -165,9 +165,10 @@ def adopted_learnt(
         blocked: Function that returns the hosts that are on the blocklist; a file with
             such a host is left out.
     """
-    paths = _of_partition(root / place(batch, "learnt"), partition)
+    folders = folders_of(place(batch, "host_findings"))
+    paths = [path for folder in folders for path in _of_partition(root / folder, partition)]
     last = {path.stem.rpartition("-")[0]: path for path in paths}
-    found = ((path, _keys_of(path, "learnt")) for path in last.values())
+    found = ((path, _keys_of(path, "host_findings")) for path in last.values())
     return [
         _describe(root, path, keys.to_list(), partition)
         for path, keys in found

@@ -8,7 +8,7 @@ from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 
-COMPONENT = "bars"
+COMPONENT = "blocklist"
 
 
 def read_blocklist(pinned: Pinned) -> Blocklist:

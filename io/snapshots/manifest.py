@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...policy.kinds import present_name
 from ...web.base.errors import UsageError, UserError
 from ...web.base.safe_json import json_object
 from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
@@ -24,8 +25,9 @@ from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
 
-# Format 2: a tablet may have runs on its base. Format 1 is the same without runs.
-FORMAT = 2
+# Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
+# its base. Format 1 is the same without runs.
+FORMAT = 3
 PHASES = ("generated", "fetched", "parsed", "updated")
 
 
@@ -260,6 +262,7 @@ def _digest(record: Mapping[str, Any]) -> str:
 
 
 def _from_record(record: dict[str, Any]) -> Manifest:
+    record["components"] = {present_name(name): one for name, one in record["components"].items()}
     for name, kind in (("components", Component), ("batches", Batch)):
         record[name] = {key: _known(kind, value) for key, value in record[name].items()}
     found: Manifest = _known(Manifest, record | {"lost": tuple(record.get("lost") or ())})

@@ -15,7 +15,7 @@ from ..tablets.tablets import Tablet
 from ..tablets.written import Written
 
 # Kinds of files that a closed batch does not need; files of other kinds are dropped one by one.
-_SPENT = ("fetchlist", "learnt")
+_SPENT = ("fetchlist", "host_findings")
 
 
 def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.kinds import KINDS, kind_of
+from ...policy.kinds import KINDS, folders_of, kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import page_order, place
 from ..snapshots.manifest import Manifest, readable_manifests
@@ -41,7 +41,8 @@ class _Rebuild:
         others = self._described_elsewhere()
         files: list[DataFile] = []  # newest first
         runs: list[Place] = []  # runs whose base is in no list
-        for file in sorted(list_files(self.table / self.name), key=lambda file: -file.changed):
+        found = [file for name in folders_of(self.name) for file in list_files(self.table / name)]
+        for file in sorted(found, key=lambda file: -file.changed):
             if file.path.suffix != ".parquet" or file.path.name.startswith("."):
                 continue
             path = below(self.table, file.path)
@@ -80,7 +81,7 @@ class _Rebuild:
         file, kind = described(self.table, path), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
-        if kind.name in ("pages", "learnt"):
+        if kind.name in ("pages", "host_findings"):
             words = path.stem.split("-")
             if len(words) != 4 or not words[0][1:].isdigit():
                 return None

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ...policy.clocks import COUNT
-from ...policy.kinds import folders
+from ...policy.kinds import folders, kind_of
 from ...policy.schedule import TOLERANCE_MS
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of
@@ -40,7 +40,7 @@ from ..tablets.file_lists import load_files
 SCRATCH = ("exports", "seeds")
 # Files of earlier fetch attempts, which later attempts read though no manifest names them.
 LEASES = "leases"
-ADOPTED = ("pages", "learnt", LEASES)
+ADOPTED = ("pages", "host_findings", LEASES)
 # Suffixes of the ids of operations that change tablets.
 CHANGING = (".inject", ".update", ".dedup")
 # Longest time that an operation without a commit may be under way, s.
@@ -244,7 +244,7 @@ def _unnamed(
             continue
         if place.parts[0] == "batches" and len(place.parts) > 2:
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
-            if phase == "generated" and place.parts[2] in ADOPTED:
+            if phase == "generated" and kind_of(place.parts[2]).name in ADOPTED:
                 continue
             # Leases record the times of requests, for later fetches from the same hosts.
             if phase and place.parts[2] == LEASES and written > now - UNDER_WAY:

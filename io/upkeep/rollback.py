@@ -145,14 +145,16 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         content = load_manifest(root, to)
         _check_files(root, content)
         older = {name: some for name, some in content.components.items() if name != BLOCKLIST}
-        bars = {BLOCKLIST: latest.components[BLOCKLIST]} if BLOCKLIST in latest.components else {}
+        blocked = (
+            {BLOCKLIST: latest.components[BLOCKLIST]} if BLOCKLIST in latest.components else {}
+        )
         made = Manifest(
             snapshot=latest.snapshot + 1,
             operation=operation,
             job="rollback",
             time=pinned.now,
             counts={"to": to},
-            components={**older, **bars},
+            components={**older, **blocked},
             batches=content.batches,
             restores=to,
             lost=latest.lost,

@@ -47,7 +47,9 @@ class HostFindings:
             name = page_name(number, self._started, self._attempt, self._files)
             batch = str(operation.batch)
             rows = itertools.chain((first,), tables)
-            file = write_file(operation.root, batch, "learnt", rows, partition=number, name=name)
-            yield Written(place(batch, "learnt"), (file,))
+            file = write_file(
+                operation.root, batch, "host_findings", rows, partition=number, name=name
+            )
+            yield Written(place(batch, "host_findings"), (file,))
         self._files += 1
         self._since = time.monotonic()

@@ -55,13 +55,13 @@ def test_a_rollback_makes_rows_what_they_were(table, here, said):
     assert nutbeam(*words, "--past_purge") == 0
     back = newest(table)
     assert back == last + 1
-    same(Snapshot(table).contents(), said_by[first], but="bars")
+    same(Snapshot(table).contents(), said_by[first], but="blocklist")
     same(Snapshot(table, last).contents(), said_by[last])  # for readers nothing has changed
     assert manifest_of(table).components["state"].rows == len(said_by[first]["state"])
     assert nutbeam(*words, "--past_purge") == 0  # the same operation again
     assert newest(table) == back
     assert nutbeam("rollback", table, "--to", injected, "--past_purge") == 0
-    same(Snapshot(table).contents(), said_by[injected], but="bars")
+    same(Snapshot(table).contents(), said_by[injected], but="blocklist")
     # By now more commits have changed rows than Bigtable keeps versions.
     before = tree(table)
     line = said("rollback", table, "--to", injected, "--past_purge")

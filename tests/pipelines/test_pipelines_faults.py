@@ -300,7 +300,11 @@ def test_a_crawl_in_which_everything_fails_once_in_a_while(web, tmp_path, monkey
     assert_whole(wild, web.site)
     # What a fetch that died had learnt of hosts is learnt again, by a later batch.
     found, right = (
-        {name: rows for name, rows in contents(table).items() if not name.endswith("/learnt")}
+        {
+            name: rows
+            for name, rows in contents(table).items()
+            if not name.endswith("/host_findings")
+        }
         for table in (wild, calm)
     )
     assert_same(found, right)

@@ -28,7 +28,7 @@ def remove(path):
     path.unlink()
 
 
-COMPONENTS = ("state", "hosts", "fetchlist", "pages", "learnt", "documents", "outcome")
+COMPONENTS = ("state", "hosts", "fetchlist", "pages", "host_findings", "documents", "outcome")
 
 
 def file_of(table, kind):

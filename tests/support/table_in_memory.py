@@ -51,7 +51,7 @@ def read(snapshot):
             batches[name] = (batch.phase, keys_of(chosen))
         elif not batch.deduped:
             waiting[name] = keys_of(snapshot.of_batch(name, "outcome"))
-    blocklist = manifest.components.get("bars")
+    blocklist = manifest.components.get("blocklist")
     return Said(urls, batches, waiting, blocklist.rows if blocklist else 0)
 
 

@@ -156,8 +156,11 @@ def test_what_was_committed_meanwhile_is_kept(table):
 
 def test_a_component_that_both_write_and_nobody_reads_has_the_files_of_both(table):
     mine, theirs = begin(table, "a", "mine"), begin(table, "b", "theirs")
-    commit(theirs, [written("learnt", "t")])
-    assert live(commit(mine, [written("learnt", "m")]), "learnt", mine.root) == ["m", "t"]
+    commit(theirs, [written("host_findings", "t")])
+    assert live(commit(mine, [written("host_findings", "m")]), "host_findings", mine.root) == [
+        "m",
+        "t",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def table(tmp_path):
 def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
     known = {"phase": "generated", "created": 1, "partitions": 1, "urls": 1, "blocks_until": 9}
     make(table, "g", batch="1-b", job="generate", **known)
-    kept = [f"batches/1-b/{name}" for name in ("learnt/l", "leases/c", "pages/p")]
+    kept = [f"batches/1-b/{name}" for name in ("host_findings/l", "leases/c", "pages/p")]
     gone = ["aside/a", "documents/d", "fetchlist/f", "outcome/o", "pages/.p.parquet.writing"]
     for path in [*kept, *(f"batches/1-b/{name}" for name in gone)]:
         put(table, path)

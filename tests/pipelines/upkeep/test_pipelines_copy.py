@@ -61,7 +61,7 @@ def same(copy, original):
     assert found.keys() == right.keys()
     for name, rows in right.items():
         assert rows.equals(found[name]), name
-    blocked = [table.manifest().components["bars"].rows for table in (one, other)]
+    blocked = [table.manifest().components["blocklist"].rows for table in (one, other)]
     assert blocked[0] == blocked[1]
 
 

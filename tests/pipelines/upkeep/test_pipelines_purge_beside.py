@@ -74,8 +74,8 @@ def advance_far(job):
 def assert_gone(table):
     """Asserts that no row of the newest snapshot is of the host, and that the table is whole."""
     for component, rows in Snapshot(table).contents().items():
-        if rows is not None and component != "bars":
-            of_hosts = component.endswith(("hosts", "learnt"))
+        if rows is not None and component != "blocklist":
+            of_hosts = component.endswith(("hosts", "host_findings"))
             keys = rows["key"]
             assert not (GONE.blocks_hosts(keys) if of_hosts else GONE.blocks(keys)).any(), component
     assert nutbeam("fsck", table) == 0
@@ -318,7 +318,7 @@ def keys_on_disk(table):
     """Returns the keys of all rows in all data files that there are, named by a snapshot or not."""
     found = set()
     for path in open_table(table).files.rglob("*.parquet"):
-        if path.parent.name not in ("lists", "bars") and "key" in pq.read_schema(path).names:
+        if path.parent.name not in ("lists", "blocklist") and "key" in pq.read_schema(path).names:
             found |= set(pq.read_table(path, columns=["key"])["key"].to_pylist())
     return pl.Series(sorted(found))
 

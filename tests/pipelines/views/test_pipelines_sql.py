@@ -74,7 +74,7 @@ def test_each_view_has_what_the_snapshot_has(table, ask):
         assert rows_of(ask, f"select count(*) as n from {view}") == [
             {"n": manifest.components[view].rows}
         ]
-    for view in ("fetchlist", "pages", "learnt", "documents", "outcome"):
+    for view in ("fetchlist", "pages", "host_findings", "documents", "outcome"):
         totals = {
             name.split("/")[1]: c.rows
             for name, c in manifest.components.items()
@@ -205,7 +205,7 @@ def test_a_fresh_table_has_all_views(tmp_path, capsys):
         "hosts",
         "fetchlist",
         "pages",
-        "learnt",
+        "host_findings",
         "documents",
         "outcome",
         "links",

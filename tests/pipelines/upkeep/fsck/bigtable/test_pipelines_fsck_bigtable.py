@@ -255,8 +255,8 @@ def test_a_list_that_cannot_be_made_anew(table, fsck):
 def test_data_files_that_are_broken(table, web, fsck):
     components = manifest_of(table).components
     pages = next(n for n in components if n.endswith("/pages"))
-    learnt = next(n for n in components if n.endswith("/learnt"))
-    gone, cut = (load_files(open_table(table), components[n])[0].path for n in (pages, learnt))
+    findings = next(n for n in components if n.endswith("/host_findings"))
+    gone, cut = (load_files(open_table(table), components[n])[0].path for n in (pages, findings))
     place_in(table, gone).unlink()
     place_in(table, cut).write_bytes(b"PAR1")
     wanted = [("missing", gone), ("size", cut)]

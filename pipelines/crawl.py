@@ -156,11 +156,11 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
     return (
         tickets
         | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-        | "Generate" >> Phase(generate.build, options)
-        | "Fetch" >> Phase(fetch.build, options)
-        | "Parse" >> Phase(parse.build, options)
-        | "Update" >> Phase(update.build, options)
-        | "Dedup" >> Phase(dedup.build, options)
+        | "Generate" >> _Phase(generate.build, options)
+        | "Fetch" >> _Phase(fetch.build, options)
+        | "Parse" >> _Phase(parse.build, options)
+        | "Update" >> _Phase(update.build, options)
+        | "Dedup" >> _Phase(dedup.build, options)
     )
 
 
@@ -182,7 +182,7 @@ def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticke
 
 
 @dataclasses.dataclass
-class Phase(beam.PTransform):
+class _Phase(beam.PTransform):
     """A job as a step of a pipeline."""
 
     make: Any

@@ -28,12 +28,12 @@ from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 
-DONE = "done"
+_DONE = "done"
 ARGUMENTS = (TABLE,)
-COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
+_COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
 # Limit of a partition in a shuffle, and size of a row, in bytes.
 PARTITION_BYTES = 32 << 20
-ROW_BYTES = 200
+_ROW_BYTES = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     operations = tickets | "Begin" >> Begin("dedup")
     order, descending = order_by(options)
     probed = operations | "Tablets" >> ForEach(
-        _tablets, _probe, (options,), Chunk, outputs=(DONE,), step="Tablets", receipts=DONE
+        _tablets, _probe, (options,), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
     )
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
@@ -71,7 +71,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     to_state = beam.Map(_to_state).with_output_types(tuple[str, Chunk])
     losers = divided[DUPLICATES] | "ToState" >> to_state
     written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
-    return (operations, written, probed[DONE]) | Commit(
+    return (operations, written, probed[_DONE]) | Commit(
         reads=("state",), dedups=True, whole=("Tablets", RESOLVE)
     )
 
@@ -81,7 +81,7 @@ def _partitions(operation: Operation) -> int:
     if operation.idle:
         return 1
     rows = sum(file.live_rows for file in operation.files("state"))
-    return 1 + rows * ROW_BYTES // PARTITION_BYTES
+    return 1 + rows * _ROW_BYTES // PARTITION_BYTES
 
 
 def _tablets(operation: Operation) -> Iterator[Probed]:
@@ -108,7 +108,7 @@ def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
     if probed.outcome is not None:
         new = collect(scan([root / path for path in probed.outcome], OUTCOME).select("signature"))
         wanted = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
-    rows = root.read("state", [probed.tablet], COLUMNS, lambda state: state.filter(wanted))
+    rows = root.read("state", [probed.tablet], _COLUMNS, lambda state: state.filter(wanted))
     pages = comparable(rows, probed.operation.now)
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":

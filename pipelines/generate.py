@@ -56,8 +56,8 @@ CHOSEN = (*OF_STATE, "delay")
 SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
-COUNTS = "counts"
-DONE = "done"
+_COUNTS = "counts"
+_DONE = "done"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     operations = tickets | "Begin" >> Begin("generate", needs="")
     surveyed = operations | "Tablets" >> ForEach(
         _tablets, _survey, (options,),
-        outputs=(CANDIDATES, SPANNING, DONE), step="Tablets", receipts=DONE, at_once=True,
+        outputs=(CANDIDATES, SPANNING, _DONE), step="Tablets", receipts=_DONE, at_once=True,
     )  # fmt: skip
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if options.max_count > 0:
@@ -126,7 +126,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         summaries += (surveyed[SPANNING] | best,)
     criteria = summaries | FindThreshold(options.top_n, options.num_fetchers)
     chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
-    counts = [surveyed[DONE]]
+    counts = [surveyed[_DONE]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
         chosen, located = chosen | LocateHosts(options)
         counts.append(located)
@@ -191,10 +191,10 @@ class Choose(Displayed):
         candidates, criteria = inputs
         choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(criteria), self.mode)
         chosen = candidates | "Compare" >> choose.with_output_types(Chunk).with_outputs(
-            ZONE, COUNTS, main="main"
+            ZONE, _COUNTS, main="main"
         )
         settle = beam.FlatMap(_settle, self.top_n).with_output_types(Chunk)
-        settled = (chosen[ZONE], chosen[COUNTS]) | "Meet" >> Together() | "Settle" >> settle
+        settled = (chosen[ZONE], chosen[_COUNTS]) | "Meet" >> Together() | "Settle" >> settle
         return (chosen["main"], settled) | "Chosen" >> beam.Flatten()
 
 
@@ -281,7 +281,7 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
         counts = {**counts, "dropped/scheme_not_allowed": int((~taken).sum())}
         rows = rows.filter(taken)
     if counts or dropped:
-        yield beam.pvalue.TaggedOutput(DONE, Written(counts=counts | dropped))
+        yield beam.pvalue.TaggedOutput(_DONE, Written(counts=counts | dropped))
     inside, apart = _divide(rows, surveyed, options)
     leaders = _leaders(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
@@ -354,7 +354,7 @@ def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[A
     rows = rows.select(*CHOSEN, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
-    yield beam.pvalue.TaggedOutput(COUNTS, len(certain))
+    yield beam.pvalue.TaggedOutput(_COUNTS, len(certain))
     yield from to_chunks(certain)
     for chunk in to_chunks(rows.filter(~sure)):
         yield beam.pvalue.TaggedOutput(ZONE, chunk)

@@ -44,7 +44,7 @@ ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders of files, or - for standard input", nargs="+"),
 )
-COUNTS = "counts"
+_COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,14 +116,14 @@ def build(
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
         functools.partial(_sources, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
-        outputs=(COUNTS,), step="Read", receipts=COUNTS,
+        outputs=(_COUNTS,), step="Read", receipts=_COUNTS,
     )  # fmt: skip
     targets = {
         "state": Target(SEEDS, functools.partial(_seed_resolver, options=options)),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
-    return (operations, written, read[COUNTS]) | Commit(
+    return (operations, written, read[_COUNTS]) | Commit(
         reads=("state", "hosts", "blocklist"), whole=("Read", RESOLVE)
     )
 
@@ -144,7 +144,7 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
     for seeds, counts in read_seeds(item.source, UrlRules(options), options.count_by_rule):
         PROGRESS.add(counts["lines"])
         rows, dropped = drop_blocked(seeds, blocklist)
-        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
+        yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
         hosts = hosts.filter(pl.col("key") != "")  # file: URLs have no host

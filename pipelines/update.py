@@ -38,7 +38,7 @@ from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
-COUNTS = "counts"
+_COUNTS = "counts"
 LINKED = ("key", "order", "inlink_score", "inlink_distance")
 
 
@@ -80,7 +80,7 @@ def build(
     operations = tickets | "Begin" >> Begin("update", needs="parsed")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
-        outputs=(COUNTS,), step="Files", receipts=COUNTS, at_once=True,
+        outputs=(_COUNTS,), step="Files", receipts=_COUNTS, at_once=True,
     )  # fmt: skip
     resolver = functools.partial(_status_resolver, options=options)
     targets = {
@@ -88,7 +88,7 @@ def build(
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
-    return (operations, written, changes[COUNTS]) | Commit(
+    return (operations, written, changes[_COUNTS]) | Commit(
         reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
         whole=("Files", RESOLVE),
@@ -125,7 +125,7 @@ def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator
     rows, counts = changes_of(pages, documents, origin, seeds, options)
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
-    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
     yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
     # Only one of sixty changes is an event, so links are shuffled without the columns of events.

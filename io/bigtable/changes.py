@@ -23,7 +23,7 @@ from .cells import CELLS
 from .limits import split_by_limits
 from .snapshot_log import Change
 
-FOLDER = "changes"
+_FOLDER = "changes"
 DELETED, PURGED = "deleted", "purged"
 
 
@@ -92,7 +92,7 @@ def write_deletions(root: Place, component: str, keys: pl.Series) -> ChangeFile:
 
 def change_of(component: str, file: DataFile) -> Change:
     """Returns the ``Change`` that a commit needs for a file."""
-    deleted = file.path.startswith(f"{FOLDER}/{DELETED}/")
+    deleted = file.path.startswith(f"{_FOLDER}/{DELETED}/")
     return Change(component, file.path, deleted, rows=file.rows, crc32=file.crc32)
 
 
@@ -107,7 +107,7 @@ def purged_component(path: str) -> str:
 
 
 def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:
-    path = PurePosixPath(FOLDER) / folder / new_name()
+    path = PurePosixPath(_FOLDER) / folder / new_name()
     with ParquetWriter(root / path, table.schema) as writer:
         writer.write(table)
         size = writer.close()

@@ -12,7 +12,7 @@ from ..storage.file_errors import first_line, fsck_advice
 from ..storage.formats import check_format
 from ..storage.places import Place
 
-FORMAT = 1
+_FORMAT = 1
 FOLDER = "operations"
 # Suffix of the file which says that a pinned operation has lost to another commit.
 LOST = ".lost"
@@ -37,7 +37,7 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
     """
     try:
         record = {"format": 1, "process": None} | json_object(data)
-        check_format(record, FORMAT, f"operation file {path}")
+        check_format(record, _FORMAT, f"operation file {path}")
         for name, kinds in _KINDS.items():
             if type(record[name]) not in kinds:
                 raise ValueError(f"{name} is {record[name]!r}"[:100])

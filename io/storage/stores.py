@@ -25,7 +25,7 @@ BLOCK_BYTES = 8 << 20
 # A smaller file is read as a whole, with one request.
 WHOLE_BYTES = 256 << 10
 # Number of attempts to create an object while another process is creating it.
-TRIES = 6
+_TRIES = 6
 _MARK = "nutbeam-write"
 # With these options, clients do not request the size first, and do not read ahead.
 _ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
@@ -64,7 +64,7 @@ def create(place: Remote, data: bytes) -> bool:
     client = client_of(place)
     arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
     with client_errors(place):
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(_TRIES)):
             try:
                 client.pipe_file(path_in(place), data, mode="create", **arguments)
                 return True

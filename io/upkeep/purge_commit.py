@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 # see ``over_purges``.
 WAITED_FOR = (".generate", ".inject", ".update", ".dedup")
 # Largest number of tries: there are always fewer jobs under way.
-TRIES = 20
+_TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float
         ConflictError: Other operations have committed during each try.
     """
     until = time.monotonic() + wait_s
-    for _ in range(TRIES):
+    for _ in range(_TRIES):
         done = committed(operation)
         if done is not None:
             return done
@@ -119,7 +119,7 @@ def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float
         except (ConflictError, SnapshotTooOld) as error:
             _LOG.info("purge %r begins its commit again: %s", operation.id, error)
     note_loss(operation)
-    raise ConflictError(f"purge: others have committed {TRIES} times meanwhile: run it again")
+    raise ConflictError(f"purge: others have committed {_TRIES} times meanwhile: run it again")
 
 
 def wait_for_jobs(operation: Operation, until: float) -> None:

@@ -14,7 +14,7 @@ from ...web.engine.tasks import Task
 from ...web.rules.url_rules import host_keys
 from .requested import Requested
 
-COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
+_COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Outlinks:
     def add(self, documents: pa.Table) -> None:
         """Decides on the links of documents (DOCUMENTS rows) whose pages are on disk."""
         most = self._options.follow_outlinks_depth
-        frame = to_frame(documents.select(COLUMNS))
+        frame = to_frame(documents.select(_COLUMNS))
         frame = frame.filter(pl.col("part_of").is_null()).drop("part_of")  # only fetched pages
         depths = [self._requested.depth(key) + 1 for key in frame.get_column("key")]
         frame = frame.with_columns(depth=pl.Series(depths, dtype=pl.Int64))

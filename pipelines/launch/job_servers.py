@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import (
 
 from ...web.base.errors import UsageError
 
-PATIENCE_S = 5.0
+_PATIENCE_S = 5.0
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 
@@ -62,7 +62,7 @@ def _not_prism_program(program: Path) -> str:
     try:
         answer = subprocess.run(
             [program.absolute(), "-h"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=PATIENCE_S, check=False,
+            stderr=subprocess.STDOUT, timeout=_PATIENCE_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return ""

@@ -20,7 +20,7 @@ from ...web.base.errors import Unavailable, UsageError, one_line
 from ...web.base.safe_json import read_json
 from .job_servers import check_java, check_prism
 
-PATIENCE_S = 5.0
+_PATIENCE_S = 5.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
                 "google_auth_httplib2")  # fmt: skip
 
@@ -57,7 +57,7 @@ def _check_job_server(endpoint: str | None) -> None:
     if not host or not port.isdigit() or int(port) > 65_535:
         raise UsageError(f"--job_endpoint must be HOST:PORT, got {endpoint!r}")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE_S).close()
     except OSError as error:
         raise Unavailable(
             f"no job server answers at --job_endpoint {endpoint!r}: {_reason(error)}"
@@ -65,7 +65,7 @@ def _check_job_server(endpoint: str | None) -> None:
     # The endpoint may be another server, such as a forwarded port: Beam would wait for minutes.
     with grpc.insecure_channel(endpoint) as channel:
         try:
-            grpc.channel_ready_future(channel).result(timeout=2 * PATIENCE_S)
+            grpc.channel_ready_future(channel).result(timeout=2 * _PATIENCE_S)
         except grpc.FutureTimeoutError as error:
             raise Unavailable(
                 f"the server at --job_endpoint {endpoint!r} is no job server"
@@ -106,7 +106,7 @@ def _makes_slots(address: str) -> bool:
 def _ask(url: str) -> Any:
     # Without the proxy of the environment, which is for the web, not for a cluster.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=PATIENCE_S) as answer:
+    with opener.open(url, timeout=_PATIENCE_S) as answer:
         return read_json(answer.read(1 << 20))
 
 

@@ -45,7 +45,7 @@ Options = JobOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class _Piece:
     """A work item of a copy: a tablet or a file.
 
     Attributes:
@@ -112,7 +112,7 @@ def build(
     return (operations, written) | Finish(commit, whole=("Pieces",))
 
 
-def _pieces(operation: Operation, reading: Reading) -> Iterator[Piece]:
+def _pieces(operation: Operation, reading: Reading) -> Iterator[_Piece]:
     found = []
     with reading.reading():
         for name, component in reading.manifest().components.items():
@@ -121,14 +121,14 @@ def _pieces(operation: Operation, reading: Reading) -> Iterator[Piece]:
             check_list(reading.root, component)
             files = reading.files(name)
             if kind_of(name).in_tablets:
-                found += [Piece(operation, reading, name, t) for t in tablets(files)]
+                found += [_Piece(operation, reading, name, t) for t in tablets(files)]
             else:
-                found += [Piece(operation, reading, name, file=file) for file in files]
+                found += [_Piece(operation, reading, name, file=file) for file in files]
     PROGRESS.start("copy", total=len(found), unit="files")
     yield from found
 
 
-def _copy(piece: Piece) -> Iterator[Written]:
+def _copy(piece: _Piece) -> Iterator[Written]:
     source, target, name = piece.reading.root, piece.operation.root, piece.component
     kind = f"rows/{name.rpartition('/')[2]}"
     with piece.reading.reading():

@@ -32,7 +32,7 @@ from .export import Part, Reading, exported, output_of
 ARGUMENTS = (TABLE,)
 ROW_COLUMNS = ("key", "status", "http_code", "score", "last_fetch_time", "fetch_time",
                "modified_time", "content_type", "document")  # fmt: skip
-TIMES = {"last_fetch_time": "fetched_at", "modified_time": "modified_at", "fetch_time": "due_at"}
+_TIMES = {"last_fetch_time": "fetched_at", "modified_time": "modified_at", "fetch_time": "due_at"}
 PAGE = pa.schema(
     [
         ("url", TEXT),
@@ -147,7 +147,7 @@ def page_records(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     utc = pl.Datetime("ms", "UTC")
     return both.with_columns(
         *(pl.Series(name, values, dtype=pl.String) for name, values in texts.items()),
-        *(pl.col(name).cast(utc).alias(shown) for name, shown in TIMES.items()),
+        *(pl.col(name).cast(utc).alias(shown) for name, shown in _TIMES.items()),
         pl.col("status").replace_strict(names, return_dtype=pl.String),
         links=pl.col("outlinks").fill_null([]).list.eval(link),
     ).select(PAGE.names)

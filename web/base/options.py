@@ -29,7 +29,7 @@ _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)", re.ASCII)
 
-Kind = type  # inside Option, "type" is a field
+_Kind = type  # inside Option, "type" is a field
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Option:
     """
 
     name: str
-    type: Kind
+    type: _Kind
     default: Any
     help: str
     unit: str | None = None
@@ -66,7 +66,7 @@ class Option:
     pattern: str | None = None
     group: str = ""
     short: str | None = None
-    item: Kind = str
+    item: _Kind = str
     optional: bool = False
 
     @property

@@ -13,7 +13,7 @@ from ..network.loop_wire import LoopWire
 from ..network.transport import Gate
 from .client_base import ClientBase
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _MAX_LOOKUPS = 64
 _CLOSE_SECONDS = 2.0
 
@@ -49,11 +49,11 @@ class AioClient(ClientBase):
                 self._thread.start()
             return self._loop
 
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """See ``ClientBase``."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
-    async def _blocking(self, call: Callable[[], T]) -> T:
+    async def _blocking(self, call: Callable[[], _T]) -> _T:
         return await self._lookups.run(call)
 
     def close(self) -> None:
@@ -95,13 +95,13 @@ class _Lookups:
         self._jobs = queue.SimpleQueue()
         self._threads = self._busy = 0
 
-    async def run(self, job: Callable[[], T]) -> T:
+    async def run(self, job: Callable[[], _T]) -> _T:
         """Returns the result of a job, or raises its error."""
         self._busy += 1
         if self._threads < min(self._busy, _MAX_LOOKUPS):
             self._threads += 1
             threading.Thread(target=self._work, name="nutbeam-lookup", daemon=True).start()
-        future: Future[T] = Future()
+        future: Future[_T] = Future()
         self._jobs.put((future, job))
         try:
             return await asyncio.wrap_future(future)

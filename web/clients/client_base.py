@@ -30,7 +30,7 @@ from .other_clients import OtherClient
 if TYPE_CHECKING:
     import asyncio
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 # These files are unreadable if truncated: zip archives, and files with an index at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
@@ -96,10 +96,10 @@ class ClientBase(ABC):
         return None
 
     @abstractmethod
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Runs a coroutine that awaits ``request`` and ``locate``; returns its result."""
 
-    async def _blocking(self, call: Callable[[], T]) -> T:
+    async def _blocking(self, call: Callable[[], _T]) -> _T:
         """Runs a call that may block."""
         return call()
 

@@ -21,7 +21,7 @@ from .other_clients import OtherClient, answer, type_of
 
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
-MAX_ENTRIES = 200_000
+_MAX_ENTRIES = 200_000
 # Not every system has each of the flags, and O_RDONLY is 0.
 _CLOEXEC, _DIRECTORY, _NOFOLLOW, _PATH, _NONBLOCK, _NOCTTY = (
     getattr(os, f"O_{name}", 0)
@@ -172,8 +172,8 @@ def _entries(descriptor: int) -> Iterator[Entry]:
     names: list[bytes] = []
     with os.scandir(descriptor) as found:
         for entry in found:
-            if len(names) == MAX_ENTRIES:
-                _LOG.warning("a folder has over %d entries: the others are left out", MAX_ENTRIES)
+            if len(names) == _MAX_ENTRIES:
+                _LOG.warning("a folder has over %d entries: the others are left out", _MAX_ENTRIES)
                 break
             names.append(os.fsencode(entry.name))
     for name in sorted(names):

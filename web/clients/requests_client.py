@@ -17,7 +17,7 @@ from ..network.wire import run
 from .client_base import ClientBase
 from .requests_adapter import GuardedAdapter, RawBody
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Client(ClientBase):
@@ -32,7 +32,7 @@ class Client(ClientBase):
         super().__init__(options, guard, gate)
         self._adapter = GuardedAdapter(self.route, self.transport)
 
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """See ``ClientBase``."""
         return run(coroutine)
 

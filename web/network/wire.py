@@ -15,7 +15,7 @@ from urllib3.util.wait import wait_for_read
 from .guard import Target
 from .limits import Stopwatch
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 PIECE_BYTES = 65_536
 
 
@@ -144,7 +144,7 @@ class SocketWire(Wire):
             self.sock = None
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
+def run(coroutine: Coroutine[Any, Any, _T]) -> _T:
     """Runs a coroutine that never waits for an event loop, and returns its result.
 
     >>> async def double(number):
@@ -155,6 +155,6 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         coroutine.send(None)
     except StopIteration as end:
-        result: T = end.value
+        result: _T = end.value
         return result
     raise RuntimeError("expected a coroutine that does not wait for an event loop")

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 from ..pages.page import ParseFailed
 from ..pages.xml_events import PIECE_BYTES, START, Attributes, Event, MalformedXml, xml_events
 
-MAX_ENTRIES = 10_000
+_MAX_ENTRIES = 10_000
 # Of all entries that are read, unpacked.
-MAX_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 # Markup of empty cells packs 100 to 1; deflate cannot do better than 1032.
 MAX_RATIO = 200
 # Smaller entries may have any ratio.
@@ -45,14 +45,14 @@ class Archive:
         if body.startswith(_COMPOUND) and _PROTECTED in body:
             raise ParseFailed("encrypted")
         # Counted before they are read: an entry needs more memory than it has bytes.
-        if body.count(_CENTRAL_HEADER) > MAX_ENTRIES:
+        if body.count(_CENTRAL_HEADER) > _MAX_ENTRIES:
             raise ParseFailed("archive_entries")
         try:
             self._file = zipfile.ZipFile(io.BytesIO(body))
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
             raise ParseFailed("malformed") from error
         self._entries = {entry.filename: entry for entry in self._file.infolist()}
-        self._left = MAX_BYTES
+        self._left = _MAX_BYTES
         _check_overlap(self._file.infolist())
 
     def __contains__(self, name: str) -> bool:

@@ -12,7 +12,7 @@ from ..pages.language import detect_language, settle_language
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 
-Parser = Callable[[Source, ParseOptions], Page]
+_Parser = Callable[[Source, ParseOptions], Page]
 
 # Module of web/ and function in it, by MIME type. They are imported when the first such document
 # comes: most crawls meet few types. The body of these is text.
@@ -95,11 +95,11 @@ def _place(mime: str) -> tuple[str, str] | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _load(mime: str) -> tuple[Parser, bool]:
+def _load(mime: str) -> tuple[_Parser, bool]:
     """Returns a parser, and whether it reads text."""
     place = _place(mime)
     if place is None:
         raise NoParser
     module, function = place
     parser = getattr(importlib.import_module(f"nutbeam.web.{module}"), function)
-    return cast(Parser, parser), place in _OF_TEXTS.values()
+    return cast(_Parser, parser), place in _OF_TEXTS.values()

@@ -11,7 +11,7 @@ from .text import text_page
 
 # sitemaps.org, "Sitemap file location": 50,000 URLs, 50 MiB, which Page and body are held to.
 MAX_URLS = 50_000
-MAX_BYTES = 50 << 20
+_MAX_BYTES = 50 << 20
 _MAX_CHARS = 4_096
 _ENTRIES = frozenset({"url", "sitemap"})
 _MAX_DATE_CHARS = 40
@@ -42,7 +42,7 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
     >>> page.hrefs, page.metas["sitemap:lastmod"]
     (['/a'], '2026-01-02')
     """
-    if len(source.body) > MAX_BYTES:
+    if len(source.body) > _MAX_BYTES:
         raise ParseFailed("too_large")
     text, page = text_page(source, options)
     reader = _Reader(page)

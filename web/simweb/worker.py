@@ -25,7 +25,7 @@ from .answers import Request, Wire
 from .hostile import find, respond
 from .site import Answer, Site
 
-MAX_HEAD_BYTES = 32 << 10
+_MAX_HEAD_BYTES = 32 << 10
 _CACHE_BYTES = 64 << 20
 
 
@@ -188,7 +188,7 @@ async def serve_socket(pages: Pages, listening: socket.socket, parent: int) -> N
     # The parent never writes, so standard input is readable only at its end.
     asyncio.get_running_loop().add_reader(0, ended.set)
     await asyncio.start_server(
-        partial(serve_connection, pages), sock=listening, backlog=1024, limit=MAX_HEAD_BYTES
+        partial(serve_connection, pages), sock=listening, backlog=1024, limit=_MAX_HEAD_BYTES
     )
     print("ready", flush=True)
     # A fork of the parent may keep the pipe open, so check the parent, too.

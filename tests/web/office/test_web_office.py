@@ -283,7 +283,7 @@ def test_all_that_is_read_of_an_archive_counts(monkeypatch):
     chapters = [f"<p>{n}" + "words " * 200 for n in range(9)]
     body = epub(chapters)
     assert len(parsed(body, "epub").text) > 9_000
-    monkeypatch.setattr(archive, "MAX_BYTES", 8_000)
+    monkeypatch.setattr(archive, "_MAX_BYTES", 8_000)
     assert why(body, "epub") == "archive_size"
 
 

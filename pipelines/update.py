@@ -62,7 +62,7 @@ class FilePair:
 
 
 @dataclasses.dataclass(frozen=True)
-class Findings:
+class FindingsFile:
     """A file of findings about hosts."""
 
     operation: Operation
@@ -95,7 +95,7 @@ def build(
     )
 
 
-def _items(operation: Operation) -> Iterator[FilePair | Findings]:
+def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
     batch = str(operation.batch)
     parsed = operation.files(place(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
@@ -104,13 +104,13 @@ def _items(operation: Operation) -> Iterator[FilePair | Findings]:
     for file in pages:
         yield FilePair(operation, file, documents.get((file.partition, file.order)))
     for file in operation.files(place(batch, "host_findings")):
-        yield Findings(operation, file)
+        yield FindingsFile(operation, file)
 
 
-def _changes(item: FilePair | Findings, options: UpdateTableOptions) -> Iterator[Any]:
+def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iterator[Any]:
     root = item.operation.root
     blocklist = read_blocklist(item.operation)
-    if isinstance(item, Findings):
+    if isinstance(item, FindingsFile):
         hosts = collect(scan([root / item.file.path], HOSTS))
         hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))

@@ -214,11 +214,11 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     if manifest is None:
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
-    report(invocation, describe(manifest))
+    report(invocation, job_record(manifest))
     return 1 if job == "generate" and manifest.batch not in manifest.batches else 0
 
 
-def describe(manifest: Manifest) -> dict[str, Any]:
+def job_record(manifest: Manifest) -> dict[str, Any]:
     """Returns the report of a snapshot's operation, as a record."""
     names = ("job", "operation", "snapshot")
     record: dict[str, Any] = {name: getattr(manifest, name) for name in names}

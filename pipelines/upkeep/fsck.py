@@ -87,7 +87,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True)
-class Findings:
+class CheckResult:
     """The result of a check.
 
     Attributes:
@@ -131,9 +131,9 @@ def run(invocation: Invocation) -> int:
     if not root.begun_snapshot():
         newest_manifest(table)  # raises the error for a table that does not exist
 
-    def look_live() -> Findings:
+    def look_live() -> CheckResult:
         with live_view(invocation.progress):
-            return look(root, options)
+            return check_table(root, options)
 
     finished = finish_commit(root, options.drop) if options.repair else None
     found, repairs = look_live(), Repairs(finished)
@@ -154,7 +154,7 @@ def run(invocation: Invocation) -> int:
     return DAMAGED if found.problems else DONE
 
 
-def _repair(root: WebTable, found: Findings, options: Options) -> Repair:
+def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
     """Makes a snapshot of intact files and rows, and then one with corrected times."""
     done, operation = Repair(None), f"{new_id()}.fsck"
     if any(problem.kind != CLOCK for problem in found.problems):
@@ -178,14 +178,14 @@ def _schedule(options: Options) -> ScheduleOptions:
     return ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
 
 
-def look(root: WebTable, options: Options) -> Findings:
+def check_table(root: WebTable, options: Options) -> CheckResult:
     """Checks all manifests of a table, and the files and rows of the newest that can be read."""
     problems = [*check_manifests(root), *check_operations(root)]
-    found = Findings(root.latest_snapshot(), tuple(problems), Left())
+    found = CheckResult(root.latest_snapshot(), tuple(problems), Left())
     if found.of_newer_version:
         return found  # only the newer version can determine its files
     manifest = next(readable_manifests(root), Manifest())
-    found = Findings(manifest.snapshot, tuple(problems), left_over(root))
+    found = CheckResult(manifest.snapshot, tuple(problems), left_over(root))
     if not can_check_rows(root, manifest.snapshot):
         return found
     problems += check_lists(root, manifest)
@@ -225,7 +225,7 @@ def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]
             yield from ((name, file) for file in load_files(root, component))
 
 
-def _record(found: Findings, repairs: Repairs) -> dict[str, Any]:
+def _record(found: CheckResult, repairs: Repairs) -> dict[str, Any]:
     record: dict[str, Any] = {
         "snapshot": found.snapshot,
         "clean": not found.problems,
@@ -255,7 +255,7 @@ def _repaired(done: Repair, manifest: Manifest) -> dict[str, Any]:
     return record | ({"rows": dict(done.rows)} if done.rows else {})
 
 
-def _lines(found: Findings, repairs: Repairs, table: str, options: Options) -> Iterator[str]:
+def _lines(found: CheckResult, repairs: Repairs, table: str, options: Options) -> Iterator[str]:
     yield from map(str, repairs.operations)
     if repairs.finished is not None:
         yield f"finished: snapshot {repairs.finished}, which was not wholly applied"
@@ -290,7 +290,7 @@ def _left_lines(left: Left) -> Iterator[str]:
         )
 
 
-def _conclusion(found: Findings, table: str, options: Options) -> str:
+def _conclusion(found: CheckResult, table: str, options: Options) -> str:
     if not found.problems:
         rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
         return f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"

@@ -8,7 +8,7 @@ from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option
 from ..command_line.command import TABLE, Invocation
-from ..launch.job import JobOptions, describe, report
+from ..launch.job import JobOptions, job_record, report
 
 ARGUMENTS = (TABLE,)
 
@@ -38,5 +38,5 @@ def run(invocation: Invocation) -> int:
     made = roll_back(
         table, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
     )
-    report(invocation, {**describe(made), "restores": made.restores})
+    report(invocation, {**job_record(made), "restores": made.restores})
     return 0

@@ -29,7 +29,7 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_of
 from ...web.urls.schemes import is_web, scheme_of
 from .export import Reading
-from .row_records import TIMES, iso
+from .row_records import TIME_COLUMNS, iso
 
 
 class TableView:
@@ -133,7 +133,7 @@ def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions)
     """Returns a message if some times of a row are impossible; empty if not."""
     if not _frame(STATE, row).select(wrong_times(table.now, options)).item():
         return ""
-    times = ", ".join(f"{name} {iso(row[name])}" for name in TIMES if row[name] is not None)
+    times = ", ".join(f"{name} {iso(row[name])}" for name in TIME_COLUMNS if row[name] is not None)
     return (
         f"a clock was wrong: {times}, and now is {iso(table.now)}; update corrects that when it "
         "comes to the row, fsck --repair at once"

@@ -88,7 +88,9 @@ def run(invocation: Invocation) -> int:
         return _show_url(invocation, table, options.url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
-    record, best = look(table, options, invocation.beam_args, options.top, options.min_score)
+    record, best = read_statistics(
+        table, options, invocation.beam_args, options.top, options.min_score
+    )
     as_json = invocation.format == "json"
     if options.top:
         for row in best:
@@ -98,7 +100,7 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def look(
+def read_statistics(
     table: str,
     options: LaunchOptions,
     beam_args: Sequence[str] = (),

@@ -6,7 +6,7 @@ from typing import Any
 from ...policy.schema import STATUS_NAMES
 from ...web.urls.row_keys import from_key
 
-TIMES = ("fetch_time", "last_fetch_time", "modified_time")
+TIME_COLUMNS = ("fetch_time", "last_fetch_time", "modified_time")
 DUMPED = ("url", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
           "modified_time", "score", "distance", "signature", "protocol_status",
           "protocol_message", "http_code", "content_type", "batch_id", "metadata")  # fmt: skip
@@ -19,7 +19,7 @@ def record_of(row: dict[str, Any]) -> dict[str, Any]:
     record["status"] = STATUS_NAMES.get(row["status"], row["status"])
     record["signature"] = row["signature"].hex() if row["signature"] else None
     record["metadata"] = dict(row["metadata"]) if row["metadata"] else {}
-    for name in TIMES:
+    for name in TIME_COLUMNS:
         record[name] = iso(row[name])
     return record
 

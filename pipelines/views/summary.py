@@ -12,7 +12,7 @@ from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
 from ..command_line.command import Invocation
 from ..launch.launch import LaunchOptions
-from .readdb import look
+from .readdb import read_statistics
 
 BEST = 5
 
@@ -40,7 +40,7 @@ def summary_of(table: str, made: Sequence[Manifest], options: LaunchOptions) -> 
         total.update(manifest.counts)
     counts = Counter(capped(total))
     phases = PROGRESS.snapshot().by_phase()
-    known, best = look(table, options, (), BEST)
+    known, best = read_statistics(table, options, (), BEST)
     return {
         "rounds": sum(manifest.job == "dedup" for manifest in made),
         "urls": known["total_urls"],

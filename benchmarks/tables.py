@@ -8,7 +8,7 @@ import time
 import numpy as np
 import polars as pl
 
-from nutbeam.io.batches.batches import place, write_file
+from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
@@ -148,7 +148,7 @@ def add_batch(
         for order, rows_of_file in enumerate(frame.iter_slices(file_pages)):
             parts = (conform(part, schema) for part in rows_of_file.iter_slices(2_000))
             files.append(write_file(root, BATCH, kind, parts, order=order))
-        written.append(Written(place(BATCH, kind), tuple(files)))
+        written.append(Written(batch_component(BATCH, kind), tuple(files)))
     batch = Batch("parsed", operation.now, 1, len(key), operation.now + 7 * DAY_MS)
     commit(operation, written, batch=batch)
 

@@ -25,7 +25,7 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
-from ..io.upkeep.retention import changes_under_way, sweep
+from ..io.upkeep.retention import changes_under_way, delete_expired
 from ..policy.kinds import kind_of, kinds_in_tablets
 from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.options import option
@@ -143,9 +143,9 @@ def _commit(
     dropped = superseded(operation, spent, _unite(named))
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
-    swept = Written(counts=sweep(root, options.snapshot_retention))
+    swept = Written(counts=delete_expired(root, options.snapshot_retention))
     written = [*written, *dropped, *merge_seeds(operation), swept]
     made = commit(operation, _beside_others(operation, written), forgets=frozenset(spent))
     if options.snapshot_retention == 0:
-        sweep(root, 0)
+        delete_expired(root, 0)
     return made

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.batches import place
+from ..io.batches.batches import batch_component
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolved, Resolver
@@ -91,7 +91,7 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
         check_phase(operation, "updated")
         # A killed crawl may leave several batches without a dedup.
         waiting = {operation.batch, *manifest.without_dedup()}
-        files = (operation.files(place(batch, "outcome")) for batch in sorted(waiting))
+        files = (operation.files(batch_component(batch, "outcome")) for batch in sorted(waiting))
         outcome = tuple(file.path for some in files for file in some)
     known = tablets(operation.files("state"))
     PROGRESS.start("dedup", total=len(known), unit="tablets")

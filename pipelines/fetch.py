@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.batches import adopted_findings, adopted_pages, place
+from ..io.batches.batches import adopted_findings, adopted_pages, batch_component
 from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import KnownHosts
 from ..io.batches.leases import Lease, acquire
@@ -128,7 +128,7 @@ def build(
 
 def _partitions(operation: Operation) -> Iterator[Partition]:
     by_number: dict[int, list[DataFile]] = {}
-    for file in operation.files(place(str(operation.batch), "fetchlist")):
+    for file in operation.files(batch_component(str(operation.batch), "fetchlist")):
         by_number.setdefault(file.partition, []).append(file)
     total = sum(file.rows for files in by_number.values() for file in files)
     PROGRESS.start("fetch", total=total)
@@ -248,7 +248,7 @@ class _PartitionFetch:
             PROGRESS.add(file.rows)
         number, hit = self._part.number, self._blocklist.blocks_hosts
         for file in adopted_findings(self._root, self._batch, number, hit):
-            yield Written(place(self._batch, "host_findings"), (file,))
+            yield Written(batch_component(self._batch, "host_findings"), (file,))
 
     def _start(self, engine: Engine) -> Iterator[Task | None]:
         """Returns the tasks of an engine."""

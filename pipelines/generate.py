@@ -23,7 +23,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.batches import claimed_keys, place, put_aside, remove_aside, take_up, write_file
+from ..io.batches.batches import (
+    batch_component,
+    claimed_keys,
+    put_aside,
+    remove_aside,
+    take_up,
+    write_file,
+)
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
@@ -375,7 +382,7 @@ def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) 
     tables, batch = [conform(rows.sort("key"), FETCHLIST)], str(operation.batch)
     root, partition = operation.root, number // files
     file = write_file(root, batch, "fetchlist", tables, partition=partition, order=number)
-    return Written(place(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
+    return Written(batch_component(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
 
 
 def _open_batch(

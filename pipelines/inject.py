@@ -17,7 +17,7 @@ from typing import IO, Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.seeds import Source, is_url, read_seeds, sources
+from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.operations import Operation, new_id
 from ..io.storage.files import creating
@@ -131,7 +131,7 @@ def build(
 @dataclasses.dataclass(frozen=True)
 class _SeedSource:
     operation: Operation
-    source: Source
+    source: SeedSource
 
 
 def _sources(operation: Operation, words: Sequence[str]) -> Iterator[_SeedSource]:

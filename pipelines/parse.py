@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import apache_beam as beam
 
-from ..io.batches.batches import place
+from ..io.batches.batches import batch_component
 from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import shared_pool
 from ..io.parsing.pool_options import PoolOptions
@@ -63,7 +63,7 @@ def build(
 
 
 def _files(operation: Operation) -> Iterator[PageFile]:
-    files = operation.files(place(str(operation.batch), "pages"))
+    files = operation.files(batch_component(str(operation.batch), "pages"))
     PROGRESS.start("parse", total=sum(file.rows for file in files))
     yield from (PageFile(operation, file) for file in files)
 

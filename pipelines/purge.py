@@ -20,8 +20,8 @@ from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
-from ..io.upkeep.purge import sweep
-from ..io.upkeep.purge_commit import Piece, Task, commit_purge, prepare_purge
+from ..io.upkeep.purge import delete_purged
+from ..io.upkeep.purge_commit import PurgePart, PurgeTask, commit_purge, prepare_purge
 from ..policy.blocklist import Names
 from ..transforms.operations import Begin, Finish, ForEach, Ticket
 from ..web.base.errors import UsageError
@@ -114,7 +114,7 @@ def build(
         options: Options of purge.
         names: Keys to purge.
     """
-    task = Task(names, options.unblock)
+    task = PurgeTask(names, options.unblock)
     operations = tickets | "Begin" >> Begin("purge")
     pieces = ForEach(functools.partial(_pieces, task=task), _purge, (task,), Written, step="Pieces")
     commit = functools.partial(_commit, task=task, options=options)
@@ -123,23 +123,23 @@ def build(
     )
 
 
-def _pieces(operation: Operation, task: Task) -> list[Piece]:
+def _pieces(operation: Operation, task: PurgeTask) -> list[PurgePart]:
     found = list(task.pieces(operation))
     PROGRESS.start("purge", total=len(found), unit="files")
     return found
 
 
-def _purge(piece: Piece, task: Task) -> Iterator[Written]:
+def _purge(piece: PurgePart, task: PurgeTask) -> Iterator[Written]:
     yield from task(piece)
     PROGRESS.add()
 
 
 def _commit(
-    operation: Operation, written: list[Written], _: list[Any], task: Task, options: Options
+    operation: Operation, written: list[Written], _: list[Any], task: PurgeTask, options: Options
 ) -> Manifest:
     root, purged = open_table(operation.table), prepare_purge(operation, written, task)
     with held(root, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:
-            sweep(root, made.snapshot, task.names)
+            delete_purged(root, made.snapshot, task.names)
     return made

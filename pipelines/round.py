@@ -8,7 +8,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.operations import find, new_id
+from ..io.snapshots.operations import new_id, pinned_operation
 from ..transforms.operations import Ticket
 from .command_line.command import TABLE, Invocation
 from .command_line.live import live_view
@@ -37,5 +37,5 @@ def run(invocation: Invocation) -> int:
     if not waits(pipeline):
         report(invocation, {"job": "round", "operation": launched, "submitted": True})
         return 0
-    pinned = find(table, f"{launched}.crawl")
+    pinned = pinned_operation(table, f"{launched}.crawl")
     return finish(invocation, made_by(table, launched, pinned.snapshot) if pinned else [])

@@ -15,7 +15,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.batches import place
+from ..io.batches.batches import batch_component
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
@@ -97,13 +97,13 @@ def build(
 
 def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
     batch = str(operation.batch)
-    parsed = operation.files(place(batch, "documents"))
+    parsed = operation.files(batch_component(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
-    pages = operation.files(place(batch, "pages"))
+    pages = operation.files(batch_component(batch, "pages"))
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
         yield FilePair(operation, file, documents.get((file.partition, file.order)))
-    for file in operation.files(place(batch, "host_findings")):
+    for file in operation.files(batch_component(batch, "host_findings")):
         yield FindingsFile(operation, file)
 
 

@@ -13,7 +13,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.page_writer import ROW_BYTES
+from ..io.batches.page_writer import PAGE_ROW_BYTES
 from ..policy.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.urls.domains import registered_domain
@@ -278,7 +278,7 @@ class _Collected:
 
     def add(self, tag: str, row: dict[str, Any]) -> None:
         """Adds a row."""
-        row_bytes = len(row.get("body") or b"") + ROW_BYTES
+        row_bytes = len(row.get("body") or b"") + PAGE_ROW_BYTES
         if self._size + row_bytes > MAX_BYTES:
             self.flush()
         self._since = min(self._since, time.monotonic())

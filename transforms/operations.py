@@ -13,7 +13,7 @@ from apache_beam.portability import common_urns
 
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
-from ..io.snapshots.operations import Operation, begin, find, new_id, note_loss
+from ..io.snapshots.operations import Operation, begin, new_id, note_loss, pinned_operation
 from ..io.storage.errors import PurgedMeanwhile
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
@@ -111,7 +111,7 @@ def begin_job(ticket: Ticket, job: str, needs: str | None) -> Operation:
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="nothing")
     if needs == "" and ticket.batch is not None:  # a batch is open: the job must not make one
         return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="done")
-    known = find(ticket.table, name)
+    known = pinned_operation(ticket.table, name)
     batch = ticket.batch if known is None or ticket.batch is not None else known.batch
     if known is None and needs == "":
         batch = new_id()

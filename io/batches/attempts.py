@@ -16,7 +16,7 @@ from ..storage.exclusive import create_exclusive
 from ..storage.files import names, read_if_there
 from ..storage.places import Folder, Place
 from ..storage.processes import is_dead, same_clock
-from .batches import place
+from .batches import batch_component
 
 PROCESS = secrets.token_hex(8)  # a forked child has it too, under another process id
 HELD: set[str] = set()  # tokens of the leases that this process holds
@@ -98,14 +98,14 @@ class Watch:
         Returns an attempt that may send requests, or None. If ``mine`` is claimed, it
         supersedes silent attempts that may wake up.
         """
-        folder = self._root / place(batch, "leases")
+        folder = self._root / batch_component(batch, "leases")
         mates = _attempts(folder).get(partition, [])
         for attempt in mates:
             if attempt != mine and self._silent(attempt) is None:
                 return attempt
         self.next = mates[-1].next if mates else Attempt(folder, partition, 1)
         for other in others:
-            for attempts in _attempts(self._root / place(other, "leases")).values():
+            for attempts in _attempts(self._root / batch_component(other, "leases")).values():
                 for attempt in attempts:
                     if self._silent(attempt) is None:
                         return attempt

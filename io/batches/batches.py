@@ -22,7 +22,7 @@ from ..tablets.file_lists import DataFile, load_files
 _FILES_OF_ATTEMPT = 100_000
 
 
-def place(batch: str, kind: str) -> str:
+def batch_component(batch: str, kind: str) -> str:
     """Returns the name of a component of a batch, which is also its folder."""
     return f"batches/{batch}/{kind}"
 
@@ -48,7 +48,7 @@ def write_file(
         order: Position of the file among those of the partition.
         name: File name; None makes a new one.
     """
-    path = root / place(batch, kind) / (name or new_name())
+    path = root / batch_component(batch, kind) / (name or new_name())
     bounds: list[str] = []
     with ParquetWriter(path, KINDS[kind].schema) as writer:
         for table in tables:
@@ -76,7 +76,7 @@ def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
 
 def batch_files(root: Folder, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
     """Returns the files of one kind of a batch."""
-    return load_files(root, manifest.components.get(place(batch, kind)))
+    return load_files(root, manifest.components.get(batch_component(batch, kind)))
 
 
 def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
@@ -136,7 +136,7 @@ def adopted_pages(
     """
     files: list[DataFile] = []
     seen: set[str] = set()
-    for path in _of_partition(root / place(batch, "pages"), partition):
+    for path in _of_partition(root / batch_component(batch, "pages"), partition):
         keys = _keys_of(path, "pages")
         new = [key for key in keys.filter(~blocked(keys)) if key not in seen]
         if new or not len(keys):
@@ -165,7 +165,7 @@ def adopted_findings(
         blocked: Function that returns the hosts that are on the blocklist; a file with
             such a host is left out.
     """
-    folders = folders_of(place(batch, "host_findings"))
+    folders = folders_of(batch_component(batch, "host_findings"))
     paths = [path for folder in folders for path in _of_partition(root / folder, partition)]
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     found = ((path, _keys_of(path, "host_findings")) for path in last.values())
@@ -253,7 +253,7 @@ def put_aside(root: Folder, batch: str, rows: pl.DataFrame) -> str:
 
     Such files are in no manifest. A crash of the machine may lose them.
     """
-    path = root / place(batch, "aside") / new_name(".arrow")
+    path = root / batch_component(batch, "aside") / new_name(".arrow")
     with creating(path) as file:
         rows.write_ipc(file)
     return below(root, path)
@@ -266,4 +266,4 @@ def take_up(root: Folder, path: str) -> pl.DataFrame:
 
 def remove_aside(root: Folder, batch: str) -> None:
     """Removes all files that ``put_aside`` wrote for a batch."""
-    remove_tree(root / place(batch, "aside"))
+    remove_tree(root / batch_component(batch, "aside"))

@@ -13,7 +13,7 @@ from ..storage.parquet_files import row_group_count
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
-from .batches import place, write_file
+from .batches import batch_component, write_file
 
 # The largest number of row groups, of 4 MB each, in one job.
 _JOB_GROUPS = 4
@@ -75,4 +75,4 @@ def write_documents(
     file = write_file(
         root, batch, "documents", tables(), partition=pages.partition, order=pages.order
     )
-    return Written(place(batch, "documents"), (file,), (), counts)
+    return Written(batch_component(batch, "documents"), (file,), (), counts)

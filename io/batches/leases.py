@@ -58,7 +58,7 @@ _LOG = logging.getLogger(__name__)
 _Notes = Mapping[str, tuple[float | None, int]]
 
 
-class Times(NamedTuple):
+class LeaseTimes(NamedTuple):
     """The times of leases, in s.
 
     Attributes:
@@ -78,9 +78,9 @@ class Times(NamedTuple):
     give_up: float = 600.0
 
 
-TIMES = Times()
+LEASE_TIMES = LeaseTimes()
 # Cloud Storage accepts one write per second to the same name.
-IN_STORES = TIMES._replace(note=1.0)
+IN_STORES = LEASE_TIMES._replace(note=1.0)
 
 
 class LeaseLost(UserError):
@@ -96,7 +96,7 @@ class Lease:
         hosts: Delays and pauses that other attempts have noted, by host.
     """
 
-    def __init__(self, attempt: Attempt, token: str, began: float, times: Times) -> None:
+    def __init__(self, attempt: Attempt, token: str, began: float, times: LeaseTimes) -> None:
         self.requested_until = -math.inf
         self.hosts: Mapping[str, Note] = {}
         self._attempt, self._token, self._times = attempt, token, times
@@ -212,7 +212,7 @@ def acquire(
     partition: int,
     others: Callable[[], Iterable[str]] = tuple,
     on_wait: Callable[[float], None] | None = None,
-    times: Times | None = None,
+    times: LeaseTimes | None = None,
     most: float = math.inf,
 ) -> Lease:
     """Waits until nobody holds the lease of a partition, then takes and returns it.
@@ -224,7 +224,7 @@ def acquire(
         others: Function that returns the batches whose leases nobody may hold at the
             same time; called before each check.
         on_wait: Callback: receives the seconds of each wait.
-        times: The times; None is ``TIMES``, or ``IN_STORES``.
+        times: The times; None is ``LEASE_TIMES``, or ``IN_STORES``.
         most: Longest wait, in s. The wait for a crashed attempt ends after
             ``times.stale``.
 
@@ -232,7 +232,7 @@ def acquire(
         Unavailable: Another attempt held the lease all the time.
         UserError: The batch's folder is not writable.
     """
-    times = times or (IN_STORES if is_shared(root / "batches") else TIMES)
+    times = times or (IN_STORES if is_shared(root / "batches") else LEASE_TIMES)
     watch = Watch(root, times.stale, times.fresh)
     announced: set[Attempt] = set()  # only the first attempt at each partition
     began = _now()
@@ -256,7 +256,7 @@ def acquire(
 
 
 def _try(
-    watch: Watch, batch: str, partition: int, others: Callable[[], Iterable[str]], times: Times
+    watch: Watch, batch: str, partition: int, others: Callable[[], Iterable[str]], times: LeaseTimes
 ) -> Lease | Attempt | None:
     """Claims a partition if nobody holds it.
 
@@ -281,7 +281,7 @@ def _try(
     return lease
 
 
-def _claim(attempt: Attempt, times: Times) -> Lease | None:
+def _claim(attempt: Attempt, times: LeaseTimes) -> Lease | None:
     token = secrets.token_hex(8)
     began = _now()
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # only for display

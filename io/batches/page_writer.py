@@ -29,7 +29,7 @@ from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
-from .batches import page_name, page_order, page_started, place, write_file
+from .batches import batch_component, page_name, page_order, page_started, write_file
 from .document_queue import DocumentQueue
 from .documents import Parser, parse_file
 
@@ -38,7 +38,7 @@ GROUP_BYTES = 4 << 20
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
 COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code")
-ROW_BYTES = 1_000  # size of a row without its body
+PAGE_ROW_BYTES = 1_000  # size of a row without its body
 
 
 class PageWriter:
@@ -82,7 +82,7 @@ class PageWriter:
     def add(self, result: Result) -> Iterator[Written]:
         """Adds a result; yields the files that are complete now."""
         row = page_row(result)
-        size = len(row["body"] or b"") + ROW_BYTES
+        size = len(row["body"] or b"") + PAGE_ROW_BYTES
         self._since = min(self._since, time.monotonic())
         self._rows.append(row)
         self._group_bytes += size
@@ -131,7 +131,7 @@ class PageWriter:
         if self._documents is not None:
             self._documents.written(file)
         give_back()
-        yield Written(place(self._batch, "pages"), (file,), (), counts)
+        yield Written(batch_component(self._batch, "pages"), (file,), (), counts)
 
     def abandon(self) -> None:
         """Stops parsing."""
@@ -144,7 +144,7 @@ class PageWriter:
         self._started = max(self._started, page_started(file.order) + 1)
         pages = collect(scan([self._root / file.path], PAGES).select(COUNTED)).to_arrow()
         counts = _counts([pages]) | {"adopted": file.rows}
-        yield Written(place(self._batch, "pages"), (file,), (), counts)
+        yield Written(batch_component(self._batch, "pages"), (file,), (), counts)
         if self._parser is not None:
             yield parse_file(self._root, self._batch, file, self._parser)
 

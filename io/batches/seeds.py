@@ -35,7 +35,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], float], float, float]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Source:
+class SeedSource:
     """A source of seeds: URLs, or one file.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source:
     path: str | None = None
 
 
-def sources(words: Sequence[str]) -> list[Source]:
+def sources(words: Sequence[str]) -> list[SeedSource]:
     """Returns the seed sources in command-line arguments: URLs, files, folders of files.
 
     Consecutive URLs are one source, because each source costs milliseconds.
@@ -58,13 +58,13 @@ def sources(words: Sequence[str]) -> list[Source]:
         UsageError: A file is missing, is not text, or a folder has no files.
         Unavailable: A store does not answer.
     """
-    found: list[Source] = []
+    found: list[SeedSource] = []
     for urls, group in itertools.groupby(words, _is_url):
         if urls:
-            found.append(Source(len(found), tuple(group)))
+            found.append(SeedSource(len(found), tuple(group)))
             continue
         for path in (path for word in group for path in _files(place_of(word))):
-            found.append(Source(len(found), path=str(absolute(path))))
+            found.append(SeedSource(len(found), path=str(absolute(path))))
     return found
 
 
@@ -107,7 +107,7 @@ def _reason(error: OSError) -> str:
 
 
 def read_seeds(
-    source: Source, rules: UrlRules, count_rules: bool = False
+    source: SeedSource, rules: UrlRules, count_rules: bool = False
 ) -> Iterator[tuple[pl.DataFrame, Counter[str]]]:
     """Reads a source, at most 100,000 lines at a time.
 

@@ -21,14 +21,14 @@ from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from .cells import CELLS
 from .limits import split_by_limits
-from .snapshot_log import Change
+from .snapshot_log import ChangedFile
 
 _FOLDER = "changes"
 DELETED, PURGED = "deleted", "purged"
 
 
 @dataclasses.dataclass(frozen=True)
-class ChangeFile:
+class WrittenChanges:
     """A file of changes, and counts of the rows that were left out.
 
     Attributes:
@@ -41,11 +41,11 @@ class ChangeFile:
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-def changed_rows(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+def rows_to_write(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows that are new or changed.
 
     >>> old = pl.DataFrame({"key": ["a", "b"], "n": [1, None]})
-    >>> changed_rows(old, pl.DataFrame({"key": ["a", "b", "c"], "n": [1, 2, 3]})).rows()
+    >>> rows_to_write(old, pl.DataFrame({"key": ["a", "b", "c"], "n": [1, 2, 3]})).rows()
     [('b', 2), ('c', 3)]
     """
     there = old.with_columns(known=pl.lit(True))
@@ -62,7 +62,7 @@ def write_changes(
     rows: pl.DataFrame,
     known: pl.Series | None = None,
     purges: bool = False,
-) -> ChangeFile:
+) -> WrittenChanges:
     """Writes a file of changes; leaves out and counts rows that Bigtable would refuse.
 
     Args:
@@ -75,25 +75,25 @@ def write_changes(
     kind = CELLS[component]
     table, dropped = split_by_limits(conform(rows, kind.schema), kind)
     if not len(table):
-        return ChangeFile(dropped=dropped)
+        return WrittenChanges(dropped=dropped)
     folder = f"{PURGED}/{component}" if purges else component
     keys = to_frame(table.select(["key"])).get_column("key")
     fresh = len(keys) if known is None else int((~keys.is_in(known.implode())).sum())
-    return ChangeFile(_write(root, folder, table, fresh), dropped)
+    return WrittenChanges(_write(root, folder, table, fresh), dropped)
 
 
-def write_deletions(root: Place, component: str, keys: pl.Series) -> ChangeFile:
+def write_deletions(root: Place, component: str, keys: pl.Series) -> WrittenChanges:
     """Writes a file with the keys, in order, of rows to delete."""
     table = pa.table({"key": keys.to_arrow()})
     if not len(table):
-        return ChangeFile()
-    return ChangeFile(_write(root, f"{DELETED}/{component}", table, -len(table)))
+        return WrittenChanges()
+    return WrittenChanges(_write(root, f"{DELETED}/{component}", table, -len(table)))
 
 
-def change_of(component: str, file: DataFile) -> Change:
-    """Returns the ``Change`` that a commit needs for a file."""
+def change_of(component: str, file: DataFile) -> ChangedFile:
+    """Returns the ``ChangedFile`` that a commit needs for a file."""
     deleted = file.path.startswith(f"{_FOLDER}/{DELETED}/")
-    return Change(component, file.path, deleted, rows=file.rows, crc32=file.crc32)
+    return ChangedFile(component, file.path, deleted, rows=file.rows, crc32=file.crc32)
 
 
 def purged_component(path: str) -> str:

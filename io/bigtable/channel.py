@@ -29,7 +29,7 @@ RETRYABLE = (
     errors.TooManyRequests,  # a quota
     errors.Unknown,
 )
-ATTEMPTS = 5
+CALL_ATTEMPTS = 5
 Answer = TypeVar("Answer")
 
 
@@ -64,7 +64,7 @@ def one_line_errors(
 
 
 def persistent(
-    address: BigtableAddress, request: Callable[[], Answer], attempts: int = ATTEMPTS
+    address: BigtableAddress, request: Callable[[], Answer], attempts: int = CALL_ATTEMPTS
 ) -> Answer:
     """Calls an idempotent function until it succeeds; returns its result.
 
@@ -83,7 +83,7 @@ def persistent(
 
 
 def gave_up(
-    address: BigtableAddress, error: Exception | None, attempts: int = ATTEMPTS
+    address: BigtableAddress, error: Exception | None, attempts: int = CALL_ATTEMPTS
 ) -> UserError:
     """Returns the error after the last attempt."""
     where = f"the emulator at {address.emulator}" if address.emulator else "Bigtable"

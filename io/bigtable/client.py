@@ -23,7 +23,7 @@ from ..tablets.tablets import Due
 from .address import BigtableAddress, parse_address
 from .cells import CellKind
 from .channel import (
-    ATTEMPTS,
+    CALL_ATTEMPTS,
     RETRYABLE,
     gave_up,
     one_line_errors,
@@ -86,7 +86,7 @@ class BigtableTable:
             about ``CHUNK_BYTES``.
 
         Raises:
-            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         yield from self._read_range(snapshot_filter(kind, snapshot, due), part, limit)
 
@@ -102,7 +102,7 @@ class BigtableTable:
             Tables as ``scan`` does, but with empty cells.
 
         Raises:
-            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         yield from self._read_range(change_filter(kind, snapshot), part)
 
@@ -132,7 +132,7 @@ class BigtableTable:
             Tables as ``scan`` does.
 
         Raises:
-            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         for some in key_batches(keys):
             request = self._keys_request(snapshot_filter(kind, snapshot), some)
@@ -160,7 +160,7 @@ class BigtableTable:
 
         Raises:
             UserError: A row is beyond Bigtable's limits, Bigtable refuses one, or
-                fails ``ATTEMPTS`` times in a row.
+                fails ``CALL_ATTEMPTS`` times in a row.
         """
         check_limits(cells)
         family, qualifier = kind.family, kind.qualifier
@@ -188,7 +188,7 @@ class BigtableTable:
             tombstone), for rows that have a cell in the snapshot.
 
         Raises:
-            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         for some in key_batches(keys, REQUEST_ROWS):
             request = self._keys_request(version_filter(kind, snapshot), some)
@@ -206,7 +206,7 @@ class BigtableTable:
             rows: (key, number of the first snapshot whose version stays).
 
         Raises:
-            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         family, qualifier = kind.family, kind.qualifier
 
@@ -227,7 +227,7 @@ class BigtableTable:
             left, error = self._mutate(rows, fill)
             # An attempt that has written some rows is not a failure.
             failed = 0 if len(left) < len(rows) else failed + 1
-            if left and failed == ATTEMPTS:
+            if left and failed == CALL_ATTEMPTS:
                 raise gave_up(self.address, error)
             if left:
                 self.pace.failed()
@@ -273,7 +273,7 @@ class BigtableTable:
                 done = True
             except RETRYABLE as error:
                 failed += 1
-                if failed == ATTEMPTS:
+                if failed == CALL_ATTEMPTS:
                     raise gave_up(self.address, error) from error
                 done = bool(last) and not go_on(last)
                 if not done:

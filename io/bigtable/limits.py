@@ -8,9 +8,9 @@ from ...web.base.errors import UserError
 from ..storage.arrow_bytes import as_numpy
 from .cells import CellKind, encode
 
-KEY_BYTES = 4 << 10
-CELL_BYTES = 100 << 20
-ROW_BYTES = 256 << 20
+MAX_KEY_BYTES = 4 << 10
+MAX_CELL_BYTES = 100 << 20
+MAX_ROW_BYTES = 256 << 20
 MUTATIONS_PER_REQUEST = 100_000
 # Number of versions of a cell that are kept; one more may exist until it is removed.
 VERSIONS = 4
@@ -51,8 +51,8 @@ def check_limits(cells: pa.Table) -> None:
             size = len(cells.column("cell")[at].as_py())
             raise UserError(
                 f"Bigtable does not take row {key[:80]!r} ({name}): its key has {len(key):,} bytes "
-                f"(1 to {KEY_BYTES:,}), its cell {size:,} (up to {CELL_BYTES:,}, and "
-                f"{ROW_BYTES:,} with its older versions)"
+                f"(1 to {MAX_KEY_BYTES:,}), its cell {size:,} (up to {MAX_CELL_BYTES:,}, and "
+                f"{MAX_ROW_BYTES:,} with its older versions)"
             )
 
 
@@ -62,7 +62,7 @@ def _reasons(cells: pa.Table) -> dict[str, np.ndarray]:
     )
     return {
         "key_empty": keys == 0,
-        "key_too_long": keys > KEY_BYTES,
-        "cell_too_large": sizes > CELL_BYTES,
-        "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > ROW_BYTES,
+        "key_too_long": keys > MAX_KEY_BYTES,
+        "cell_too_large": sizes > MAX_CELL_BYTES,
+        "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > MAX_ROW_BYTES,
     }

@@ -9,7 +9,7 @@ from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
 from ..storage.formats import WRITER, check_format, this_version
 
-FORMAT = 1
+HEAD_FORMAT = 1
 Made = TypeVar("Made")
 
 
@@ -55,7 +55,7 @@ class Settings:
 def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
     """Returns the next content of the manifest row."""
     record = {
-        "format": FORMAT, WRITER: this_version(), "snapshot": snapshot, "id": attempt,
+        "format": HEAD_FORMAT, WRITER: this_version(), "snapshot": snapshot, "id": attempt,
         "applying": applying, "time": now, "writes": writes,
     }  # fmt: skip
     return Head(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
@@ -76,7 +76,7 @@ def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
     try:
         record = read_json(value)
         if isinstance(record, dict):
-            check_format(record, FORMAT, "the table")
+            check_format(record, HEAD_FORMAT, "the table")
         return make(record)
     except (ValueError, KeyError, TypeError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else error

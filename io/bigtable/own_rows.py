@@ -15,7 +15,7 @@ from .channel import persistent
 from .client import BigtableTable
 
 FAMILY = "m"
-ATTEMPTS = 20
+SWAP_ATTEMPTS = 20
 _BY = b"by"
 # Column and value of each cell.
 Cells = dict[bytes, bytes]
@@ -72,7 +72,7 @@ class OwnRows:
             existed = self._check(key, None, false_mutations=mutations)
             return not existed or self.get(key).get(_BY) == attempt
 
-        return persistent(self.table.address, make, ATTEMPTS)
+        return persistent(self.table.address, make, SWAP_ATTEMPTS)
 
     def swap(self, key: bytes, column: bytes, old: bytes, cells: Cells, snapshot: int) -> bool:
         """Writes cells of a row if one column still has its old value.
@@ -82,7 +82,7 @@ class OwnRows:
             although the cells were written.
 
         Raises:
-            UserError: Bigtable refuses, or fails ``ATTEMPTS`` times in a row.
+            UserError: Bigtable refuses, or fails ``SWAP_ATTEMPTS`` times in a row.
         """
         chain = _newest(column)
         chain.chain.filters.add(
@@ -90,7 +90,9 @@ class OwnRows:
         )
         mutations = _mutations(cells, snapshot)
         return persistent(
-            self.table.address, lambda: self._check(key, chain, true_mutations=mutations), ATTEMPTS
+            self.table.address,
+            lambda: self._check(key, chain, true_mutations=mutations),
+            SWAP_ATTEMPTS,
         )
 
     def _read(self, row_filter: Any, **rows: Any) -> list[Any]:

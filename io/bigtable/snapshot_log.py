@@ -30,13 +30,13 @@ from ..storage.errors import SnapshotTooOld
 from ..storage.file_errors import note_address
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place, place_of
-from ..tablets.checksums import check_bytes
+from ..tablets.checksums import verify_bytes
 from .address import BigtableAddress, parse_address
 from .cells import CELLS, TOMBSTONE, encode
 from .client import BigtableTable, connect
 from .limits import VERSIONS
-from .manifest_row import FORMAT, Head, Settings, head_of, new_head, parsed
-from .own_rows import ATTEMPTS, Cells, OwnRows
+from .manifest_row import HEAD_FORMAT, Head, Settings, head_of, new_head, parsed
+from .own_rows import SWAP_ATTEMPTS, Cells, OwnRows
 
 HEAD_ROW = b"\0manifest"
 _HISTORY = b"\0snapshot/"
@@ -45,7 +45,7 @@ _OLDEST = b"oldest"
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class ChangedFile:
     """An immutable file of changes.
 
     Attributes:
@@ -147,7 +147,7 @@ class SnapshotLog:
         self.rows.put(HEAD_ROW, {_OLDEST: str(before).encode()}, before)
 
     def store(
-        self, snapshot: int, record: bytes, changes: Iterable[Change], attempt: str = ""
+        self, snapshot: int, record: bytes, changes: Iterable[ChangedFile], attempt: str = ""
     ) -> bool:
         """Commits a snapshot and applies its changes.
 
@@ -172,7 +172,7 @@ class SnapshotLog:
         return True
 
     def propose(
-        self, head: Head, record: bytes, changes: Iterable[Change], attempt: str
+        self, head: Head, record: bytes, changes: Iterable[ChangedFile], attempt: str
     ) -> Head | None:
         """Commits the snapshot after ``head`` without applying its changes; ``head`` is finished.
 
@@ -184,7 +184,7 @@ class SnapshotLog:
         now, writes = now_ms(), head.writes + bool(changes)
         new = new_head(head.snapshot + 1, attempt, applying=True, now=now, writes=writes)
         cells = {_COMMIT: new.value, _RECORD: record, _REDO: _redo_of(changes)}
-        for _ in range(ATTEMPTS):
+        for _ in range(SWAP_ATTEMPTS):
             if self._swap(head, cells, new.snapshot):
                 return new
             there = self.head()
@@ -192,12 +192,14 @@ class SnapshotLog:
                 return new if self._made_by(new.snapshot) == attempt else None
         raise UserError(f"{self.table.address} cannot be committed to: it is changed all the time")
 
-    def changes(self, head: Head) -> list[Change]:
+    def changes(self, head: Head) -> list[ChangedFile]:
         """Returns a snapshot's files of changes if it is not applied yet, lost files included."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) != head.value:
             return []  # another process has finished it
-        return parsed(cells.get(_REDO, b"[]"), lambda found: [Change(**change) for change in found])
+        return parsed(
+            cells.get(_REDO, b"[]"), lambda found: [ChangedFile(**change) for change in found]
+        )
 
     def leave_out(self, head: Head, paths: Collection[str]) -> bool:
         """Marks files of changes as lost, so that ``roll_forward`` skips them.
@@ -209,7 +211,7 @@ class SnapshotLog:
         noted = [dataclasses.replace(c, lost=c.lost or c.path in paths) for c in changes]
         return self._swap(head, {_REDO: _redo_of(noted)}, head.snapshot)
 
-    def apply(self, change: Change, snapshot: int) -> int:
+    def apply(self, change: ChangedFile, snapshot: int) -> int:
         """Applies one file of changes; returns the number of its rows. Can be repeated."""
         kind = CELLS[change.component]
         number = 0
@@ -222,10 +224,10 @@ class SnapshotLog:
             number += len(cells)
         return number
 
-    def rows_of(self, change: Change) -> Iterator[pa.Table]:
+    def rows_of(self, change: ChangedFile) -> Iterator[pa.Table]:
         """Verifies the checksum of a file of changes, then yields its rows."""
         path = self.files / change.path
-        check_bytes(path, change.crc32)
+        verify_bytes(path, change.crc32)
         schema = KINDS[change.component].schema
         yield from row_groups(path, schema, ("key",) if change.deleted else None)
 
@@ -275,7 +277,7 @@ class SnapshotLog:
     def create(self, settings: Settings) -> bool:
         """Creates snapshot 0; returns False if the table has snapshots already."""
         value = new_head(0, "", applying=False, now=now_ms(), writes=0).value
-        record = {"format": FORMAT} | dataclasses.asdict(settings)
+        record = {"format": HEAD_FORMAT} | dataclasses.asdict(settings)
         return self.rows.create(HEAD_ROW, {_COMMIT: value, _SETTINGS: json.dumps(record).encode()})
 
     def snapshots(self) -> list[int]:
@@ -338,7 +340,7 @@ def settings_of(address: BigtableAddress) -> Settings:
     return settings
 
 
-def _redo_of(changes: Iterable[Change]) -> bytes:
+def _redo_of(changes: Iterable[ChangedFile]) -> bytes:
     return json.dumps([dataclasses.asdict(change) for change in changes]).encode()
 
 

@@ -17,7 +17,7 @@ from ..storage.parquet_files import row_groups
 from ..storage.places import Place
 from ..tablets.tablets import Due
 from .cells import CELLS, CellKind, decode
-from .changes import ChangeFile, changed_rows, write_changes, write_deletions
+from .changes import WrittenChanges, rows_to_write, write_changes, write_deletions
 from .key_ranges import KeyRange
 from .snapshot_log import SnapshotLog
 
@@ -72,7 +72,7 @@ def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
     return found
 
 
-def find_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
+def stored_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
     """Returns the rows of the given keys, in key order.
 
     Raises:
@@ -94,7 +94,7 @@ def resolve_changes(
     changes: pl.DataFrame,
     resolver: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
     snapshot: int,
-) -> ChangeFile:
+) -> WrittenChanges:
     """Resolves changes against the rows of their keys; writes the changed rows as a file.
 
     Args:
@@ -106,14 +106,14 @@ def resolve_changes(
         snapshot: The snapshot to read.
     """
     changes = changes.sort("key", maintain_order=True)
-    old = find_rows(log, component, changes.get_column("key"), snapshot)
+    old = stored_rows(log, component, changes.get_column("key"), snapshot)
     new = to_frame(conform(resolver(old, changes), KINDS[component].schema))
-    return write_changes(root, component, changed_rows(old, new), old.get_column("key"))
+    return write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
 
 
 def way_back(
     log: SnapshotLog, root: Place, component: str, part: KeyRange, snapshot: int
-) -> Iterator[ChangeFile]:
+) -> Iterator[WrittenChanges]:
     """Writes files of changes that restore the rows of a range to an older snapshot.
 
     It reads only rows that were changed since then.
@@ -129,7 +129,7 @@ def way_back(
         SnapshotTooOld: The snapshot is too old.
     """
     for keys in changed_keys(log, component, part, snapshot):
-        rows = find_rows(log, component, keys, snapshot)
+        rows = stored_rows(log, component, keys, snapshot)
         known = rows.get_column("key")
         yield write_changes(root, component, rows, known)
         yield write_deletions(root, component, keys.filter(~keys.is_in(known.implode())))

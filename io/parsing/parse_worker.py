@@ -26,7 +26,7 @@ from ..rows.hosts import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
 from ..storage.places import place_of
-from ..storage.scratch import ScratchFull, sweep_one, writing_scratch
+from ..storage.scratch import ScratchFull, remove_left_folder, writing_scratch
 from ..storage.store_errors import StoreError
 from .plugins import load_filters
 
@@ -161,7 +161,7 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     # If a parse filter has closed the pipe, the parent lives and still needs the folder.
     closed_here = isinstance(broken, OSError) and broken.errno == errno.EBADF
     if not closed_here and _is_orphaned(parent):
-        sweep_one(Path(folder).parents[1])
+        remove_left_folder(Path(folder).parents[1])
     # End at once: further work of the filter could fail and print errors.
     os._exit(PIPE_CLOSED)
 
@@ -171,7 +171,7 @@ def _end_with(parent: int, scratch: Path) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK_S)
     time.sleep(_LOOK_S)  # unless it is parsing a page, the main thread ends by itself
-    sweep_one(scratch)
+    remove_left_folder(scratch)
     os.killpg(0, signal.SIGKILL)
 
 

@@ -27,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 HOLD = "operations/purge.hold"
 
 
-class Times(NamedTuple):
+class HoldTimes(NamedTuple):
     """The times of a hold, in s.
 
     Attributes:
@@ -43,7 +43,7 @@ class Times(NamedTuple):
     most: float = 900.0
 
 
-TIMES = Times()
+HOLD_TIMES = HoldTimes()
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def held(table: WebTable, operation: str) -> Iterator[None]:
 
 def _beat(table: WebTable, operation: str, over: threading.Event) -> None:
     number = 0
-    while not over.wait(TIMES.beat):
+    while not over.wait(HOLD_TIMES.beat):
         number += 1
         with contextlib.suppress(UserError):  # the next write may succeed
             _write(table, operation, number)
@@ -98,12 +98,12 @@ def wait_for_purge(table: WebTable, operation: str) -> None:
         if data != seen:
             seen, changed = data, now
         process = object_or_empty(data).get("process")  # a damaged file becomes stale
-        if (isinstance(process, dict) and is_dead(process)) or now - changed >= TIMES.stale:
+        if (isinstance(process, dict) and is_dead(process)) or now - changed >= HOLD_TIMES.stale:
             with contextlib.suppress(UserError):
                 if read_if_there(path) == data:
                     remove_file(path)
             return
-        if now - began >= TIMES.most:
+        if now - began >= HOLD_TIMES.most:
             _LOG.warning("%r waits no longer: it begins beside the purge", operation)
             return
         pause()
@@ -111,4 +111,4 @@ def wait_for_purge(table: WebTable, operation: str) -> None:
 
 def pause() -> None:
     """Waits until the next check of the hold."""
-    time.sleep(TIMES.look)
+    time.sleep(HOLD_TIMES.look)

@@ -27,7 +27,7 @@ from ..tablets.file_lists import Component, DataFile, load_files
 
 # Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
 # its base. Format 1 is the same without runs.
-FORMAT = 3
+MANIFEST_FORMAT = 3
 PHASES = ("generated", "fetched", "parsed", "updated")
 
 
@@ -197,7 +197,7 @@ def _read(table: WebTable, snapshot: int) -> Manifest:
     data, label = table.record(snapshot), table.record_label(snapshot)
     try:
         record = json_object(data)
-        check_format(record, FORMAT, label)
+        check_format(record, MANIFEST_FORMAT, label)
         if record.pop("digest", None) not in (None, _digest(record)):
             raise ValueError("its digest is of another content")
         manifest = _from_record(record)
@@ -223,7 +223,7 @@ def store_manifest(
     Returns:
         False if another commit has taken its number.
     """
-    record: dict[str, Any] = {"format": FORMAT, WRITER: this_version()} | vars(manifest)
+    record: dict[str, Any] = {"format": MANIFEST_FORMAT, WRITER: this_version()} | vars(manifest)
     for name in ("components", "batches"):
         # vars(), not asdict(), for speed: their number grows with the number of batches.
         record[name] = {key: vars(value) for key, value in record[name].items()}

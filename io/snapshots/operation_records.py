@@ -13,7 +13,7 @@ from ..storage.formats import check_format
 from ..storage.places import Place
 
 _FORMAT = 1
-FOLDER = "operations"
+OPERATIONS = "operations"
 # Suffix of the file which says that a pinned operation has lost to another commit.
 LOST = ".lost"
 # Fields of a record and their types; older records have no format and no process.

@@ -200,7 +200,7 @@ def has_committed(operation: Operation) -> bool:
     return any(load_manifest(root, number).operation == operation.id for number in later)
 
 
-def find(table: str, operation: str) -> Operation | None:
+def pinned_operation(table: str, operation: str) -> Operation | None:
     """Returns the pinned operation with an id, or None."""
     path, data = _pin(open_table(table), operation)
     return from_json(path, data, table) if data is not None else None

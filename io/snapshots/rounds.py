@@ -9,7 +9,7 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Due, tablets
 from .manifest import Manifest, load_manifest
-from .operations import Operation, find, since_pinned
+from .operations import Operation, pinned_operation, since_pinned
 from .table_clock import clock_of
 
 STOP = ".STOP"  # Nutch's name
@@ -49,7 +49,7 @@ def next_round(
         (number, the batch to finish or None); None after the last round, or if the
         crawl must stop.
     """
-    operation = find(table, f"{launched}.crawl")
+    operation = pinned_operation(table, f"{launched}.crawl")
     if operation is None:
         return None
     done = history(operation)

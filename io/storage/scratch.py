@@ -52,7 +52,7 @@ def scratch() -> Path:
         return base
     folder = _folders.get((me, base))
     if folder is None or not folder.is_dir():
-        sweep(base)
+        remove_left(base)
         folder = _folders[me, base] = _make(base)
         atexit.register(remove_scratch)
     return folder
@@ -86,17 +86,17 @@ def remove_scratch() -> None:
             shutil.rmtree(_folders.pop((process, base)), ignore_errors=True)
 
 
-def sweep(base: Path) -> None:
+def remove_left(base: Path) -> None:
     """Removes folders of killed processes from ``base``."""
     for folder in _ours(base):
-        sweep_one(folder)
+        remove_left_folder(folder)
 
 
-def sweep_one(folder: Path) -> None:
+def remove_left_folder(folder: Path) -> None:
     """Removes the folder of a dead process, unless it holds the folder of a live one."""
     with contextlib.suppress(OSError):  # another process removes it, too
         if _is_left(folder):
-            sweep(folder)
+            remove_left(folder)
             if not _ours(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -189,9 +189,9 @@ class BigtableWebTable(WebTable):
 
     @_of_rows
     def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
-        from ..bigtable.stored_rows import find_rows
+        from ..bigtable.stored_rows import stored_rows
 
-        return find_rows(self.log, component, keys, self._pinned)
+        return stored_rows(self.log, component, keys, self._pinned)
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
@@ -320,7 +320,7 @@ class BigtableWebTable(WebTable):
         self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
     ) -> Iterator[Written]:
         """Edits the rows of a range; writes the result as files of changes."""
-        from ..bigtable.changes import changed_rows, write_changes, write_deletions
+        from ..bigtable.changes import rows_to_write, write_changes, write_deletions
 
         counted = CountedEdit(edit, component)
         gone, changed = [], []
@@ -331,7 +331,7 @@ class BigtableWebTable(WebTable):
                 keys = frame.get_column("key")
                 gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
             if counted.mentions > before:
-                changed.append(changed_rows(frame, left))
+                changed.append(rows_to_write(frame, left))
         done = [write_deletions(self.files, component, pl.concat(gone))] if gone else []
         if changed:
             rows = pl.concat(changed)

@@ -11,7 +11,7 @@ from ...policy.purging import BODIES
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
 from ..storage.places import Place, below
-from ..tablets.checksums import check_file
+from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
@@ -76,7 +76,7 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
     A file without rows is kept, because each file of pages has a file of documents.
     """
     if is_touched(root / file.path, component, edit):
-        check_file(root, file)
+        verify_file(root, file)
         new = root / component / new_name()
         counted = CountedEdit(edit, component)
         facts = rewrite(root / file.path, new, counted)

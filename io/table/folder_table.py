@@ -29,7 +29,7 @@ from ..storage.files import (
 from ..storage.parquet_files import batches, may_have_values
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, is_shared
-from ..tablets.checksums import check_tablets
+from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
 from ..tablets.resolve import Resolution, apply_changes, write_bases
@@ -221,7 +221,7 @@ class FolderTable(WebTable):
         if not kind_of(component).in_tablets:
             yield from edit_file(self.place, component, tablet.base, edit)
             return
-        check_tablets(self.place, tablet)
+        verify_tablets(self.place, tablet)
         counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)
         frames = folded(self.place, schema, tablet)
         left = (to_frame(counted(frame.to_arrow())) for frame in frames)

@@ -8,7 +8,7 @@ from .file_lists import Component, DataFile
 from .tablets import Tablet
 
 
-def check_tablets(root: Folder, *some: Tablet) -> None:
+def verify_tablets(root: Folder, *some: Tablet) -> None:
     """Checks that the files of tablets are unchanged.
 
     A reader may not notice a flipped bit. If the data is rewritten, its new checksum hides
@@ -18,20 +18,20 @@ def check_tablets(root: Folder, *some: Tablet) -> None:
         UserError: A file is missing, cannot be read, or has another checksum.
     """
     for file in (file for tablet in some for file in tablet.files):
-        check_file(root, file)
+        verify_file(root, file)
 
 
-def check_file(root: Folder, file: DataFile) -> None:
-    """Checks that a file is unchanged; see ``check_tablets``."""
-    check_bytes(root / file.path, file.crc32)
+def verify_file(root: Folder, file: DataFile) -> None:
+    """Checks that a file is unchanged; see ``verify_tablets``."""
+    verify_bytes(root / file.path, file.crc32)
 
 
 def check_list(root: Folder, component: Component) -> None:
-    """Checks that a list of files is unchanged; see ``check_tablets``."""
-    check_bytes(root / component.list, component.crc32, "file list")
+    """Checks that a list of files is unchanged; see ``verify_tablets``."""
+    verify_bytes(root / component.list, component.crc32, "file list")
 
 
-def check_bytes(path: Place, crc32: int | None, kind: str = "data file") -> None:
+def verify_bytes(path: Place, crc32: int | None, kind: str = "data file") -> None:
     """Compares a file with its checksum, unless the checksum is None."""
     if crc32 is not None and crc32_of(path) != crc32:
         raise _damaged(path, kind)

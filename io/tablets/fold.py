@@ -80,7 +80,7 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
     ]
 
 
-def find_rows(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
     It reads only row groups whose key range has one of the keys.

@@ -18,9 +18,9 @@ import pyarrow as pa
 from ...policy.kinds import KINDS
 from ...policy.schema import conform, empty, to_frame
 from ..storage.places import Folder
-from .checksums import check_tablets
+from .checksums import verify_tablets
 from .file_lists import DataFile
-from .fold import Groups, find_rows, folded, group_bounds, newest_rows
+from .fold import Groups, folded, group_bounds, newest_rows, rows_with_keys
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
 from .tablets import NUMBER, RUN_SHARE, Tablet
@@ -131,7 +131,7 @@ def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extra
     """Rewrites a range as new bases, one row group at a time, with its changes applied."""
     base = how.part.base
     if base is not None:
-        check_tablets(root, base)
+        verify_tablets(root, base)
     rewritten = (
         extras.take(how.resolver(rows, some)) if len(some) else rows
         for rows, some in _pairs(root, how, changes)
@@ -155,14 +155,14 @@ def _add_run(
 ) -> Written:
     """Writes changed rows as a run; folds the tablet instead if it must and is allowed to."""
     component = how.component
-    old = find_rows(root, component, tablet, changes.get_column("key"))
+    old = rows_with_keys(root, component, tablet, changes.get_column("key"))
     resolved = conform(extras.take(how.resolver(old.drop(NUMBER), changes)), how.schema)
-    rows = changed_rows(old, to_frame(resolved), tablet.rows)
+    rows = rows_of_run(old, to_frame(resolved), tablet.rows)
     if not len(rows):
         return Written(component)
     known, replaced = tablet.rows, tuple[str, ...]()
     if how.part.fold and past_limits(tablet, len(rows)):
-        check_tablets(root, tablet)
+        verify_tablets(root, tablet)
         if not merges(tablet, len(rows)):
             files = write_bases(root, component, folded(root, how.schema, tablet, rows))
             return Written(component, files, tablet.paths)
@@ -173,7 +173,7 @@ def _add_run(
     return Written(component, (run,), replaced)
 
 
-def changed_rows(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
+def rows_of_run(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
     """Returns the rows that are new or changed, in key order, with their numbers.
 
     Args:

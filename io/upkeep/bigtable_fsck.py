@@ -15,7 +15,7 @@ from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS
 from ..bigtable.cells import CELLS, CellKind, decode
 from ..bigtable.key_ranges import KeyRange
-from ..bigtable.snapshot_log import Change, SnapshotLog
+from ..bigtable.snapshot_log import ChangedFile, SnapshotLog
 from ..snapshots.manifest import Manifest
 from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile, load_files
@@ -27,7 +27,7 @@ _PER_THREAD = 4
 _NEWER = 8
 
 
-class Cells(NamedTuple):
+class CheckedCells(NamedTuple):
     """The cells of a component.
 
     Attributes:
@@ -98,7 +98,7 @@ def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, lis
             if change.lost:
                 text = f"is lost: snapshot {head.snapshot} is without its rows"
                 problems.append(Problem("changes", change.path, text, change.component))
-            elif head.applying and (text := unreadable(table, change, quick)):
+            elif head.applying and (text := why_unreadable(table, change, quick)):
                 text = f"{text}: without it snapshot {head.snapshot} cannot be finished"
                 problems.append(Problem("changes", change.path, text, change.component))
         # Another process may have finished the commit and deleted its files since then.
@@ -106,7 +106,7 @@ def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, lis
             return (head.snapshot if head.applying else None), problems
 
 
-def unreadable(table: BigtableWebTable, change: Change, quick: bool = False) -> str:
+def why_unreadable(table: BigtableWebTable, change: ChangedFile, quick: bool = False) -> str:
     """Returns the reason why a file of changes cannot be applied; empty if it can."""
     try:
         # The quick check only reads the beginning and the end of the Parquet file.
@@ -139,7 +139,7 @@ def check_ranges(component: str, ranges: Sequence[DataFile]) -> Iterator[Problem
         yield Problem("range", ranges[-1].path, text, component)
 
 
-def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) -> Cells:
+def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) -> CheckedCells:
     """Reads and unpacks all rows of a component; does not use the ranges of its list.
 
     Raises:
@@ -147,19 +147,19 @@ def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) ->
     """
     kind = CELLS[component]
 
-    def read(part: KeyRange) -> Cells:
+    def read(part: KeyRange) -> CheckedCells:
         rows, damaged = 0, dict[bytes, str]()
         for cells in log.table.scan(kind, part, snapshot):
             rows += len(cells)
             damaged |= damaged_cells(cells, kind)
             PROGRESS.add(len(cells))
-        return Cells(rows, damaged)
+        return CheckedCells(rows, damaged)
 
     with ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(read, log.table.ranges(threads * _PER_THREAD)))
     log.check_fresh(snapshot)
     damaged = {key: text for part in parts for key, text in part.damaged.items()}
-    return Cells(sum(part.rows for part in parts), damaged)
+    return CheckedCells(sum(part.rows for part in parts), damaged)
 
 
 def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:

@@ -24,10 +24,10 @@ from ..storage.errors import ConflictError
 from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets import tablet_writer
 from ..tablets.file_lists import DataFile
-from .bigtable_fsck import damaged_cells, is_newer, read_cells, unreadable, untimed
+from .bigtable_fsck import damaged_cells, is_newer, read_cells, untimed, why_unreadable
 from .fsck import Rows, list_problem
 from .list_repair import rebuilt_lists
-from .repair import Plan, Repair, commit_repair
+from .repair import Repair, RepairPlan, commit_repair
 
 # Number of rows whose versions are read at a time.
 _SOUGHT = 1_000
@@ -55,7 +55,7 @@ def settle(table: BigtableWebTable, drop: bool) -> int | None:
         _complete_history(table, head)
         return None
     changes = [change for change in log.changes(head) if not change.lost]
-    lost = [change.path for change in changes if unreadable(table, change)]
+    lost = [change.path for change in changes if why_unreadable(table, change)]
     if lost and not drop:
         return None
     if lost:
@@ -131,7 +131,7 @@ def repair_rows(
     # Snapshot numbers have no gaps: numbers that operations have seen also become repairs.
     numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(table)]) + 2)
     files_to_drop = {name: paths for name, paths in (drop or {}).items() if name not in CELLS}
-    plan = Plan(
+    plan = RepairPlan(
         base, numbers_to_make, lists, files_to_drop,
         changes=changes, dropped=tuple(gone), counts=counts,
     )  # fmt: skip

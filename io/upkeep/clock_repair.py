@@ -22,7 +22,7 @@ from ..tablets.tablets import Tablet, tablets
 from .fsck import Problem
 from .repair import Repair
 
-KIND = "clock"
+CLOCK_PROBLEM = "clock"
 
 
 def check_clock(
@@ -40,15 +40,15 @@ def check_clock(
     late, says = now + TOLERANCE_MS, f"the clock says {date_of(now)}"
     if manifest.latest_time > late:
         text = f"{date_of(manifest.latest_time)} has counted as now, {says}"
-        yield Problem(KIND, table.record_name(manifest.snapshot), text)
+        yield Problem(CLOCK_PROBLEM, table.record_name(manifest.snapshot), text)
     for name, batch in manifest.batches.items():
         if batch.created > late:
             text = f"was made at {date_of(batch.created)}, {says}"
-            yield Problem(KIND, f"batches/{name}", text)
+            yield Problem(CLOCK_PROBLEM, f"batches/{name}", text)
     if not quick:
         for component, _, tablet, keys in _wrong_rows(table, manifest, options, now):
             text = f"{len(keys):,} rows of {component} have times that cannot be, {says}"
-            yield Problem(KIND, tablet.base.path, text)
+            yield Problem(CLOCK_PROBLEM, tablet.base.path, text)
 
 
 def _wrong_rows(

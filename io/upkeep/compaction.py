@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ...policy.kinds import KINDS, SEED_HOSTS
-from ..batches.batches import place
+from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
-from ..tablets.checksums import check_file, check_tablets
+from ..tablets.checksums import verify_file, verify_tablets
 from ..tablets.fold import folded, stored_schema
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
@@ -46,7 +46,7 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
 
 def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
     """Rewrites adjacent tablets as new bases without runs; the rows stay the same."""
-    check_tablets(operation.root, *group)
+    verify_tablets(operation.root, *group)
     root, schema = operation.root.files, stored_schema(operation.root, component, *group)
     frames = (rows for tablet in group for rows in folded(root, schema, tablet))
     files = write_bases(root, component, frames, schema)
@@ -61,7 +61,7 @@ def merge_seeds(operation: Operation) -> Iterator[Written]:
     if len(files) < 2:
         return
     for file in files:
-        check_file(operation.root, file)
+        verify_file(operation.root, file)
     rows = collect(scan([operation.root / file.path for file in files], KINDS[SEED_HOSTS].schema))
     written = write_bases(operation.root, SEED_HOSTS, [rows.unique("key").sort("key")])
     yield Written(SEED_HOSTS, written, tuple(file.path for file in files), tidies=True)
@@ -98,15 +98,17 @@ def superseded(
         named: Paths of all files that rows of the state refer to.
     """
     for batch in batches:
-        bodies = {kind: operation.files(place(batch, kind)) for kind in ("pages", "documents")}
+        bodies = {
+            kind: operation.files(batch_component(batch, kind)) for kind in ("pages", "documents")
+        }
         gone = {
             kind: [file for file in files if not named & {file.path, file.formerly}]
             for kind, files in bodies.items()
         }
         spent = _SPENT if gone["documents"] != bodies["documents"] else (*_SPENT, "outcome")
-        gone |= {kind: operation.files(place(batch, kind)) for kind in spent}
+        gone |= {kind: operation.files(batch_component(batch, kind)) for kind in spent}
         for kind, files in gone.items():
             if files:
                 counts = {f"dropped/{kind}": len(files)}
                 paths = tuple(file.path for file in files)
-                yield Written(place(batch, kind), (), paths, counts, tidies=True)
+                yield Written(batch_component(batch, kind), (), paths, counts, tidies=True)

@@ -159,7 +159,9 @@ def list_problem(root: Folder, component: Component) -> str:
     return f"names {found[0]} files with {found[1]} rows, the manifest {files} with {rows}"
 
 
-def check_file(root: Folder, component: str, file: DataFile, quick: bool = False) -> Problem | None:
+def file_problem(
+    root: Folder, component: str, file: DataFile, quick: bool = False
+) -> Problem | None:
     """Checks that a data file matches its description.
 
     Args:

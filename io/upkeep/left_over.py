@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...web.base.errors import UserError
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import readable_manifests
-from ..snapshots.operation_records import FOLDER, LOST
+from ..snapshots.operation_records import LOST, OPERATIONS
 from ..snapshots.operations import from_json
 from ..storage.files import list_files, read_bytes
 from ..table.web_table import WebTable
@@ -47,7 +47,7 @@ def left_over(table: WebTable) -> Left:
         with contextlib.suppress(UserError):  # the list is damaged
             named |= {file.path for file in load_files(table, component)}
     known = {table / HOLD, *(found.path for found in record_files(table))}
-    beside = [found for found in list_files(table / FOLDER) if found.path not in known]
+    beside = [found for found in list_files(table / OPERATIONS) if found.path not in known]
     found = [*unnamed_files(table.files, named, math.inf), *beside]
     orphans = [one.bytes for one in found if not one.path.name.startswith(".")]
     claims = [one for one in list_files(table / "batches") if one.path.suffix == ".claim"]

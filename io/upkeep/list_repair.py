@@ -8,7 +8,7 @@ import polars as pl
 
 from ...policy.kinds import KINDS, folders_of, kind_of
 from ...web.base.errors import UserError
-from ..batches.batches import page_order, place
+from ..batches.batches import batch_component, page_order
 from ..snapshots.manifest import Manifest, readable_manifests
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan, schema_of
@@ -101,7 +101,7 @@ class _Rebuild:
 
     def _paired(self, file: DataFile) -> DataFile | None:
         """Sets the order of a file of documents to that of its file of pages."""
-        pages = self.manifest.components.get(place(self.name.split("/")[1], "pages"))
+        pages = self.manifest.components.get(batch_component(self.name.split("/")[1], "pages"))
         with contextlib.suppress(UserError):
             files = load_files(self.table, pages)
             for known in files:

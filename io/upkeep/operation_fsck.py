@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
-from ..snapshots.operation_records import FOLDER, LOST, id_of, parse_record
+from ..snapshots.operation_records import LOST, OPERATIONS, id_of, parse_record
 from ..snapshots.operations import Operation, reach, to_json
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from ..storage.formats import NewerFormat
@@ -22,7 +22,7 @@ from ..table.web_table import WebTable
 from .fsck import Problem, without
 from .retention import UNDER_WAY
 
-KIND = "operation"
+OPERATION_PROBLEM = "operation"
 # Jobs that work on a batch of another job.
 _ON_BATCHES = ("fetch", "parse", "update")
 
@@ -53,27 +53,27 @@ def check_operations(table: WebTable) -> list[Problem]:
         except UserError as error:
             text, newer = without(error, found.path), isinstance(error, NewerFormat)
         if text:
-            problems.append(Problem(KIND, below(table, found.path), text, newer=newer))
+            problems.append(Problem(OPERATION_PROBLEM, below(table, found.path), text, newer=newer))
     return problems
 
 
 def record_files(table: WebTable) -> Iterator[Found]:
     """Yields the files of records, and those which say that an operation has lost."""
-    for found in list_files(table / FOLDER):
-        direct = found.path.parent == table / FOLDER and not found.path.name.startswith(".")
+    for found in list_files(table / OPERATIONS):
+        direct = found.path.parent == table / OPERATIONS and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):
             yield found
 
 
 def _no_files(table: WebTable) -> Iterator[Problem]:
     """Finds folders and broken links with the name of a record."""
-    folder = table / FOLDER
+    folder = table / OPERATIONS
     for path in () if is_shared(folder) else sorted(Path(str(folder)).glob("*")):
         named = path.suffix in (".json", LOST) and not path.name.startswith(".")
         dead = path.is_symlink() and not path.exists()
         if named and (dead or path.is_dir()):
             text = "is a link to nothing" if dead else "is a folder"
-            yield Problem(KIND, below(table, path), f"{text}, not a record: remove it")
+            yield Problem(OPERATION_PROBLEM, below(table, path), f"{text}, not a record: remove it")
 
 
 def _problem(table: WebTable, path: Place, known: tuple[int, int]) -> str:
@@ -115,7 +115,7 @@ def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> lis
         drop: Whether to remove young records, too.
     """
     records = {below(table, found.path): found for found in record_files(table)}
-    history, now = [*readable_manifests(table)][::-1], store_time(table / FOLDER)
+    history, now = [*readable_manifests(table)][::-1], store_time(table / OPERATIONS)
     done = []
     for problem in problems:
         found = records.get(problem.path)

@@ -90,7 +90,7 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
                 yield found
 
 
-def sweep(table: WebTable, since: int, names: Names) -> dict[str, int]:
+def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
     """Deletes files that only older snapshots need, and files that may contain purged names.
 
     Manifests stay, because they have no URLs, only numbers and names of files. Flushed

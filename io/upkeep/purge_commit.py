@@ -17,7 +17,14 @@ from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.commit import commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
-from ..snapshots.operations import Operation, committed, find, has_committed, has_ended, note_loss
+from ..snapshots.operations import (
+    Operation,
+    committed,
+    has_committed,
+    has_ended,
+    note_loss,
+    pinned_operation,
+)
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..table.edits import Edited
 from ..tablets.tablets import Tablet, parts_of
@@ -34,7 +41,7 @@ _TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class PurgePart:
     """A work item of a purge: a part of a table.
 
     Attributes:
@@ -49,7 +56,7 @@ class Piece:
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class PurgeTask:
     """The task of a purge.
 
     Attributes:
@@ -60,15 +67,15 @@ class Task:
     names: Names
     lift: bool = False
 
-    def pieces(self, operation: Operation) -> Iterator[Piece]:
+    def pieces(self, operation: Operation) -> Iterator[PurgePart]:
         """Yields the pieces of a table."""
-        yield Piece(operation, BLOCKLIST)
+        yield PurgePart(operation, BLOCKLIST)
         for component in () if self.lift else operation.manifest().components:
             if component != BLOCKLIST:
                 parts = parts_of(component, operation.files(component))
-                yield from (Piece(operation, component, part) for part in parts)
+                yield from (PurgePart(operation, component, part) for part in parts)
 
-    def __call__(self, piece: Piece) -> Iterator[Written]:
+    def __call__(self, piece: PurgePart) -> Iterator[Written]:
         """Purges a piece."""
         if piece.part is None:
             yield update_blocklist(piece.operation, self.names, self.lift)
@@ -83,7 +90,7 @@ class Purged(NamedTuple):
     written: tuple[Written, ...]
 
 
-def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) -> Purged:
+def prepare_purge(operation: Operation, written: Iterable[Written], task: PurgeTask) -> Purged:
     """Returns purged files of the newest snapshot, if it can be read.
 
     It is called before the hold, so that jobs wait only for the rest of the work.
@@ -95,7 +102,7 @@ def prepare_purge(operation: Operation, written: Iterable[Written], task: Task) 
     return purged
 
 
-def commit_purge(operation: Operation, purged: Purged, task: Task, wait_s: float) -> Manifest:
+def commit_purge(operation: Operation, purged: Purged, task: PurgeTask, wait_s: float) -> Manifest:
     """Makes the next snapshot, once. The caller must have a hold.
 
     Args:
@@ -134,7 +141,7 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
         names = changes_under_way(operation.root, WAITED_FOR)
     for name in names:
         with contextlib.suppress(UserError):
-            job = find(operation.table, name)
+            job = pinned_operation(operation.table, name)
             if job is not None and not has_committed(job):
                 _wait_for(operation, job, until)
 
@@ -151,7 +158,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
         pause()
 
 
-def rebase(purged: Purged, task: Task) -> Purged:
+def rebase(purged: Purged, task: PurgeTask) -> Purged:
     """Returns purged files of the newest snapshot; reads only files that are new in it."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
@@ -165,14 +172,14 @@ def rebase(purged: Purged, task: Task) -> Purged:
 
 
 def _rebase_component(
-    purged: Purged, now: Operation, component: str, task: Task
+    purged: Purged, now: Operation, component: str, task: PurgeTask
 ) -> Iterable[Written]:
     known = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         return known
     if component == BLOCKLIST:
-        return task(Piece(now, BLOCKLIST))
+        return task(PurgePart(now, BLOCKLIST))
     before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
     edited = Edited(purged.operation.snapshot, before, known)
     return now.root.edit_again(component, purge_of(task.names), edited, after)

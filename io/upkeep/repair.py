@@ -39,7 +39,7 @@ class Repair:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class RepairPlan:
     """The snapshot that a repair makes.
 
     Attributes:
@@ -94,12 +94,12 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
         found = rebuilt_lists(table, manifest)
         lists = {name: files for name, files in found.items() if files is not None}
         if len(lists) == len(found):
-            plan = Plan(manifest, range(top + 1, top + 2), lists, drop, unreadable)
+            plan = RepairPlan(manifest, range(top + 1, top + 2), lists, drop, unreadable)
             return commit_repair(table, operation, plan)
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
 
-def commit_repair(table: WebTable, operation: str, plan: Plan) -> Repair:
+def commit_repair(table: WebTable, operation: str, plan: RepairPlan) -> Repair:
     """Commits the planned snapshots after all others."""
     base, top = plan.base, plan.numbers[-1] - 1
     older = set(range(table.snapshots()[0], base.snapshot))  # these were not read yet
@@ -132,7 +132,7 @@ def commit_repair(table: WebTable, operation: str, plan: Plan) -> Repair:
     return Repair(made, base.snapshot, names, tuple(dropped), lost, plan.counts)
 
 
-def _without(table: WebTable, plan: Plan) -> tuple[dict[str, list[DataFile]], list[str]]:
+def _without(table: WebTable, plan: RepairPlan) -> tuple[dict[str, list[DataFile]], list[str]]:
     """Returns (the new lists without the files to drop, the paths that were left out)."""
     lists, left_out = dict(plan.lists), []
     for name, paths in plan.drop.items():

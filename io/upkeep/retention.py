@@ -49,7 +49,7 @@ _TOLERANCE_S = TOLERANCE_MS / 1000
 _PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
 
 
-def sweep(table: WebTable, retention_s: float) -> dict[str, int]:
+def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     """Deletes expired snapshots and files; may be interrupted and repeated.
 
     Args:

@@ -23,7 +23,7 @@ _UNBLOCKED = {"unblocked", "unbarred"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class ComponentChange:
     """Files, rows and bytes of a component that a snapshot has added and removed.
 
     ``exact`` is False if a list is gone: then only the difference is known.
@@ -48,7 +48,7 @@ class Event:
 
     number: int
     manifest: Manifest | None
-    changes: Mapping[str, Change] = dataclasses.field(default_factory=dict)
+    changes: Mapping[str, ComponentChange] = dataclasses.field(default_factory=dict)
     error: str = ""
     undone: bool = False
 
@@ -73,7 +73,7 @@ def events(table: WebTable, last: int = 0) -> Iterator[Event]:
             yield Event(number, None, error=str(error))
 
 
-def _changes(table: WebTable, manifest: Manifest) -> dict[str, Change]:
+def _changes(table: WebTable, manifest: Manifest) -> dict[str, ComponentChange]:
     try:
         before = load_manifest(table, manifest.snapshot - 1)
     except UserError:
@@ -85,18 +85,20 @@ def _changes(table: WebTable, manifest: Manifest) -> dict[str, Change]:
     }
 
 
-def _change(table: WebTable, name: str, old: Component | None, new: Component | None) -> Change:
+def _change(
+    table: WebTable, name: str, old: Component | None, new: Component | None
+) -> ComponentChange:
     if table.in_files(name):
         with contextlib.suppress(UserError):  # a list is gone
             were, are = _by_path(table, old), _by_path(table, new)
             added = [file for path, file in are.items() if path not in were]
             removed = [file for path, file in were.items() if path not in are]
-            return Change(totals(added), totals(removed))
+            return ComponentChange(totals(added), totals(removed))
     # For rows in Bigtable, too, only their number is known.
     a, b = (component.totals if component else (0, 0, 0) for component in (old, new))
     balance = [y - x for x, y in zip(a, b, strict=True)]
     more, less = (tuple(max(0, sign * n) for n in balance) for sign in (1, -1))
-    return Change(more, less, exact=False)
+    return ComponentChange(more, less, exact=False)
 
 
 def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile]:

@@ -12,7 +12,7 @@ from ..table.bigtable_web_table import BigtableWebTable
 from ..table.web_table import WebTable
 from .fsck import Rows
 from .repair import Repair, repair
-from .tablet_fsck import check_tablets
+from .tablet_fsck import tablet_problems
 
 
 def _in_bigtable(table: WebTable) -> BigtableWebTable | None:
@@ -53,7 +53,7 @@ def check_rows(
         quick: Whether to skip reading the rows.
         threads: Number of ranges to read at a time.
     """
-    in_files = tuple(check_tablets(table, manifest, broken, quick))
+    in_files = tuple(tablet_problems(table, manifest, broken, quick))
     if (rows := _in_bigtable(table)) is None:
         return Rows(in_files)
     from .bigtable_fsck import check_cells

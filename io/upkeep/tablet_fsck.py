@@ -20,7 +20,7 @@ from .fsck import Problem, list_problem
 _KEYS = with_number(pa.schema([("key", TEXT)]))
 
 
-def check_tablets(
+def tablet_problems(
     table: WebTable, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
     """Finds inconsistent tablets whose files are undamaged.

@@ -33,7 +33,7 @@ def command_help(command: str, help: str, beam: bool, module: CommandModule) -> 
                 option.flag,
                 dest=option.name,
                 metavar=metavar(option),
-                help=_escape(described_option(option)),
+                help=_escape(option_help(option)),
             )
     return parser.format_help()
 
@@ -59,10 +59,10 @@ def metavar(option: Option) -> str:
     return f"{name},..." if option.type is tuple else name if "|" in name else name.upper()
 
 
-def described_option(option: Option) -> str:
+def option_help(option: Option) -> str:
     """Returns an option's help with unit, default and Nutch property.
 
-    >>> described_option(Option("timeout", float, 10.0, "Longest wait.", unit="s", nutch="http.timeout"))
+    >>> option_help(Option("timeout", float, 10.0, "Longest wait.", unit="s", nutch="http.timeout"))
     'Longest wait. [s; default 10; Nutch: http.timeout]'
     """
     default = default_text(option)

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Iterator
 
-from ...io.batches.batches import page_name, place, write_file
+from ...io.batches.batches import batch_component, page_name, write_file
 from ...io.batches.known_hosts import host_tables
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written
@@ -50,6 +50,6 @@ class HostFindings:
             file = write_file(
                 operation.root, batch, "host_findings", rows, partition=number, name=name
             )
-            yield Written(place(batch, "host_findings"), (file,))
+            yield Written(batch_component(batch, "host_findings"), (file,))
         self._files += 1
         self._since = time.monotonic()

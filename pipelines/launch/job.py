@@ -13,7 +13,7 @@ from typing import Any
 import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
-from ...io.snapshots.operations import committed, find, new_id
+from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.table.opening import open_table
 from ...policy.documents import DocumentOptions
@@ -209,7 +209,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     if not waits(pipeline):
         report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
         return 0
-    operation = find(ticket.table, f"{ticket.operation}.{job}")
+    operation = pinned_operation(ticket.table, f"{ticket.operation}.{job}")
     manifest = committed(operation) if operation else None
     if manifest is None:
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})

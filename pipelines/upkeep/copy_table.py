@@ -17,10 +17,10 @@ import apache_beam as beam
 
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest, newest_manifest
-from ...io.snapshots.operations import Operation, find
+from ...io.snapshots.operations import Operation, pinned_operation
 from ...io.storage.errors import ConflictError
 from ...io.table.opening import open_table
-from ...io.tablets.checksums import check_list, check_tablets, copy_file
+from ...io.tablets.checksums import check_list, copy_file, verify_tablets
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...io.tablets.written import Written
@@ -88,7 +88,7 @@ def _check_apart(table: str, to: str) -> None:
 def _check_free(to: str, operation: str) -> None:
     """Checks that a place has no table, except one that this operation has made."""
     snapshots = open_table(to).latest_snapshot()
-    if snapshots and not (operation and find(to, f"{operation}.copy")):
+    if snapshots and not (operation and pinned_operation(to, f"{operation}.copy")):
         raise UsageError(
             f"there is a table at {to!r} already, with {snapshots:,} snapshots: "
             "copy to a place where none is"
@@ -133,7 +133,7 @@ def _copy(piece: _Piece) -> Iterator[Written]:
     kind = f"rows/{name.rpartition('/')[2]}"
     with piece.reading.reading():
         if piece.tablet is not None:
-            check_tablets(source, piece.tablet)
+            verify_tablets(source, piece.tablet)
             for part in target.load(name, source.scan(name, piece.tablet)):
                 copied = {kind: sum(f.rows for f in part.files)} if part.component == name else {}
                 yield Written(part.component, part.files, (), {**part.counts, **copied})

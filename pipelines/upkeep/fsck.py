@@ -20,19 +20,19 @@ from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile, load_files
-from ...io.upkeep.clock_repair import KIND as CLOCK
+from ...io.upkeep.clock_repair import CLOCK_PROBLEM as CLOCK
 from ...io.upkeep.clock_repair import check_clock, repair_clock
 from ...io.upkeep.fsck import (
     Problem,
     Rows,
-    check_file,
     check_lists,
     check_manifests,
+    file_problem,
     list_problem,
     runs,
 )
 from ...io.upkeep.left_over import Left, left_over
-from ...io.upkeep.operation_fsck import KIND as OPERATION
+from ...io.upkeep.operation_fsck import CLOCK_PROBLEM as OPERATION
 from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import (
@@ -208,7 +208,7 @@ def _check_files(
     root: WebTable, files: list[tuple[str, DataFile]], options: Options
 ) -> list[Problem]:
     def check(named: tuple[str, DataFile]) -> Problem | None:
-        problem = check_file(root, *named, options.quick)
+        problem = file_problem(root, *named, options.quick)
         PROGRESS.add()
         return problem
 

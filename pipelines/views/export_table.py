@@ -22,7 +22,7 @@ from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
-from ...io.tablets.checksums import check_file, check_tablets
+from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.kinds import KINDS, kind_of, kinds_in_tablets, kinds_of_batches
 from ...policy.schema import TEXT, conform, to_frame
 from ...web.base.errors import UsageError
@@ -136,11 +136,11 @@ def _frames(part: Part, what: str) -> Iterator[pl.DataFrame]:
         return
     # Damaged rows are not exported.
     if part.tablet is not None:
-        check_tablets(root, part.tablet)
+        verify_tablets(root, part.tablet)
         frames = root.scan(what, part.tablet)
     else:
         assert part.file is not None
-        check_file(root, part.file)
+        verify_file(root, part.file)
         groups = row_groups(root / part.file.path, KINDS[what].schema)
         frames = (to_frame(group) for group in groups)
     named = from_host_key if _name(what) == "host" else from_key

@@ -9,7 +9,7 @@ from rich import filesize
 
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
-from ...io.upkeep.rollback import Change, Event, events, sizes
+from ...io.upkeep.rollback import ComponentChange, Event, events, sizes
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -69,7 +69,7 @@ def _record(event: Event) -> dict[str, Any]:
     }
 
 
-def _change_record(change: Change) -> dict[str, Any]:
+def _change_record(change: ComponentChange) -> dict[str, Any]:
     added, removed = _sizes(change.added), _sizes(change.removed)
     return {"added": added, "removed": removed, "exact": change.exact}
 
@@ -99,7 +99,7 @@ def _lines(event: Event, counts: bool) -> Iterator[str]:
         yield "    " + ", ".join(f"{name} {number:,}" for name, number in manifest.counts.items())
 
 
-def _change(change: Change) -> str:
+def _change(change: ComponentChange) -> str:
     parts = []
     for sign, (files, rows, size) in (("+", change.added), ("-", change.removed)):
         if files or rows or size:

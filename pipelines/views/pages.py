@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ...io.batches.batches import live_file
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import collect, scan
-from ...io.tablets.checksums import check_file, check_tablets
+from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.parse_results import status_text
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, STATUS_NAMES, TEXT, TEXT_MAP, conform, to_frame
@@ -95,7 +95,7 @@ def _rows_by_document(part: Part) -> Iterator[tuple[str, Chunk]]:
     assert part.tablet is not None
     with part.reading.reading():
         root = part.reading.root
-        check_tablets(root, part.tablet)  # damaged rows are not exported
+        verify_tablets(root, part.tablet)  # damaged rows are not exported
         parsed = pl.col("document").is_not_null()
         rows = root.read("state", [part.tablet], ROW_COLUMNS, lambda state: state.filter(parsed))
     for (document,), group in rows.group_by("document", maintain_order=True):
@@ -111,7 +111,7 @@ def _write(grouped: tuple[str, Iterable[Chunk]], reading: Reading, suffix: str) 
         return  # compact has dropped the file: there is no text to show
     path = reading.part(file.order, f"-{Path(document).stem}{suffix}")
     with reading.reading():
-        check_file(reading.root, file)
+        verify_file(reading.root, file)
         texts = collect(scan([reading.root / file.path], DOCUMENTS))
     pages = page_records(rows, texts)
     with creating(path) as part:

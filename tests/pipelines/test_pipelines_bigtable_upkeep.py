@@ -22,7 +22,7 @@ from crawling import (
 from web_tables import Snapshot, newest
 
 from nutbeam.io.bigtable.changes import change_of, write_changes
-from nutbeam.io.bigtable.snapshot_log import Change, open_log
+from nutbeam.io.bigtable.snapshot_log import ChangedFile, open_log
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
@@ -139,7 +139,7 @@ class Dying:
     def __init__(self, log):
         self.log = log
 
-    def store(self, change: Change):
+    def store(self, change: ChangedFile):
         head = self.log.head()
         record = json.loads(self.log.record(head.snapshot))
         record |= {"snapshot": head.snapshot + 1, "operation": "cut.inject"}

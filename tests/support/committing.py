@@ -6,7 +6,7 @@ from frames import table_of
 
 from nutbeam.io.bigtable.cells import CELLS, decode
 from nutbeam.io.bigtable.key_ranges import KeyRange
-from nutbeam.io.bigtable.snapshot_log import Change
+from nutbeam.io.bigtable.snapshot_log import ChangedFile
 from nutbeam.io.storage.files import new_name
 from nutbeam.io.storage.parquet_files import ParquetWriter
 from nutbeam.policy.kinds import KINDS
@@ -38,7 +38,7 @@ def write_changes(folder, tables, deleted=()):
         name = f"changes/{new_name()}"
         with ParquetWriter(folder / name, KINDS[component].schema) as writer:
             writer.write(rows)
-        changes.append(Change(component, name, component in deleted))
+        changes.append(ChangedFile(component, name, component in deleted))
     return changes
 
 

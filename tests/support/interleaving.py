@@ -117,7 +117,7 @@ def gates(waits=False):
     """
     with pytest.MonkeyPatch.context() as patch:
         if not waits:
-            patch.setattr(hold, "TIMES", hold.TIMES._replace(most=0.0))
+            patch.setattr(hold, "HOLD_TIMES", hold.HOLD_TIMES._replace(most=0.0))
         for owner, name in [*GATES, *(WAITS if waits else [])]:
             real = getattr(owner, name)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from waiting import wait_until
 
-from nutbeam.io.batches.leases import LeaseLost, Times, acquire
+from nutbeam.io.batches.leases import LeaseLost, LeaseTimes, acquire
 from nutbeam.io.storage.places import place_of
 
 # Short, yet long enough for a machine on which other tests run.
-TIMES = Times(beat=0.3, fresh=1.5, stale=3.0, note=0.1, look=0.1, give_up=600.0)
+TIMES = LeaseTimes(beat=0.3, fresh=1.5, stale=3.0, note=0.1, look=0.1, give_up=600.0)
 _STEP = 0.05
 
 
@@ -75,7 +75,7 @@ def _main(root, batch, others, clock, turns, sends, log, times):
 
         say("started")
         for _ in range(turns):
-            lease = acquire(place_of(root), batch, 0, lambda: others, times=Times(*times))
+            lease = acquire(place_of(root), batch, 0, lambda: others, times=LeaseTimes(*times))
             say("held", lease.requested_until)
             lease.note(lambda: {"h.example.com": (7.0, 0)})
             left = sends or -1

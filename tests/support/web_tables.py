@@ -9,7 +9,7 @@ import shutil
 import polars as pl
 from crawling import cells_of, latest_snapshot
 
-from nutbeam.io.batches.batches import place
+from nutbeam.io.batches.batches import batch_component
 from nutbeam.io.snapshots.manifest import Pinned
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.storage.parquet_files import collect, scan
@@ -162,7 +162,7 @@ class Snapshot(Pinned):
 
     def of_batch(self, batch, kind):
         """Returns the rows of a batch's files of one kind in key order, or None."""
-        files = self.files(place(batch, kind))
+        files = self.files(batch_component(batch, kind))
         with self.reading():
             paths = [self.root / file.path for file in files]
             return collect(scan(paths, KINDS[kind].schema).sort("key")) if paths else None

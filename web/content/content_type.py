@@ -8,7 +8,7 @@ from .magic import BINARY, magic
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
 ATOM = "application/atom+xml"
-_HTML = "text/html"
+HTML = "text/html"
 RDF = "application/rdf+xml"
 RSS = "application/rss+xml"
 SITEMAP = "application/x-sitemap+xml"
@@ -17,7 +17,7 @@ SVG = "image/svg+xml"
 XHTML = "application/xhtml+xml"
 XML = "application/xml"
 OCTETS = "application/octet-stream"
-_TEXT = "text/plain"
+TEXT = "text/plain"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
@@ -105,9 +105,9 @@ _JSON_END = re.compile(rb"[}\]]\s*+\Z")
 
 # For files without a header: types that the extension shows better than the bytes.
 _BY_EXTENSION = {
-    **dict.fromkeys(("html", "htm", "shtml"), _HTML),
+    **dict.fromkeys(("html", "htm", "shtml"), HTML),
     **dict.fromkeys(("xhtml", "xht"), XHTML),
-    **dict.fromkeys(("txt", "text", "rst", "log"), _TEXT),
+    **dict.fromkeys(("txt", "text", "rst", "log"), TEXT),
     "csv": "text/csv",
     "json": "application/json",
     "md": "text/markdown",
@@ -166,19 +166,19 @@ def sniff(body: bytes, header: str | None) -> str:
     'application/rss+xml'
     """
     declared = _declared(header)
-    if declared == _HTML and body[:14].lower().startswith(_PLAIN_STARTS):
-        return _HTML  # nearly all pages
+    if declared == HTML and body[:14].lower().startswith(_PLAIN_STARTS):
+        return HTML  # nearly all pages
     found = None if body[:1] in _TEXT_STARTS else magic(body)
     if found:
         more = _CONTAINERS.get(found)
         return declared if declared and more and more.match(declared) else found
     if declared is None:
         return _by_text(body)
-    if declared == _HTML or declared in _GENERIC_XML:
+    if declared == HTML or declared in _GENERIC_XML:
         kind = _by_root(body)
         # An XHTML page that is sent as HTML was written for parsers of HTML.
         return (
-            declared if kind is None or (declared == _HTML and kind in (XHTML, SVG, RDF)) else kind
+            declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
         )
     if declared == RDF:  # RSS 1.0 is RDF, too
         return RSS if _by_root(body) == RSS else RDF
@@ -211,10 +211,10 @@ def _by_text(body: bytes) -> str:
             return kind
         markup = body[_prolog(body) : _ROOT_BYTES]
         if _HTML_TAG.match(text + b" ") or _HTML_TAG.match(markup + b" "):
-            return _HTML
+            return HTML
     if _JSON.match(text) and _JSON_END.search(body[-100:]):
         return "application/json"
-    return _TEXT
+    return TEXT
 
 
 def _by_root(body: bytes) -> str | None:

@@ -5,11 +5,11 @@ from frames import frame_of, table_of
 
 from nutbeam.io.batches.batches import (
     adopted_pages,
+    batch_component,
     batch_files,
     claimed_keys,
     page_name,
     page_order,
-    place,
     write_file,
 )
 from nutbeam.io.snapshots.commit import commit
@@ -50,7 +50,7 @@ def test_names_are_new_unless_given(tmp_path):
     one, two = (write_file(tmp_path, "1-x", "outcome", []).path for _ in range(2))
     assert one != two
     named = write_file(tmp_path, "1-x", "outcome", [], name="n.parquet")
-    assert named.path == f"{place('1-x', 'outcome')}/n.parquet"
+    assert named.path == f"{batch_component('1-x', 'outcome')}/n.parquet"
 
 
 def test_a_writer_that_fails_leaves_nothing_behind(tmp_path):
@@ -66,7 +66,7 @@ def test_a_writer_that_fails_leaves_nothing_behind(tmp_path):
 def test_files_of_a_batch(tmp_path):
     operation = begin(str(tmp_path), "fetch", "op", batch="1-x")
     files = [write_file(tmp_path, "1-x", "pages", [], order=n) for n in (2, 1)]
-    commit(operation, [Written(place("1-x", "pages"), tuple(files))])
+    commit(operation, [Written(batch_component("1-x", "pages"), tuple(files))])
     manifest = manifest_at(tmp_path, 1)
     assert batch_files(tmp_path, manifest, "1-x", "pages") == files[::-1]
     assert batch_files(tmp_path, manifest, "1-x", "documents") == []
@@ -88,7 +88,7 @@ def test_what_earlier_attempts_have_flushed_is_adopted(tmp_path):
 
     mine = [flush(1, 5, 1, "c"), flush(1, 5, 0, "b", "a"), flush(1, 9, 0)]
     flush(2, 5, 0, "z")
-    (tmp_path / place("1-x", "pages") / ".p00001-5-abcd-00002.parquet.writing").touch()
+    (tmp_path / batch_component("1-x", "pages") / ".p00001-5-abcd-00002.parquet.writing").touch()
     found = adopted_pages(tmp_path, "1-x", 1, none_barred)
     assert found == [mine[1], mine[0], mine[2]]
     assert adopted_pages(tmp_path, "1-x", 3, none_barred) == []
@@ -135,7 +135,7 @@ def table(tmp_path):
         ]
         commit(
             operation,
-            [Written(place(name, "fetchlist"), tuple(files))],
+            [Written(batch_component(name, "fetchlist"), tuple(files))],
             batch=Batch("generated", 0, 1, len(chosen), 99),
         )
     return tmp_path

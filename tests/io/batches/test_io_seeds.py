@@ -4,7 +4,7 @@ import pytest
 from dropping import as_nobody
 
 from nutbeam.io.batches import seeds as module
-from nutbeam.io.batches.seeds import Source, read_seeds, sources
+from nutbeam.io.batches.seeds import SeedSource, read_seeds, sources
 from nutbeam.policy.schema import SEEDS, empty
 from nutbeam.web.base.errors import UsageError, UserError
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
@@ -29,7 +29,7 @@ def seed_file(tmp_path):
     def make(text):
         path = tmp_path / "seeds.txt"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return Source(0, path=str(path))
+        return SeedSource(0, path=str(path))
 
     return make
 
@@ -48,11 +48,11 @@ def test_words_are_urls_files_and_folders(tmp_path):
     single.touch()
     found = sources(["http://a.com/", "http://b.com/", str(folder), str(single), "http://c.com/"])
     assert found == [
-        Source(0, ("http://a.com/", "http://b.com/")),
-        Source(1, path=str(folder / "a.txt")),
-        Source(2, path=str(folder / "b.txt")),
-        Source(3, path=str(single)),
-        Source(4, ("http://c.com/",)),
+        SeedSource(0, ("http://a.com/", "http://b.com/")),
+        SeedSource(1, path=str(folder / "a.txt")),
+        SeedSource(2, path=str(folder / "b.txt")),
+        SeedSource(3, path=str(single)),
+        SeedSource(4, ("http://c.com/",)),
     ]
 
 
@@ -76,7 +76,7 @@ def test_keys_that_are_too_long_are_refused_and_counted(seed_file):
 def test_paths_do_not_depend_on_the_folder_of_the_worker(tmp_path, monkeypatch):
     (tmp_path / "seeds").touch()
     monkeypatch.chdir(tmp_path)
-    assert sources(["seeds"]) == [Source(0, path=str(tmp_path / "seeds"))]
+    assert sources(["seeds"]) == [SeedSource(0, path=str(tmp_path / "seeds"))]
 
 
 @pytest.mark.parametrize(
@@ -199,16 +199,16 @@ def test_few_of_many_bad_lines_are_shown(seed_file, caplog):
 
 
 def test_a_url_as_a_word():
-    rows, counts = read(Source(3, ("http://a.com/\tnutch.score=2",)))
+    rows, counts = read(SeedSource(3, ("http://a.com/\tnutch.score=2",)))
     assert (urls(rows), rows[0]["score"], counts) == (["http://a.com/"], 2.0, {"lines": 1})
-    rows, counts = read(Source(3, ("ftp://a.com/",)))
+    rows, counts = read(SeedSource(3, ("ftp://a.com/",)))
     assert (rows, counts) == ([], {"lines": 1, "dropped/scheme_not_allowed": 1})
 
 
 def test_later_sources_are_later_than_all_lines_before(seed_file):
     source = seed_file("http://a.com/\n" * 3)
     early, _ = read(source)
-    late, _ = read(Source(1, ("http://a.com/",)))
+    late, _ = read(SeedSource(1, ("http://a.com/",)))
     assert max(row["order"] for row in early) < late[0]["order"]
 
 
@@ -239,7 +239,7 @@ def test_many_lines(seed_file, monkeypatch):
 
 def test_a_file_that_goes_before_it_is_read(tmp_path):
     with pytest.raises(UserError, match=r"^cannot read seeds '.*gone': No such file or directory$"):
-        read(Source(0, path=str(tmp_path / "gone")))
+        read(SeedSource(0, path=str(tmp_path / "gone")))
 
 
 def test_a_delay_is_kept_among_the_metadata(seed_file):

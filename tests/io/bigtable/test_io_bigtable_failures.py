@@ -16,7 +16,7 @@ from nutbeam.io.bigtable import request_batches as bigtable_packets
 from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.cells import STATE_CELL, decode, encode
 from nutbeam.io.bigtable.client import BigtableTable, connect
-from nutbeam.io.bigtable.own_rows import ATTEMPTS, OwnRows
+from nutbeam.io.bigtable.own_rows import SWAP_ATTEMPTS, OwnRows
 from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.bigtable
@@ -94,9 +94,11 @@ def test_a_commit_that_is_never_answered_names_its_attempts(cut, monkeypatch):
     waits = []
     monkeypatch.setattr("nutbeam.io.bigtable.channel.back_off", waits.append)
     proxy.cut_after, proxy.cuts = 0, 10**9
-    with pytest.raises(UserError, match=f"failed {ATTEMPTS} times in a row for bigtable://my-pro"):
+    with pytest.raises(
+        UserError, match=f"failed {SWAP_ATTEMPTS} times in a row for bigtable://my-pro"
+    ):
         OwnRows(table).swap(b"\0o", b"column", b"old", {b"column": b"new"}, 1)
-    assert waits == list(range(1, ATTEMPTS))
+    assert waits == list(range(1, SWAP_ATTEMPTS))
 
 
 def test_what_bigtable_says_of_a_row_is_quoted(table, monkeypatch):

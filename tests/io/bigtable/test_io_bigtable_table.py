@@ -8,11 +8,11 @@ from frames import frame_of
 
 from nutbeam.io.bigtable import cells as bigtable_cells
 from nutbeam.io.bigtable.admin import create_table
-from nutbeam.io.bigtable.changes import change_of, changed_rows, write_changes
+from nutbeam.io.bigtable.changes import change_of, rows_to_write, write_changes
 from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
-from nutbeam.io.bigtable.stored_rows import find_rows, read_range, resolve_changes
+from nutbeam.io.bigtable.stored_rows import read_range, resolve_changes, stored_rows
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.policy.schema import HOSTS, STATE
 
@@ -105,8 +105,8 @@ def test_maps_and_nulls_count_as_values():
     old = frame_of(STATE, {"key": "a", "metadata": [("k", "v")]}, {"key": "b"}, {"key": "c"})
     new = frame_of(STATE, {"key": "a", "metadata": [("k", "w")]}, {"key": "b"},
                    {"key": "c", "score": float("nan")}, {"key": "d"})  # fmt: skip
-    assert changed_rows(old, new).get_column("key").to_list() == ["a", "c", "d"]
-    assert changed_rows(new, new).is_empty()
+    assert rows_to_write(old, new).get_column("key").to_list() == ["a", "c", "d"]
+    assert rows_to_write(new, new).is_empty()
 
 
 def test_what_bigtable_would_refuse_is_left_out_and_counted(log, tmp_path):
@@ -120,8 +120,8 @@ def test_hosts_are_found(log, tmp_path):
     frame = frame_of(HOSTS, *({"key": f"com.h{n}", "requests": n} for n in range(9)))
     snapshot = load(log, tmp_path, frame, "hosts")
     sought = pl.Series("key", ["com.h3", "com.h1", "com.h3", "com.nobody"])
-    assert find_rows(log, "hosts", sought, snapshot).equals(frame[[1, 3]])
-    assert find_rows(log, "hosts", sought.clear(), snapshot).is_empty()
+    assert stored_rows(log, "hosts", sought, snapshot).equals(frame[[1, 3]])
+    assert stored_rows(log, "hosts", sought.clear(), snapshot).is_empty()
 
 
 def test_a_snapshot_that_is_too_old_is_said_so_behind_the_last_row(log, tmp_path):
@@ -133,7 +133,7 @@ def test_a_snapshot_that_is_too_old_is_said_so_behind_the_last_row(log, tmp_path
     with pytest.raises(SnapshotTooOld):
         next(reading)
     with pytest.raises(SnapshotTooOld):
-        find_rows(log, "state", pl.Series("key", ["a"]), snapshot)
+        stored_rows(log, "state", pl.Series("key", ["a"]), snapshot)
 
 
 def test_all_kinds_of_rows_are_components():

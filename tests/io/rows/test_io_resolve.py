@@ -9,13 +9,13 @@ from nutbeam.io.storage import parquet_files as files_module
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import fold as fold_module
 from nutbeam.io.tablets import tablet_writer as writer_module
-from nutbeam.io.tablets.fold import find_rows, folded, read_tablets
+from nutbeam.io.tablets.fold import folded, read_tablets, rows_with_keys
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets.resolve import (
     Resolution,
     Resolved,
     apply_changes,
-    changed_rows,
+    rows_of_run,
     within,
     write_bases,
 )
@@ -207,7 +207,7 @@ class Kept:
             keys = [key for key, _ in right if tablet.first <= key <= tablet.last]
             assert (keys[0], keys[-1], len(keys)) == (tablet.first, tablet.last, tablet.rows)
             sought = keys[::2]
-            found = find_rows(self.root, "state", tablet, pl.Series("key", sought))
+            found = rows_with_keys(self.root, "state", tablet, pl.Series("key", sought))
             assert found.select("key", "score").rows() == [(key, self.right[key]) for key in sought]
 
 
@@ -335,16 +335,16 @@ def test_a_resolver_may_not_lose_rows():
     old = frame_of(STATE, {"key": "a"}, {"key": "b"})
     old = old.with_columns(pl.Series(NUMBER, [0, 1], dtype=pl.UInt32))
     with pytest.raises(ValueError, match="must keep all rows: of 2 there are 1"):
-        changed_rows(old, frame_of(STATE, {"key": "b"}), 2)
+        rows_of_run(old, frame_of(STATE, {"key": "b"}), 2)
 
 
 def test_equal_rows_are_not_changed_whatever_they_hold():
     record = {"key": "a", "score": float("nan"), "signature": b"x", "metadata": [("k", "v")]}
     old = frame_of(STATE, record, {"key": "b"})
     numbers = pl.Series(NUMBER, [0, 1], dtype=pl.UInt32)
-    assert len(changed_rows(old.with_columns(numbers), old, 2)) == 0
+    assert len(rows_of_run(old.with_columns(numbers), old, 2)) == 0
     new = frame_of(STATE, record | {"metadata": [("k", "w")]}, {"key": "b"})
-    assert changed_rows(old.with_columns(numbers), new, 2)["key"].to_list() == ["a"]
+    assert rows_of_run(old.with_columns(numbers), new, 2)["key"].to_list() == ["a"]
 
 
 def test_a_run_that_does_not_fit_is_named(kept):

@@ -5,7 +5,7 @@ import pytest
 from crawling import latest_snapshot, manifest_at
 from dropping import as_nobody
 
-from nutbeam.io.snapshots.manifest import FORMAT, Batch, Manifest, store_manifest
+from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT, Batch, Manifest, store_manifest
 from nutbeam.io.table.folder_table import manifest_path
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import Component, DataFile, load_files, store_files
@@ -72,7 +72,7 @@ def test_what_a_newer_version_adds_is_ignored(tmp_path, stored):
 
 
 def test_a_newer_format_is_refused(tmp_path, stored):
-    damage(stored, lambda record: record.update(format=FORMAT + 1))
+    damage(stored, lambda record: record.update(format=MANIFEST_FORMAT + 1))
     with pytest.raises(UserError, match=r"has format 3, this version reads up to 2: upgrade"):
         manifest_at(tmp_path, 3)
 

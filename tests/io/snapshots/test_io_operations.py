@@ -11,7 +11,7 @@ from stores_here import KINDS
 from nutbeam.io.snapshots import commit as module
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch
-from nutbeam.io.snapshots.operations import Operation, begin, committed, find, new_id
+from nutbeam.io.snapshots.operations import Operation, begin, committed, new_id, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there
 from nutbeam.io.storage.places import place_of
@@ -190,7 +190,7 @@ def test_who_has_lost_begins_anew_under_the_same_id(table):
         for _ in range(3):  # a runner tries a step that has failed again
             with pytest.raises(ConflictError):
                 commit(mine, [written("state", "x")], reads=frozenset({"state"}))
-        assert find(table, "mine") is None
+        assert pinned_operation(table, "mine") is None
     again = begin(table, "inject", "mine")
     assert begin(table, "inject", "mine") == again
     made = commit(again, [written("state", "m", added=1)], reads=frozenset({"state"}))
@@ -291,8 +291,8 @@ def test_a_lost_race_against_a_reader_of_the_same_conflicts(table, monkeypatch):
 
 def test_find(table):
     operation = begin(table, "update", "op")
-    assert find(table, "op") == operation
-    assert find(table, "unknown") is None
+    assert pinned_operation(table, "op") == operation
+    assert pinned_operation(table, "unknown") is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 1}', '{"id": "op", "new": 1}'])

@@ -25,7 +25,7 @@ from nutbeam.io.storage.parquet_files import (
     scan,
 )
 from nutbeam.io.tablets import fold, tablet_writer
-from nutbeam.io.tablets.fold import Groups, find_rows, folded, group_bounds, read_tablets
+from nutbeam.io.tablets.fold import Groups, folded, group_bounds, read_tablets, rows_with_keys
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet
@@ -73,7 +73,9 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     good = pl.col("score") > 1
     narrow = read_tablets(root, "state", [tablet], ["key"], lambda rows: rows.filter(good))
     assert len(narrow) == 5
-    found = find_rows(root, "state", tablet, pl.Series("key", ["com.a:http/081", "com.a:http/100"]))
+    found = rows_with_keys(
+        root, "state", tablet, pl.Series("key", ["com.a:http/081", "com.a:http/100"])
+    )
     assert found.select("score", NUMBER).rows() == [(2.0, 100), (3.0, 50)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nutbeam.io.storage import scratch as module
-from nutbeam.io.storage.scratch import all_in_scratch, remove_scratch, scratch, sweep
+from nutbeam.io.storage.scratch import all_in_scratch, remove_left, remove_scratch, scratch
 from nutbeam.web.base.errors import UsageError
 
 CODE = """
@@ -41,7 +41,7 @@ def other(base):
 def test_a_folder_goes_with_its_process_and_is_nobody_elses(base):
     process, folder = other(base)
     assert folder.stat().st_mode & 0o777 == 0o700
-    sweep(base)
+    remove_left(base)
     assert (folder / "file").exists()
     process.communicate("\n")
     assert list(base.iterdir()) == []
@@ -79,7 +79,7 @@ def test_nothing_else_is_touched(base):
     kept.mkdir()
     link = "-".join([*words[:-1], "00000000"])
     (base / link).symlink_to(kept)
-    sweep(base)
+    remove_left(base)
     assert {path.name for path in base.iterdir()} == {*here, "kept", link}
     assert all((path / "file").exists() for path in here.values())
 
@@ -89,7 +89,7 @@ def test_what_a_machine_left_that_was_started_anew_is_swept(base):
     words = folder.name.split("-")
     earlier = base / "-".join([*words[:3], "abcdef", *words[4:]])
     earlier.mkdir()
-    sweep(base)
+    remove_left(base)
     assert not earlier.exists()
     assert folder.exists()
     process.communicate("\n")
@@ -100,11 +100,11 @@ def test_the_folder_of_a_process_that_lives_keeps_the_one_around_it(base):
     inner, nested = other(folder)
     process.kill()
     process.wait()
-    sweep(base)
+    remove_left(base)
     assert nested.exists()
     inner.kill()
     inner.wait()
-    sweep(base)
+    remove_left(base)
     assert list(base.iterdir()) == []
 
 
@@ -114,7 +114,7 @@ def test_the_folder_of_another_user_is_left(base):
     process.kill()
     process.wait()
     os.chown(folder, 12345, 12345)
-    sweep(base)
+    remove_left(base)
     assert folder.exists()
 
 

@@ -260,7 +260,7 @@ def test_what_is_taken_out_cannot_be_read_any_more(table):
     assert scores(table) == left
     assert scores(table, 1) == ROWS
     root = open_table(table)
-    purge.sweep(root, made.snapshot, Names(urls=(gone,)))
+    purge.delete_purged(root, made.snapshot, Names(urls=(gone,)))
     assert scores(table) == left
     with pytest.raises(UserError):
         scores(table, 1)

@@ -9,14 +9,14 @@ from crawling import latest_snapshot, manifest_at
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
-from nutbeam.io.snapshots.operations import Operation, begin, committed, find
+from nutbeam.io.snapshots.operations import Operation, begin, committed, pinned_operation
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
-from nutbeam.io.upkeep.retention import changes_under_way, sweep
+from nutbeam.io.upkeep.retention import changes_under_way, delete_expired
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.web.base.errors import UsageError, UserError
 
@@ -77,9 +77,9 @@ def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
     gone = ["aside/a", "documents/d", "fetchlist/f", "outcome/o", "pages/.p.parquet.writing"]
     for path in [*kept, *(f"batches/1-b/{name}" for name in gone)]:
         put(table, path)
-    assert sweep(open_table(str(table)), WEEK) == {}
+    assert delete_expired(open_table(str(table)), WEEK) == {}
     pass_time(table, 8)
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "batches") == kept
     assert not (table / "batches" / "1-b" / "aside").exists()
 
@@ -87,7 +87,7 @@ def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
 def test_nothing_that_is_young_goes(table):
     before = paths(table, ".")
     put(table, "state/orphan")
-    assert sweep(open_table(str(table)), WEEK) == {}
+    assert delete_expired(open_table(str(table)), WEEK) == {}
     assert paths(table, ".") == sorted([*before, "state/orphan"])
 
 
@@ -98,7 +98,7 @@ def test_old_snapshots_go_with_all_that_only_they_name(table):
     put(table, "exports/17-x/part-00000001.json")
     pass_time(table, 8)
     put(table, "state/young")
-    counts = sweep(open_table(str(table)), WEEK)
+    counts = delete_expired(open_table(str(table)), WEEK)
     assert counts["deleted/snapshots"] == 2
     assert paths(table, "state") == ["state/all", "state/c", "state/young"]
     assert [path.name for path in (table / "manifest").glob("*.json")] == ["00000003.json"]
@@ -108,13 +108,13 @@ def test_old_snapshots_go_with_all_that_only_they_name(table):
     assert paths(table, "operations", "batches", "exports") == []
     assert not (table / "batches" / "17-gone").exists()
     assert_whole(table)
-    assert sweep(open_table(str(table)), WEEK) == {}
+    assert delete_expired(open_table(str(table)), WEEK) == {}
 
 
 def test_what_was_the_newest_since_is_kept(table):
     pass_time(table, 8)
     (table / "manifest" / "00000003.json").touch()  # so snapshot 2 was the newest until now
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "state") == ["state/all", "state/b", "state/c"]
     assert_whole(table)
 
@@ -123,7 +123,7 @@ def test_a_reader_of_what_is_gone_is_told_so(table):
     reader = Operation(str(table), "late", "generate", 1, 0, 0)
     assert reader.files("state")
     pass_time(table, 8)
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     for read in (lambda: reader.files("state"), lambda: read_missing(reader)):
         with pytest.raises(SnapshotTooOld, match=r"^snapshot too old: 1 of table \S+ was deleted"):
             read()
@@ -146,14 +146,14 @@ def test_the_snapshot_of_an_operation_that_is_under_way_is_kept(table, job, kept
         .replace('"snapshot": 3', '"snapshot": 1')
     )
     put(table, "state/written-by-it")
-    sweep(open_table(str(table)), 0)
+    delete_expired(open_table(str(table)), 0)
     # A crawl commits nothing itself: that it is there does not mean that it goes on.
     # And what has nothing left to do on its batch commits nothing either.
     assert ("state/a" in paths(table, "state")) == kept
     assert ("state/written-by-it" in paths(table, "state")) == kept
     assert_whole(table)
     pass_time(table, 2)
-    sweep(open_table(str(table)), 0)
+    delete_expired(open_table(str(table)), 0)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert paths(table, "operations") == []
 
@@ -162,13 +162,13 @@ def test_a_crawl_goes_on_for_as_long_as_its_phases_do(table):
     begin(str(table), "crawl", "17-ab.crawl")
     pass_time(table, 8)
     begin(str(table), "fetch", "17-ab.2.fetch", batch="b")
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "operations") == [
         "operations/17-ab.2.fetch.json",
         "operations/17-ab.crawl.json",
     ]
     pass_time(table, 8)
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "operations") == []
 
 
@@ -185,7 +185,7 @@ def test_what_a_batch_that_waits_has_flushed_is_kept(table, phase, kept):
     commit(operation, [written(table, "batches/b1/fetchlist", "batches/b1/fetchlist/f")],
            others={"b1": Batch(**known)})  # fmt: skip
     pass_time(table, 8)
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert "batches/b1/fetchlist/f" in paths(table, "batches")
     assert ("batches/b1/pages/p00000-1-a-00001.parquet" in paths(table, "batches")) == kept
 
@@ -195,16 +195,16 @@ def test_a_folder_that_stayed_empty_goes(table):
         (table / name).mkdir(parents=True)
     for path in (table / "batches/dead/aside", table / "batches/dead"):
         os.utime(path, (0, 0))
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert [path.name for path in (table / "batches").iterdir()] == ["new"]
 
 
 def test_copies_of_seeds_may_be_older_than_their_operation(table):
     put(table, "seeds/1.txt")
-    sweep(open_table(str(table)), 0)
+    delete_expired(open_table(str(table)), 0)
     assert paths(table, "seeds") == ["seeds/1.txt"]
     pass_time(table, 2)
-    sweep(open_table(str(table)), 0)
+    delete_expired(open_table(str(table)), 0)
     assert paths(table, "seeds") == []
 
 
@@ -212,7 +212,7 @@ def test_the_clock_is_the_stores(table, monkeypatch):
     pass_time(table, 6)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 100 * DAY)
-    assert sweep(open_table(str(table)), WEEK) == {}
+    assert delete_expired(open_table(str(table)), WEEK) == {}
 
 
 def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
@@ -229,7 +229,7 @@ def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
 
         monkeypatch.setattr(module, "remove_file", remove)
         try:
-            sweep(open_table(str(table)), WEEK)
+            delete_expired(open_table(str(table)), WEEK)
         except KeyboardInterrupt:
             assert_whole(table)
             continue
@@ -243,7 +243,7 @@ def test_a_sweep_may_be_cut_off_anywhere(table, monkeypatch):
 def test_a_damaged_operation_is_named(table):
     put(table, "operations/x.update.json", "{")
     with pytest.raises(UserError, match=r"^operation file is damaged: \S+x\.update\.json: "):
-        sweep(open_table(str(table)), WEEK)
+        delete_expired(open_table(str(table)), WEEK)
 
 
 @pytest.mark.parametrize("retention", [0, WEEK])
@@ -255,7 +255,7 @@ def test_files_of_the_second_in_which_an_operation_began_are_kept(table, retenti
     for path in table.rglob("*"):
         if path.name in ("new", "slow.compact.json"):
             os.utime(path, (second, second))
-    sweep(open_table(str(table)), retention)
+    delete_expired(open_table(str(table)), retention)
     assert "state/new" in paths(table, "state")
 
 
@@ -263,13 +263,13 @@ def test_the_way_back_ends_where_snapshots_went(table):
     pass_time(table, 10)
     roll_back(str(table), 1, "back.rollback")
     pass_time(table, 1)
-    sweep(open_table(str(table)), 3 * DAY)  # the third was the newest until a day ago
+    delete_expired(open_table(str(table)), 3 * DAY)  # the third was the newest until a day ago
     assert paths(table, "state") == ["state/a", "state/all", "state/c"]
     with pytest.raises(UsageError, match=r"snapshot 2 was deleted by compact .* has 3 to 4"):
         roll_back(str(table), 2, "again.rollback")
     roll_back(str(table), 3, "again.rollback")
     pass_time(table, 10)
-    sweep(open_table(str(table)), 3 * DAY)
+    delete_expired(open_table(str(table)), 3 * DAY)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert paths(table, "manifest") == [f"manifest/{n:08d}.json" for n in (5,)] + [
         manifest_at(table, 5).components["state"].list
@@ -280,7 +280,10 @@ def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(tabl
     """As a sweep leaves it that was cut off before it deleted what is said of operations."""
     for number in (1, 2):
         (table / "manifest" / f"{number:08d}.json").unlink()
-    first, third = find(str(table), "one.update"), find(str(table), "three.update")
+    first, third = (
+        pinned_operation(str(table), "one.update"),
+        pinned_operation(str(table), "three.update"),
+    )
     assert committed(third).snapshot == 3
     for ask in (committed, history):
         with pytest.raises(SnapshotTooOld, match="snapshot too old: 2 "):
@@ -311,7 +314,7 @@ def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
     made = dataclasses.replace(latest, snapshot=4, operation="mend.fsck", lost=(2,))
     assert store_manifest(open_table(str(table)), made)
     pass_time(table, 10)
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert latest_snapshot(table) == 4
 
@@ -320,12 +323,12 @@ def test_files_that_a_clock_ahead_has_left_grow_old_all_the_same(table):
     put(table, "state/orphan")
     pass_time(table, -54 * 365)
     make(table, "right", written(table, "state", "state/d", replaced=["state/c"]))
-    found = sweep(open_table(str(table)), WEEK)
+    found = delete_expired(open_table(str(table)), WEEK)
     assert found.pop("clock") > 5
     assert found == {}
     assert changes_under_way(open_table(str(table))) == []
     pass_time(table, 8)
-    assert sweep(open_table(str(table)), WEEK)["deleted/snapshots"] == 3
+    assert delete_expired(open_table(str(table)), WEEK)["deleted/snapshots"] == 3
     assert paths(table, "state") == ["state/all", "state/d"]
 
 
@@ -334,7 +337,7 @@ def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
     pass_time(table, -54 * 365)
     make(table, "right", written(table, "state", "state/d"))
     assert changes_under_way(open_table(str(table))) == ["dead.inject"]
-    sweep(open_table(str(table)), WEEK)
+    delete_expired(open_table(str(table)), WEEK)
     pass_time(table, 2)
     assert changes_under_way(open_table(str(table))) == []
 
@@ -342,7 +345,7 @@ def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
 def test_while_the_clock_is_behind_nothing_goes_and_no_file_is_touched(table):
     pass_time(table, -400)
     before = {path: path.stat().st_mtime for path in table.rglob("*") if path.is_file()}
-    assert sweep(open_table(str(table)), WEEK) == {}
+    assert delete_expired(open_table(str(table)), WEEK) == {}
     assert {path: path.stat().st_mtime for path in before} == before
 
 

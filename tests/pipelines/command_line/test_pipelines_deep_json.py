@@ -3,7 +3,7 @@
 import pytest
 from crawling import latest_snapshot, nutbeam
 
-from nutbeam.io.batches.leases import TIMES, acquire
+from nutbeam.io.batches.leases import LEASE_TIMES, acquire
 from nutbeam.io.bigtable.manifest_row import head_of
 from nutbeam.io.snapshots import hold
 from nutbeam.io.snapshots.operation_records import parse_record
@@ -43,7 +43,7 @@ def test_a_manifest(table, capsys):
 
 
 def test_a_hold_becomes_stale(table, monkeypatch):
-    monkeypatch.setattr(hold, "TIMES", hold.TIMES._replace(stale=0.1))
+    monkeypatch.setattr(hold, "HOLD_TIMES", hold.HOLD_TIMES._replace(stale=0.1))
     (table / hold.HOLD).write_text(DEEP)
     assert nutbeam("generate", table) == 0
     assert latest_snapshot(table) == 2
@@ -54,7 +54,7 @@ def test_the_claim_of_a_lease_is_superseded(tmp_path):
     folder.mkdir(parents=True)
     for ending in ("claim", "beat"):
         (folder / f"p00000-000001.{ending}").write_text(DEEP)
-    with acquire(tmp_path, "1-x", 0, times=TIMES) as lease:
+    with acquire(tmp_path, "1-x", 0, times=LEASE_TIMES) as lease:
         assert lease.may_send()
         assert (folder / "p00000-000002.claim").exists()
 

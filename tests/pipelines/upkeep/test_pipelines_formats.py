@@ -9,7 +9,7 @@ from crawling import json_lines, manifest_of, nutbeam, reach, state_of
 from here import TESTS
 from simulated_web import SimWeb
 
-from nutbeam.io.snapshots.manifest import FORMAT
+from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT
 
 TABLES = TESTS / "tables"
 # Of each format the web that its table was made from.
@@ -39,7 +39,7 @@ def format_of(table):
 
 
 def test_there_is_a_table_of_each_format():
-    assert set(FORMATS) == set(range(1, FORMAT + 1))
+    assert set(FORMATS) == set(range(1, MANIFEST_FORMAT + 1))
 
 
 def test_it_says_what_it_said(table, written, capsys):
@@ -64,7 +64,7 @@ def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
             assert nutbeam(job, table, "--batch", batch) == 0
         assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
     assert nutbeam("inject", table, "http://new.example.com/") == 0
-    assert format_of(table) == FORMAT
+    assert format_of(table) == MANIFEST_FORMAT
     after = state_of(table)
     assert set(before["key"]) < set(after["key"])
     assert sum(batch == name for name in after["batch_id"]) > 0

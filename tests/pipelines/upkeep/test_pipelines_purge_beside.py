@@ -243,10 +243,10 @@ def test_nobody_waits_long_for_a_hold_that_is_written_no_more(root, clock, conte
     if content is not None:
         (root / hold.HOLD).write_bytes(content)
     begin(str(root), "generate", "next.generate")
-    assert clock == [hold.TIMES.stale]
+    assert clock == [hold.HOLD_TIMES.stale]
     assert not (root / hold.HOLD).exists()
     begin(str(root), "fetch", "next.fetch")
-    assert clock == [hold.TIMES.stale]
+    assert clock == [hold.HOLD_TIMES.stale]
 
 
 def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
@@ -259,7 +259,7 @@ def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
 
     monkeypatch.setattr(hold, "pause", beat)
     begin(str(root), "generate", "next.generate")
-    assert clock == [hold.TIMES.most]
+    assert clock == [hold.HOLD_TIMES.most]
     assert (root / hold.HOLD).exists()
     assert "'next.generate' waits for purge 'dead.purge'" in caplog.text
     assert "waits no longer" in caplog.text

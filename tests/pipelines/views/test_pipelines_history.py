@@ -25,7 +25,7 @@ from short_form import first
 from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.commit import commit
-from nutbeam.io.snapshots.operations import begin, committed, find
+from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.written import Written
@@ -212,7 +212,7 @@ def test_an_operation_that_was_open_meanwhile_fails_or_begins_anew(table):
     again = begin(str(table), "dedup", "open.dedup")
     assert again.snapshot == newest + 1
     assert not again.idle
-    assert find(str(table), "open.dedup") == again
+    assert pinned_operation(str(table), "open.dedup") == again
     made = commit(again, [], reads=frozenset({"state"}))
     assert committed(again) == made
     assert begin(str(table), "dedup", "open.dedup").idle == "done"
@@ -224,8 +224,8 @@ def test_an_operation_that_was_done_before_the_snapshot_stays_done(table):
     assert nutbeam("rollback", table, "--to", 3) == 0
     assert begin(str(table), "inject", first.operation).idle == "done"
     last = manifest_at(table, latest_snapshot(table) - 1)
-    assert find(str(table), last.operation) is None or not committed(
-        find(str(table), last.operation)
+    assert pinned_operation(str(table), last.operation) is None or not committed(
+        pinned_operation(str(table), last.operation)
     )
 
 

@@ -35,7 +35,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.schema import FETCHLIST, PAGES, empty
-from ..policy.selection import place_of
+from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
 from ..transforms.fetching import fetch_tasks
 from ..transforms.metrics import Throttling
@@ -332,7 +332,7 @@ def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOpt
     if not many or mode == "host":
         return
     addresses = rows.get_column("address") if mode == "ip" else None
-    slots = hash_buckets(place_of(batch, rows.get_column("key"), mode, addresses), SLOTS)
+    slots = hash_buckets(queue_names(batch, rows.get_column("key"), mode, addresses), SLOTS)
     if (slots != rows.get_column("slot")).any() or (mode == "ip" and _unlocated(rows, options)):
         raise UserError(
             f"batch {batch!r} was not generated for queues by {mode}, and some of these are "

@@ -41,7 +41,15 @@ from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, to_frame
-from ..policy.selection import GenerateOptions, delayed, eligible, later, place_of, ranked, spanning
+from ..policy.selection import (
+    GenerateOptions,
+    delayed,
+    eligible,
+    later,
+    queue_names,
+    ranked,
+    spanning,
+)
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.display import Displayed
@@ -357,7 +365,7 @@ def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[A
     rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
     won = pl.Series("key", list(criteria.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
-    places = place_of(str(operation.batch), rows.get_column("key"), mode)
+    places = queue_names(str(operation.batch), rows.get_column("key"), mode)
     rows = rows.select(*CHOSEN, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)

@@ -35,4 +35,4 @@ def run(invocation: Invocation) -> int:
         print(listing())
         return 0
     with configuration():
-        return server.run(server.SimWeb(**options))
+        return server.serve(server.SimWeb(**options))

@@ -13,7 +13,7 @@ import polars as pl
 
 from ..web.base.columns import falses
 from ..web.rules.url_rules import host_keys
-from ..web.urls.row_keys import host_of
+from ..web.urls.row_keys import host_key_of
 from .schema import BLOCKLIST, conform, to_frame
 
 REASON = "purged"  # the reason under which blocked URLs are counted
@@ -40,7 +40,7 @@ class Names:
         'host:d27517bb'
         """
         records = [
-            *({"key": f"url:{hashed(key)}", "host": hashed(host_of(key))} for key in self.urls),
+            *({"key": f"url:{hashed(key)}", "host": hashed(host_key_of(key))} for key in self.urls),
             *({"key": f"host:{hashed(host)}"} for host in self.hosts),
             *({"key": f"domain:{hashed(domain)}"} for domain in self.domains),
         ]
@@ -92,7 +92,9 @@ class Blocklist:
         # Hash only URLs of hosts that have a blocked URL.
         near = [host for host in hosts.unique().drop_nulls() if hashed(host) in self.urls]
         some = keys.filter(hosts.is_in(pl.Series(near, dtype=pl.String).implode()))
-        blocked = [key for key in some.unique() if hashed(key) in self.urls[hashed(host_of(key))]]
+        blocked = [
+            key for key in some.unique() if hashed(key) in self.urls[hashed(host_key_of(key))]
+        ]
         return found | keys.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
 
     def _host(self, host: str) -> bool:

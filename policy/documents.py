@@ -18,7 +18,7 @@ from ..web.exchange.status import FETCH_SUCCESS, UNCHECKED
 from ..web.pages.metadata import metadata_of
 from ..web.pages.page import NoParser, Page, ParseFailed, Source
 from ..web.pages.parse_options import ParseOptions
-from ..web.parsers.dispatch import parse
+from ..web.parsers.dispatch import parse_document
 from ..web.urls.row_keys import from_key
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
@@ -158,7 +158,9 @@ def _parse(
     """Returns (parsed page, its metadata, reason why a filter drops it or None)."""
     headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
     body = page["body"] or b""
-    parsed = parse(Source(url, body, page["content_type"], headers, page["fetch_time"]), options)
+    parsed = parse_document(
+        Source(url, body, page["content_type"], headers, page["fetch_time"]), options
+    )
     metadata = metadata_of(parsed)
     if page["protocol_message"] == UNCHECKED:
         metadata["tls"] = "unchecked"

@@ -6,7 +6,7 @@ import polars as pl
 
 from ..web.base.columns import put, reason_if
 from ..web.base.options import option
-from ..web.rules.url_rules import Mode, Scope, UrlOptions, UrlRules, in_scope
+from ..web.rules.url_rules import SameMode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key
 from .rule_counts import RuleCountOptions
@@ -104,7 +104,7 @@ def judge(
     return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
 
 
-def _mode(scope: str) -> Mode:
+def _mode(scope: str) -> SameMode:
     return "domain" if scope == "domain" else "host"
 
 

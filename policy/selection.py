@@ -145,7 +145,7 @@ def groups(keys: pl.Series, mode: str) -> pl.Series:
     return hosts.replace_strict(names, domains, return_dtype=pl.String)
 
 
-def place_of(
+def queue_names(
     batch: str, keys: pl.Series, mode: str, addresses: pl.Series | None = None
 ) -> pl.Series:
     """Returns the text whose hash is the slot of each row key; a queue is in one slot.
@@ -156,10 +156,10 @@ def place_of(
         mode: The queue mode: ``host``, ``domain`` or ``ip``.
         addresses: Addresses of the hosts; null or empty for a queue by name.
 
-    >>> place_of("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
+    >>> queue_names("b1", pl.Series(["com.foo.www:http/"]), "domain").to_list()
     ['b1/com.foo']
     >>> keys = pl.Series(["com.foo:http/", "com.bar:http/"])
-    >>> place_of("b1", keys, "ip", pl.Series(["1.2.3.4", None])).to_list()
+    >>> queue_names("b1", keys, "ip", pl.Series(["1.2.3.4", None])).to_list()
     ['b1/1.2.3.4', 'b1/com.bar']
     """
     names = groups(keys, "domain" if mode == "domain" else "host")

@@ -13,7 +13,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from ...policy.kinds import KINDS, kind_of
-from ...web.urls.row_keys import host_of
+from ...web.urls.row_keys import host_key_of
 from .file_lists import DataFile
 
 # Limits of a tablet: the number of its runs, and their share of the rows of its base.
@@ -127,7 +127,7 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for tablet in tablets(files):
-        first, last = host_of(tablet.first or ""), host_of(tablet.last or "")
+        first, last = host_key_of(tablet.first or ""), host_key_of(tablet.last or "")
         if first and first == last:
             found[first] = found.get(first, 0) + tablet.rows
     return found
@@ -149,4 +149,4 @@ def host_start(key: str) -> str:
     >>> host_start("com.foo:http/a"), host_start("[::1]:http/"), host_start("com.foo")
     ('com.foo:', '[::1]:', 'com.foo')
     """
-    return key[: len(host_of(key)) + 1]
+    return key[: len(host_key_of(key)) + 1]

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 
 from ...web.base.options import option
-from ...web.filters.filter_chain import place
+from ...web.filters.filter_chain import rule_place
 from ...web.rules.url_options import FILTERS, UrlOptions
 from ..command_line.command import DONE, Invocation
 from ..command_line.url_rules import rules_of
@@ -38,7 +38,7 @@ def run(invocation: Invocation) -> int:
         if exempt:
             verdict = exempt.decide(url)
             reason = None if verdict.accept else "filtered"
-            by, rule = place(exempt.name, verdict.line), exempt.rule(verdict.line, url)
+            by, rule = rule_place(exempt.name, verdict.line), exempt.rule(verdict.line, url)
         else:
             reason, by, rule = rules.filters.judge(url)
         record = {

@@ -10,7 +10,7 @@ from ...policy.blocklist import Blocklist
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.base.options import option
 from ...web.engine.tasks import Task
-from ...web.urls.row_keys import host_of
+from ...web.urls.row_keys import host_key_of
 from .requested import Requested
 
 
@@ -78,6 +78,6 @@ class Redirects:
             return "repeated"
         if task.hops >= self._options.redirect_max:
             return "exceeded"
-        if host_of(key) not in self._requested.hosts:
+        if host_key_of(key) not in self._requested.hosts:
             return "elsewhere"
         return None if self._requested.meet(key) else "repeated"

@@ -8,7 +8,7 @@ import polars as pl
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import Task
 from ...web.rules.url_rules import host_keys
-from ...web.urls.row_keys import from_key, host_of
+from ...web.urls.row_keys import from_key, host_key_of
 
 
 class Requested:
@@ -63,7 +63,7 @@ class Requested:
 
     def wait(self, key: str) -> tuple[float | None, str | None]:
         """Returns (delay, address) of a page's host in the fetch list."""
-        return self._waits.get(host_of(key), (None, None))
+        return self._waits.get(host_key_of(key), (None, None))
 
     def follow(self, key: str, score: float, distance: int, hops: int = 0, depth: int = 0) -> Task:
         """Returns the task for a page that is not in the fetch list, and counts it as expected."""

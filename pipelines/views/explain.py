@@ -14,9 +14,9 @@ from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
 from ...web.base.options import also, option
 from ...web.exchange.http_options import HttpOptions
-from ...web.filters.filter_chain import place
+from ...web.filters.filter_chain import rule_place
 from ...web.filters.verdicts import UrlFilter, Verdict
-from ...web.rules.chains import EXEMPT
+from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
@@ -91,7 +91,7 @@ class Explainer:
             ``clock`` if the row has impossible times, ``generate`` (reasons why it is not chosen),
             ``robots``.
         """
-        record: dict[str, Any] = {"url": url, "parsed": urls.parse(url), "steps": []}
+        record: dict[str, Any] = {"url": url, "parsed": urls.parse_url(url), "steps": []}
         record |= self._normalized(url)
         normalized, key, rules = record["normalized"], record["key"], self.rules
         verdicts = rules.filters.each(normalized) if normalized else ()
@@ -114,14 +114,14 @@ class Explainer:
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
-        host = self._table.find("hosts", urls.host_of(key))
+        host = self._table.find("hosts", urls.host_key_of(key))
         record["robots"] = robots_of(from_key(key), host, self._options)
         return record
 
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
         """Returns the decision of a filter, and the line of its rule."""
         return {
-            "by": place(rules.name, verdict.line), "rule": rules.rule(verdict.line, url),
+            "by": rule_place(rules.name, verdict.line), "rule": rules.rule(verdict.line, url),
             "accepted": verdict.accept, "slow": verdict.slow,
             "file": self.rules.sources.get(rules.name),
         }  # fmt: skip
@@ -130,7 +130,7 @@ class Explainer:
         """Returns the reason why a URL is dropped without the rules of exemptions, or None."""
         if self.rules.exemptions is None:
             return None
-        names = tuple(name for name in self._options.url_filters if name != EXEMPT)
+        names = tuple(name for name in self._options.url_filters if name != EXEMPTION)
         return self._dropped(url, dataclasses.replace(self._options, url_filters=names))
 
     def _normalized(self, url: str) -> dict[str, Any]:

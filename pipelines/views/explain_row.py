@@ -26,7 +26,7 @@ from ...web.base.robots_options import RobotsOptions
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
 from ...web.robots.robots_lines import deciding_line
 from ...web.urls import row_keys as urls
-from ...web.urls.row_keys import from_key, host_of
+from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
 from .export import Reading
 from .row_records import TIME_COLUMNS, iso
@@ -57,7 +57,7 @@ class TableView:
 
     def rows_of_host(self, key: str) -> int:
         """Returns the number of rows of the key's host, counted as in update; 0 if it is small."""
-        return rows_of_large_hosts(self._pinned.files("state")).get(host_of(key), 0)
+        return rows_of_large_hosts(self._pinned.files("state")).get(host_key_of(key), 0)
 
     def batch_of(self, key: str) -> str | None:
         """Returns the open batch that has chosen a key."""
@@ -108,7 +108,7 @@ def not_generated(
     batch = table.batch_of(key)
     if batch is not None:
         yield "in_batch", f"in batch {batch}, which is {table.manifest.batches[batch].phase}"
-    host = table.find("hosts", host_of(key))
+    host = table.find("hosts", host_key_of(key))
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
     most = options.max_count

@@ -8,12 +8,12 @@ from nutbeam.web.content.content_type import sniff
 from nutbeam.web.content.whatwg_encodings import CODECS
 from nutbeam.web.pages.page import Page, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.robots.match import Matcher, TooCostly
 from nutbeam.web.robots.paths import comparable_path
 from nutbeam.web.robots.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules, decode_robots
 from nutbeam.web.robots.robots_lines import deciding_line
-from nutbeam.web.robots.rules import Rule, read_rules, split_lines
+from nutbeam.web.robots.rules import RobotsRule, read_robots_rules, split_lines
 
 from .target import Clock, Target, files
 
@@ -53,7 +53,7 @@ def check_page(source: Source) -> None:
     """Parses a document, and looks at what came of it."""
     with Clock(SECONDS + len(source.body) / 20_000):
         try:
-            page = parse(source, ParseOptions(form_use_action=True))
+            page = parse_document(source, ParseOptions(form_use_action=True))
         except ParseFailed as error:
             page = error.reason
     if isinstance(page, str):
@@ -131,12 +131,12 @@ def check_robots(data: bytes) -> None:
 
 def _look_at_rules(text: str, url: str, agents: tuple[str, ...]) -> None:
     """Finds the deciding rule with an index and, where they are few, without."""
-    rules = read_rules(text, agents).rules
+    rules = read_robots_rules(text, agents).rules
     lines = split_lines(text)
     assert all(rule.pattern in lines[rule.line - 1] for rule in rules)
     line = deciding_line(text, url, agents)
     assert line is None or line.text == lines[line.number - 1].strip()
-    others = [Rule(False, f"no path {n}", 0) for n in range(40)]
+    others = [RobotsRule(False, f"no path {n}", 0) for n in range(40)]
     try:
         path = comparable_path(url)
         found, same = Matcher(rules).decide(path), Matcher([*rules, *others]).decide(path)

@@ -12,7 +12,7 @@ from nutbeam.web.rules.url_rules import UrlRules, host_keys
 from nutbeam.web.urls import row_keys as urls
 from nutbeam.web.urls.normalize import normalize_basic
 from nutbeam.web.urls.resolve import resolve
-from nutbeam.web.urls.row_keys import BadUrl, from_key, host_of, to_key
+from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, to_key
 from nutbeam.web.urls.schemes import scheme_of
 
 from .target import DATA, Clock, Target
@@ -52,16 +52,16 @@ def check_columns(data: bytes) -> None:
         _check_admitted(lines, _ALL)
         keys = pl.Series([key for line in lines if (key := _admitted(line, _ALL)[1])])
         if len(keys):
-            assert host_keys(keys).to_list() == [host_of(key) for key in keys]
+            assert host_keys(keys).to_list() == [host_key_of(key) for key in keys]
             first = trap_reasons(keys.head(1), TrapOptions()).item()
             assert trap_reasons(keys, TrapOptions())[0] == first, keys
 
 
 def _check_parsed(line: str) -> None:
-    url = urls.parse(line)
+    url = urls.parse_url(line)
     if url is not None:
         assert url.isascii() or not url.startswith(("http:", "https:")), url
-        assert urls.parse(url) == url, (line, url, urls.parse(url))
+        assert urls.parse_url(url) == url, (line, url, urls.parse_url(url))
 
 
 def _check_normalized(line: str) -> None:
@@ -107,7 +107,7 @@ def _check_resolved(lines: list[str]) -> None:
         pl.Series([base] * len(hrefs), dtype=pl.String), pl.Series(hrefs, dtype=pl.String)
     )
     for href, url in zip(hrefs, found, strict=True):
-        right = urls.parse(href, base)
+        right = urls.parse_url(href, base)
         if right is None or not right.startswith(("http:", "https:", "ftp:", "file:")):
             right = None
         else:

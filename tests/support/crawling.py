@@ -19,7 +19,7 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines.command_line.cli import COMMANDS, main
 from nutbeam.policy.kinds import KINDS, SEED_HOSTS
 from nutbeam.policy.schema import STATUS_NAMES, empty
-from nutbeam.web.urls.row_keys import from_key, parse
+from nutbeam.web.urls.row_keys import from_key, parse_url
 
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.
 VOLATILE = (
@@ -248,9 +248,9 @@ def _targets(site, url, kind):
     if robots is not None and "nofollow" in robots["content"]:
         return []
     base = soup.find("base")
-    start = parse(base["href"], url) if base is not None else url
+    start = parse_url(base["href"], url) if base is not None else url
     return [
-        ((parse(link["href"], start) or "").partition("#")[0], 1)
+        ((parse_url(link["href"], start) or "").partition("#")[0], 1)
         for link in soup.find_all("a", href=True)
         if "nofollow" not in (link.get("rel") or [])
     ]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from nutbeam.web.simweb import server
-from nutbeam.web.simweb.model import Place, SimLink, SimPage
+from nutbeam.web.simweb.model import PagePlace, SimLink, SimPage
 from nutbeam.web.simweb.render import title
 from nutbeam.web.simweb.site import Site
 
@@ -123,7 +123,7 @@ class TrueSite(Site):
         plan = self.plan
         return frozenset(plan.url(page) for page in plan.all_pages() if plan.role(page) == role)
 
-    def _locate(self, url: str) -> tuple[int, Place | None]:
+    def _locate(self, url: str) -> tuple[int, PagePlace | None]:
         parts = urlsplit(url)
         host = self.plan.host_number(parts.netloc)
         if host is None or parts.scheme != "http":

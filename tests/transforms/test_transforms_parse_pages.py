@@ -27,7 +27,7 @@ from nutbeam.transforms.parse_pages import (
 )
 from nutbeam.transforms.records import DeadLetter, ParsedPage
 from nutbeam.web.pages.page import Source
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.rules.url_rules import UrlRules, resolve
 
 HTML = b"""<html lang=en><head><title> The  title </title><meta name=description content=About>
@@ -173,7 +173,7 @@ def test_agrees_with_the_parser_page_by_page(pool):
     assert dead == []
     options = DocumentOptions(scope="any")
     for row, document in zip(rows, documents, strict=True):
-        right = parse(Source(row["url"], row["body"], row["content_type"]), options)
+        right = parse_document(Source(row["url"], row["body"], row["content_type"]), options)
         bases = pl.Series([right.base] * len(right.hrefs), dtype=pl.String)
         targets = resolve(bases, pl.Series(right.hrefs, dtype=pl.String))
         admitted = UrlRules(options).admit(targets, "outlink")["url"].to_list()

@@ -12,7 +12,7 @@ from simulated_web import SimWeb
 from nutbeam.transforms.parse_pages import ParsePages
 from nutbeam.web.base.options import options_of
 from nutbeam.web.pages.page import Source
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 pytest.importorskip("pandas", reason="Beam YAML is not installed: pip install nutbeam[yaml]")
 
@@ -52,7 +52,9 @@ def records(folder, name):
 
 
 def text_of(site, url):
-    return parse(Source(url, answer(site, url).body, "text/html"), ParsePages().options).text
+    return parse_document(
+        Source(url, answer(site, url).body, "text/html"), ParsePages().options
+    ).text
 
 
 def test_the_longest_pages_of_each_host(web, tmp_path):

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from ..exchange.response import Response
 from ..network.failures import UnsendableUrl
 from ..urls.percent import path_bytes, path_url
-from .index_page import HTML, Entry, index_page
-from .other_clients import OtherClient, answer, type_of
+from .index_page import INDEX_TYPE, Entry, index_page
+from .other_clients import OtherClient, fill_response, type_of
 
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
@@ -78,9 +78,9 @@ class FileClient(OtherClient):
                 os.close(descriptor)
         except OSError as error:
             if error.errno in _MISSING:
-                answer(response, 404, "Not Found")
+                fill_response(response, 404, "Not Found")
             elif error.errno in _FORBIDDEN:
-                answer(response, 403, "Forbidden")
+                fill_response(response, 403, "Forbidden")
             else:
                 raise
 
@@ -97,7 +97,7 @@ class FileClient(OtherClient):
         if path == name or (not self._canonical and path.endswith(b"/") == folder):
             return False
         target = name if self._canonical else path.rstrip(b"/") + b"/" * folder
-        answer(response, 301, "Moved", ("Location", f"file://{path_url(target)}"))
+        fill_response(response, 301, "Moved", ("Location", f"file://{path_url(target)}"))
         return True
 
     def _read(
@@ -106,18 +106,18 @@ class FileClient(OtherClient):
         found = os.fstat(descriptor)
         changed = ("Last-Modified", email.utils.formatdate(int(found.st_mtime), usegmt=True))
         if since is not None and int(found.st_mtime) <= since:
-            answer(response, 304, "Not Modified", changed)
+            fill_response(response, 304, "Not Modified", changed)
             return
         if stat.S_ISDIR(found.st_mode):
             body = self._page(real, descriptor, limit)
-            kind, length = HTML, len(body)
+            kind, length = INDEX_TYPE, len(body)
         else:
             body = _content(descriptor, limit)
             if 0 <= limit < len(body):
                 body, response.truncated = body[:limit], "length"
             kind, length = type_of(real, body), found.st_size
         headers = ("Content-Type", kind), ("Content-Length", str(length)), changed
-        answer(response, 200, "OK", *headers)
+        fill_response(response, 200, "OK", *headers)
         response.body = body
 
     def _page(self, real: bytes, descriptor: int, limit: int) -> bytes:

@@ -11,7 +11,7 @@ from ..exchange.credentials import Credentials
 from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
-from ..network.guard import Denied, Target
+from ..network.guard import Denied, Destination
 from ..network.route import Route
 from ..network.transport import Gate
 from ..network.wire import SocketWire
@@ -19,8 +19,8 @@ from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
 from .ftp_listing import read_list, read_mlsd
 from .ftp_session import Session
-from .index_page import HTML, index_page
-from .other_clients import OtherClient, answer, type_of
+from .index_page import INDEX_TYPE, index_page
+from .other_clients import OtherClient, fill_response, type_of
 
 _LOG = logging.getLogger(__name__)
 _MODIFIED = re.compile(r"213 (\d{14})(?:\.\d+)?\s*")
@@ -70,7 +70,7 @@ class FtpClient(OtherClient):
         except (OSError, ValueError):
             return None
 
-    def _dial(self, host: str, port: int) -> Target:
+    def _dial(self, host: str, port: int) -> Destination:
         if self._route.is_proxied(("ftp", host, port)):
             raise Denied("ftp_through_proxy", "FTP does not go through an HTTP proxy")
         return self._route.dial(host, port, own=FTP_PORT)
@@ -110,21 +110,21 @@ def _file(session: Session, response: Response, name: str, since: float | None, 
     if changed is not None:
         headers = [("Last-Modified", email.utils.formatdate(changed, usegmt=True))]
         if since is not None and changed <= since:
-            answer(response, 304, "Not Modified", *headers)
+            fill_response(response, 304, "Not Modified", *headers)
             return
     try:
         connection = session.transfer(f"RETR {name}")
     except ftplib.error_perm:
         if not _is_folder(session, name):
             raise
-        answer(response, 301, "Moved", ("Location", f"{response.url}/"))
+        fill_response(response, 301, "Moved", ("Location", f"{response.url}/"))
         return
     _read(session, response, connection, limit)
     if response.truncated is None and size is not None and len(response.body) < int(size):
         response.truncated, response.error = "disconnect", "incomplete"
     kind = type_of(name.encode("latin-1"), response.body)
     length = size or str(len(response.body))
-    answer(response, 200, "OK", ("Content-Type", kind), ("Content-Length", length), *headers)
+    fill_response(response, 200, "OK", ("Content-Type", kind), ("Content-Length", length), *headers)
 
 
 def _read(session: Session, response: Response, connection: SocketWire, limit: int) -> None:
@@ -157,7 +157,9 @@ def _folder(session: Session, response: Response, name: str, limit: int) -> None
     page, left_out = index_page(name.encode("latin-1"), entries, limit=limit)
     if more or left_out:
         _LOG.warning("entries of %s are left out: its listing is over content_limit", response.url)
-    answer(response, 200, "OK", ("Content-Type", HTML), ("Content-Length", str(len(page))))
+    fill_response(
+        response, 200, "OK", ("Content-Type", INDEX_TYPE), ("Content-Length", str(len(page)))
+    )
     response.body = page
 
 

@@ -6,10 +6,10 @@ import socket
 from typing import Any
 
 from ..network.failures import UnsendableUrl
-from ..network.guard import Denied, Target, check_gate
+from ..network.guard import Denied, Destination, check_gate
 from ..network.limits import Limits, Stopwatch
 from ..network.transport import Gate
-from ..network.wire import SocketWire, run
+from ..network.wire import SocketWire, run_directly
 
 _MAX_LINES = 500
 # Lower ports belong to other services.
@@ -40,7 +40,7 @@ class Session(ftplib.FTP):
     maxline = 2048
     sock: Any
 
-    def __init__(self, target: Target, limits: Limits, gate: Gate | None = None) -> None:
+    def __init__(self, target: Destination, limits: Limits, gate: Gate | None = None) -> None:
         super().__init__(timeout=limits.patience, encoding="latin-1")
         self._limits, self._lines, self._received = limits, 0, b""
         check_gate(gate)
@@ -66,7 +66,7 @@ class Session(ftplib.FTP):
         if self._lines > _MAX_LINES:
             raise ftplib.error_proto("too many lines")
         while b"\n" not in self._received and len(self._received) <= self.maxline:
-            data = run(self._wire.receive())
+            data = run_directly(self._wire.receive())
             self._received += data
             if not data:
                 break
@@ -108,7 +108,7 @@ class Session(ftplib.FTP):
             raise Denied("port_denied", f"port {port} is not for data")
         address = (peer[0], port, *peer[2:])
         stopwatch = Stopwatch(self._limits, self._stopwatch.deadline)
-        return _connected(Target(((self.af, address),), False), stopwatch)
+        return _connected(Destination(((self.af, address),), False), stopwatch)
 
     def read(self, connection: SocketWire, limit: int) -> tuple[bytes, bool]:
         """Reads the transferred data and the server's reply after it; closes the connection.
@@ -122,7 +122,7 @@ class Session(ftplib.FTP):
         """
         data = bytearray()
         with contextlib.closing(connection):
-            while piece := run(connection.receive()):
+            while piece := run_directly(connection.receive()):
                 data += piece
                 if 0 <= limit < len(data):
                     return bytes(data[:limit]), True
@@ -130,8 +130,8 @@ class Session(ftplib.FTP):
         return bytes(data), False
 
 
-def _connected(target: Target, stopwatch: Stopwatch) -> SocketWire:
+def _connected(target: Destination, stopwatch: Stopwatch) -> SocketWire:
     wire = SocketWire()
     wire.stopwatch = stopwatch
-    run(wire.dial(target))
+    run_directly(wire.dial(target))
     return wire

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..base.visible import visible
 from ..urls.percent import name_url
 
-HTML = "text/html; charset=utf-8"
+INDEX_TYPE = "text/html; charset=utf-8"
 
 
 class Entry(NamedTuple):

@@ -76,7 +76,7 @@ def type_of(path: bytes, body: bytes) -> str:
     return type_of_name(path.rpartition(b"/")[2].decode("latin-1")) or sniff(body, None)
 
 
-def answer(response: Response, status: int, reason: str, *headers: tuple[str, str]) -> None:
+def fill_response(response: Response, status: int, reason: str, *headers: tuple[str, str]) -> None:
     """Fills in the status line and the headers that an HTTP server would send."""
     response.status, response.reason = status, reason
     response.status_line, response.headers = f"{status} {reason}", list(headers)

@@ -12,7 +12,7 @@ from requests.adapters import BaseAdapter
 from ..network.connection import Connection
 from ..network.route import Route
 from ..network.transport import Transport
-from ..network.wire import run
+from ..network.wire import run_directly
 
 
 class GuardedAdapter(BaseAdapter):
@@ -38,7 +38,7 @@ class GuardedAdapter(BaseAdapter):
         """
         head = self._route.head(str(request.method), str(request.url), request.headers)
         try:
-            connection = run(self._transport.send(head))
+            connection = run_directly(self._transport.send(head))
         except (OSError, http.client.HTTPException) as error:
             raise requests.ConnectionError(error, request=request) from error
         response = requests.Response()
@@ -68,7 +68,7 @@ class RawBody:
 
     def read(self, _: int) -> bytes:
         """Returns the next bytes, in pieces of any size; none at the end."""
-        return run(self.connection.read())
+        return run_directly(self.connection.read())
 
     def close(self) -> None:
         """Ends the connection."""

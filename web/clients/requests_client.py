@@ -13,7 +13,7 @@ from ..exchange.http_options import HttpOptions
 from ..network.connection import Connection
 from ..network.guard import Guard
 from ..network.transport import Gate
-from ..network.wire import run
+from ..network.wire import run_directly
 from .client_base import ClientBase
 from .requests_adapter import GuardedAdapter, RawBody
 
@@ -34,7 +34,7 @@ class Client(ClientBase):
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """See ``ClientBase``."""
-        return run(coroutine)
+        return run_directly(coroutine)
 
     async def _send(self, url: str, headers: dict[str, str]) -> Connection:
         request = requests.PreparedRequest()

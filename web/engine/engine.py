@@ -29,7 +29,7 @@ from ..exchange.status import (
     classify,
 )
 from ..network.failures import NOT_SENT
-from ..robots.robots import DEFER, DENIED, EXEMPT, TOO_COSTLY, RobotsRules, is_exempt
+from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
 from .fetch_workers import workers_of
 from .host_activity import host_activity
@@ -228,8 +228,8 @@ class Engine:
         """Returns the robots.txt that an earlier run has read, if it is not too old."""
         options = self._options
         if not is_web(origin) or is_exempt(host, options.robots_allowlist):
-            queue.rules[origin] = EXEMPT
-            return EXEMPT
+            queue.rules[origin] = NO_RULES
+            return NO_RULES
         record = earlier_record(queue, host, origin)
         if record is None or not record.status:
             return None

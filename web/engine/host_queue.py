@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..exchange.response import Response
 from ..exchange.status import EXCEPTION, Outcome
-from ..robots.robots import EXEMPT, RobotsRecord, RobotsRules
+from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
 from .host_records import HostRecord
 from .robots_search import RobotsSearch
 from .tasks import Result, Task
@@ -236,8 +236,8 @@ class HostQueue:
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
         """Adds the robots.txt of one origin: the known one if requested again, else the first."""
-        requested = {o: r for o, r in list(self.rules.items()) if host_of(o) == record.host}
-        requested = {origin: rules for origin, rules in requested.items() if rules is not EXEMPT}
+        requested = {o: r for o, r in list(self.rules.items()) if host_of_origin(o) == record.host}
+        requested = {origin: rules for origin, rules in requested.items() if rules is not NO_RULES}
         known = None if len(requested) == 1 else state.known
         origin = known.robots_origin if known is not None else ""
         if requested:
@@ -314,11 +314,13 @@ def origin_of(url: str) -> str:
     return url if end < 0 else url[:end]
 
 
-def host_of(origin: str) -> str:
+def host_of_origin(origin: str) -> str:
     """Returns the host of an origin.
 
-    >>> host_of("http://a.example:81"), host_of("https://[::1]:81"), host_of("http://[::1]")
-    ('a.example', '[::1]', '[::1]')
+    >>> host_of_origin("http://a.example:81"), host_of_origin("https://[::1]:81")
+    ('a.example', '[::1]')
+    >>> host_of_origin("http://[::1]")
+    '[::1]'
     """
     place = origin.partition("://")[2].lower()
     return place[: place.find("]") + 1] if place.startswith("[") else place.partition(":")[0]

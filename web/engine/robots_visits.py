@@ -5,7 +5,7 @@ from ..clients.client_base import ClientBase
 from ..exchange.response import Response
 from ..exchange.status import classify
 from ..network.failures import NOT_SENT
-from ..robots.robots import MAX_ROBOTS_BYTES, RobotsRecord, RobotsRules, robots_steps
+from ..robots.robots import ROBOTS_REQUEST_BYTES, RobotsRecord, RobotsRules, robots_steps
 from .host_queue import HostQueue, Visit, visit_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task
@@ -74,7 +74,7 @@ class RobotsVisits:
 
     async def _request(self, url: str) -> Response:
         # On a new connection, because the server may have closed an idle one.
-        return await self._client.request(url, content_limit=MAX_ROBOTS_BYTES, fresh=True)
+        return await self._client.request(url, content_limit=ROBOTS_REQUEST_BYTES, fresh=True)
 
     def _known(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from ..base.options import also
-from ..network.guard import Denied, Guard, Target
+from ..network.guard import Denied, Destination, Guard
 from ..network.proxy import parse_proxy
 from ..network.route import split_url
-from ..urls.row_keys import from_host_key, from_key, host_of
+from ..urls.row_keys import from_host_key, from_key, host_key_of
 from .http_options import HttpOptions
 
 THREADS = 64
@@ -126,7 +126,7 @@ class PinnedGuard(Guard):
         super().__init__(options.allow_addresses, options.connect_to, options.allowed_ports)
         self._pins = {host.strip("[]"): address for host, address in pins.items()}
 
-    def target(self, host: str, port: int, own: int = 0) -> Target:
+    def target(self, host: str, port: int, own: int = 0) -> Destination:
         """Returns the addresses for connections to a host; see ``Guard.target``.
 
         Raises:
@@ -151,7 +151,7 @@ def endpoints(keys: pl.Series) -> dict[str, set[int]]:
     """
     found: dict[str, set[int]] = {}
     for place in keys.str.extract("^([^/]*)/").unique(maintain_order=True).drop_nulls():
-        ports = found.setdefault(host_of(place), set())
+        ports = found.setdefault(host_key_of(place), set())
         with contextlib.suppress(ValueError):  # it is not http
             ports.add(split_url(from_key(f"{place}/"))[0][2])
     return found

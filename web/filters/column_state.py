@@ -9,7 +9,7 @@ from ..patterns.patterns import Pattern, TimeLimit
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class UrlRule:
     """One line of a filter file.
 
     Attributes:
@@ -39,7 +39,7 @@ class ColumnState:
         self.line = zeros(len(undecided))
         self._limit = TimeLimit()
 
-    def apply(self, rule: Rule, texts: pl.Series, among: pl.Series) -> None:
+    def apply(self, rule: UrlRule, texts: pl.Series, among: pl.Series) -> None:
         """Applies a rule to the URLs that no rule has decided.
 
         Args:

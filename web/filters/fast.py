@@ -10,7 +10,7 @@ from ..patterns.patterns import compile_pattern
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
 from ..urls.url_parts import parts_of, parts_of_url
-from .column_state import ColumnState, Rule
+from .column_state import ColumnState, UrlRule
 from .verdicts import UrlFilter, Verdicts
 
 # Patterns that match every path, and the pattern that replaces them.
@@ -28,7 +28,7 @@ class FastLimits(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FastRule(Rule):
+class FastRule(UrlRule):
     """A rule that refuses URLs.
 
     Attributes:

@@ -34,7 +34,11 @@ class FilterChain:
         """
         judged: tuple[str | None, str, str] = (None, "", "")
         for each, verdict in self.each(url):
-            judged = _reason(verdict), place(each.name, verdict.line), each.rule(verdict.line, url)
+            judged = (
+                _reason(verdict),
+                rule_place(each.name, verdict.line),
+                each.rule(verdict.line, url),
+            )
         return judged
 
     def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
@@ -73,7 +77,7 @@ class FilterChain:
         return pl.DataFrame({"reason": reason, "by": by})
 
 
-def place(name: str, line: int) -> str:
+def rule_place(name: str, line: int) -> str:
     """Returns ``FILE:LINE``, or the name alone if no line decided."""
     return f"{name}:{line}" if line else name
 

@@ -17,7 +17,7 @@ from ..urls.domains import registered_domain
 from ..urls.row_keys import BadUrl
 from ..urls.row_keys import host as parsed_host
 from ..urls.url_parts import host_of_url, parts_of
-from .column_state import ColumnState, Rule
+from .column_state import ColumnState, UrlRule
 from .verdicts import UrlFilter, Verdict, Verdicts
 
 # Hosts in any other form need a real parser of URLs.
@@ -27,7 +27,7 @@ _TOGETHER = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FilterRule(Rule):
+class FilterRule(UrlRule):
     """A rule that may be limited to a site.
 
     Attributes:

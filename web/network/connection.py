@@ -3,7 +3,7 @@
 import http.client
 import ssl
 
-from .guard import Target
+from .guard import Destination
 from .heads import Head
 from .limits import Stopwatch, TooSlow
 from .proxy import ProxyFailed, ProxyRefused
@@ -43,7 +43,7 @@ class Connection:
         """IP address of the server; empty if only the proxy's address is known."""
         return "" if self.proxied else self._wire.ip
 
-    async def connect(self, target: Target, tunnel: bytes, stopwatch: Stopwatch) -> None:
+    async def connect(self, target: Destination, tunnel: bytes, stopwatch: Stopwatch) -> None:
         """Connects to the server, or to the proxy.
 
         Args:

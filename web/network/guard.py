@@ -75,7 +75,7 @@ class ConnectTo(NamedTuple):
     to_port: int
 
 
-class Target(NamedTuple):
+class Destination(NamedTuple):
     """The addresses for a connection to a host.
 
     Attributes:
@@ -245,7 +245,7 @@ class Guard:
                 return entry
         return None
 
-    def target(self, host: str, port: int, own: int = 0) -> Target:
+    def target(self, host: str, port: int, own: int = 0) -> Destination:
         """Returns the addresses at which a host may be reached.
 
         Args:
@@ -259,7 +259,7 @@ class Guard:
         """
         entry = self.connect_to(host, port)
         if entry is not None:
-            return Target(self.addresses(entry.address or host, entry.to_port or port), True)
+            return Destination(self.addresses(entry.address or host, entry.to_port or port), True)
         if port != own:
             self.check_port(port)
         resolved = self._resolve(host)
@@ -267,7 +267,7 @@ class Guard:
         passed = [entry for entry in resolved if entry in opened or is_public(entry[1][0])]
         if not passed:
             raise Denied("address_denied", f"{resolved[0][1][0]} is no public address")
-        return Target(_with_port(passed, port), len(opened) == len(passed))
+        return Destination(_with_port(passed, port), len(opened) == len(passed))
 
     def check_port(self, port: int) -> None:
         """Checks the port of a URL.

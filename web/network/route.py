@@ -10,7 +10,7 @@ from typing import NamedTuple
 import certifi
 
 from .failures import UnsendableUrl
-from .guard import Denied, Guard, Target
+from .guard import Denied, Destination, Guard
 from .headers import SECRET, WITHHELD
 from .proxy import Proxy, as_address, judge_name
 
@@ -130,7 +130,7 @@ class Route:
         """Returns the context for TLS with a host."""
         return tls_context(self.ca_file, self.is_checked(host))
 
-    def dial(self, host: str, port: int, own: int = 0) -> Target:
+    def dial(self, host: str, port: int, own: int = 0) -> Destination:
         """Returns the addresses for connections to a host; see ``Guard.target``.
 
         For the proxy, the host is checked as far as possible without a lookup.
@@ -145,12 +145,12 @@ class Route:
             raise Denied("agent_missing", f"add {self.missing_agent}")
         return target
 
-    def _through_proxy(self, host: str, port: int) -> Target:
+    def _through_proxy(self, host: str, port: int) -> Destination:
         assert self.proxy is not None
         self.guard.check_port(port)
         opened = self.guard.allows(as_address(host) or "")
         judge_name(host, opened)
-        return Target(self.guard.addresses(*self.proxy), opened)
+        return Destination(self.guard.addresses(*self.proxy), opened)
 
     def needs_lookup(self, host: str, port: int) -> bool:
         """Returns whether ``dial`` may request a name server, which may take long."""

@@ -4,17 +4,17 @@ from collections.abc import Awaitable, Callable
 
 from .connection import Connection
 from .failures import IdleClosed
-from .guard import Target, check_gate
+from .guard import Destination, check_gate
 from .idle_connections import IdleConnections
 from .limits import Limits, Stopwatch
 from .route import Origin, RequestHead, Route
 from .wire import SocketWire, Wire
 
 Gate = Callable[[], bool]
-Blocking = Callable[[Callable[[], Target]], Awaitable[Target]]
+Blocking = Callable[[Callable[[], Destination]], Awaitable[Destination]]
 
 
-async def in_this_thread(call: Callable[[], Target]) -> Target:
+async def in_this_thread(call: Callable[[], Destination]) -> Destination:
     """Runs a call that may block in the calling thread."""
     return call()
 
@@ -70,7 +70,7 @@ class Transport:
             raise
         return connection
 
-    async def dial(self, host: str, port: int) -> Target:
+    async def dial(self, host: str, port: int) -> Destination:
         """Returns the addresses for connections to a host; see ``Route.dial``."""
         if self._route.needs_lookup(host, port):
             return await self._blocking(lambda: self._route.dial(host, port))

@@ -1,7 +1,7 @@
 """Sends and receives bytes, on a blocking socket or on an event loop, with limits on time.
 
-The coroutines of ``SocketWire`` never wait for an event loop: ``run`` runs them, and all coroutines
-that use them, in the calling thread. So both HTTP clients share the code that uses wires.
+The coroutines of ``SocketWire`` never wait for an event loop: ``run_directly`` runs them, and all
+coroutines that use them, in the calling thread. So both HTTP clients share the code that uses wires.
 """
 
 import socket
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from urllib3.util.wait import wait_for_read
 
-from .guard import Target
+from .guard import Destination
 from .limits import Stopwatch
 
 _T = TypeVar("_T")
@@ -32,7 +32,7 @@ class Wire(ABC):
     ip = ""
     resting = False
 
-    async def dial(self, target: Target) -> None:
+    async def dial(self, target: Destination) -> None:
         """Connects to the first checked address that answers.
 
         Raises:
@@ -144,12 +144,12 @@ class SocketWire(Wire):
             self.sock = None
 
 
-def run(coroutine: Coroutine[Any, Any, _T]) -> _T:
+def run_directly(coroutine: Coroutine[Any, Any, _T]) -> _T:
     """Runs a coroutine that never waits for an event loop, and returns its result.
 
     >>> async def double(number):
     ...     return 2 * number
-    >>> run(double(21))
+    >>> run_directly(double(21))
     42
     """
     try:

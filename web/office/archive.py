@@ -12,7 +12,7 @@ from typing import IO
 from urllib.parse import unquote
 
 from ..pages.page import ParseFailed
-from ..pages.xml_events import PIECE_BYTES, START, Attributes, Event, MalformedXml, xml_events
+from ..pages.xml_events import START, XML_PIECE_BYTES, Attributes, Event, MalformedXml, xml_events
 
 _MAX_ENTRIES = 10_000
 # Of all entries that are read, unpacked.
@@ -104,7 +104,7 @@ class Archive:
 
     def _checked(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
         total = 0
-        while piece := stream.read(PIECE_BYTES):
+        while piece := stream.read(XML_PIECE_BYTES):
             if not total and piece.startswith(_ARCHIVES):
                 raise ParseFailed("archive_nested")
             total += len(piece)

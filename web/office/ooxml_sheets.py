@@ -2,7 +2,7 @@
 
 import re
 
-from ..pages.xml_events import END, START, TEXT, Attributes
+from ..pages.xml_events import CHARACTERS, END, START, Attributes
 from .archive import Archive
 from .collected import MAX_CHARS, Collected
 from .ooxml_parts import relations_of
@@ -38,7 +38,7 @@ def _shared_texts(archive: Archive, part: str | None) -> list[str]:
     element = ""
     phonetic = False
     for kind, value, _ in archive.events(part):
-        if kind == TEXT:
+        if kind == CHARACTERS:
             if element == "t" and not phonetic:
                 pieces.append(value)
                 left -= len(value)
@@ -71,7 +71,7 @@ class _Cells:
         """Takes the cells of a part."""
         element = ""
         for kind, value, attributes in archive.events(part):
-            if kind == TEXT:
+            if kind == CHARACTERS:
                 self._text(element, value)
                 continue
             element = value if kind == START else ""

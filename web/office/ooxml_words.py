@@ -2,7 +2,7 @@
 
 import re
 
-from ..pages.xml_events import START, TEXT, Attributes
+from ..pages.xml_events import CHARACTERS, START, Attributes
 from .archive import Archive
 from .collected import Collected
 from .ooxml_parts import relations_of
@@ -21,7 +21,7 @@ def read_words(archive: Archive, part: str | None, collected: Collected) -> None
         return
     words = _Words(collected, relations_of(archive, part).outside)
     for kind, value, attributes in archive.events(part):
-        if kind == TEXT:
+        if kind == CHARACTERS:
             words.text(value)
         elif kind == START:
             words.start(value, attributes)

@@ -4,7 +4,7 @@ import contextlib
 
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from ..pages.xml_events import START, TEXT
+from ..pages.xml_events import CHARACTERS, START
 from .archive import Archive
 from .collected import Collected, Enough
 from .properties import read_properties
@@ -40,7 +40,7 @@ def _read_content(archive: Archive, collected: Collected) -> None:
     left_out = paragraphs = 0
     links: list[tuple[str, int]] = []  # target, and where the text of the link begins
     for kind, value, attributes in archive.events(_CONTENT):
-        if kind == TEXT:
+        if kind == CHARACTERS:
             if paragraphs and not left_out:
                 collected.add(value)
         elif value in _LEFT_OUT:

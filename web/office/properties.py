@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..pages.xml_events import END, START, TEXT
+from ..pages.xml_events import CHARACTERS, END, START
 from .archive import Archive
 from .collected import Collected
 
@@ -26,7 +26,7 @@ def read_properties(
     """Takes title and language, and the metadata of elements by their names, if the part exists."""
     element = text = ""
     for kind, value, _ in archive.events(part):
-        if kind == TEXT and element:
+        if kind == CHARACTERS and element:
             text = (text + value)[:_MAX_CHARS]
         elif kind == START and not element and (value in metas or value in ("title", "language")):
             element, text = value, ""

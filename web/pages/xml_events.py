@@ -12,9 +12,9 @@ from .page import ParseFailed
 MAX_DEPTH = 5_000
 # Small pieces need little memory for events. Expat scans an unfinished token again with each piece,
 # so these grow while there are no events.
-PIECE_BYTES = 64 << 10
+XML_PIECE_BYTES = 64 << 10
 _MOST_BYTES = 1 << 20
-START, END, TEXT = 1, -1, 0  # the change of the depth
+START, END, CHARACTERS = 1, -1, 0  # the change of the depth
 
 Attributes = dict[str, str]
 # START, name, attributes; END, name, nothing; TEXT, a piece of text, nothing.
@@ -39,7 +39,7 @@ def text_events(text: str) -> Iterator[Event]:
     ['a', 'b', 'text']
     """
     body = text.lstrip().encode("utf-8", "replace")
-    pieces = (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
+    pieces = (body[at : at + XML_PIECE_BYTES] for at in range(0, len(body), XML_PIECE_BYTES))
     return xml_events(pieces, "utf-8")
 
 
@@ -66,13 +66,13 @@ def _batches(pieces: Iterable[bytes], encoding: str | None) -> Iterator[list[Eve
     """Yields lists of the next events: a step for each of them would cost more than the parser."""
     events: list[Event] = []
     parser = _parser(events, encoding)
-    waiting, enough = b"", PIECE_BYTES
+    waiting, enough = b"", XML_PIECE_BYTES
     for piece in chain(pieces, (None,)):
         waiting += piece or b""
         if piece is not None and len(waiting) < enough:
             continue
         mistake = _feed(parser, waiting, piece is None)
-        waiting, enough = b"", PIECE_BYTES if events else min(2 * enough, _MOST_BYTES)
+        waiting, enough = b"", XML_PIECE_BYTES if events else min(2 * enough, _MOST_BYTES)
         yield events
         events.clear()
         if mistake:
@@ -96,7 +96,7 @@ def _parser(events: list[Event], encoding: str | None) -> expat.XMLParserType:
         events.append((END, name.rpartition(":")[2], _NOTHING))
 
     def text(piece: str) -> None:
-        events.append((TEXT, piece, _NOTHING))
+        events.append((CHARACTERS, piece, _NOTHING))
 
     parser = expat.ParserCreate(encoding)
     parser.buffer_text = True

@@ -49,7 +49,7 @@ _OPENDOCUMENT = re.compile(
 )
 
 
-def parse(source: Source, options: ParseOptions) -> Page:
+def parse_document(source: Source, options: ParseOptions) -> Page:
     """Parses a document with the parser for its type.
 
     Args:
@@ -61,7 +61,7 @@ def parse(source: Source, options: ParseOptions) -> Page:
         ParseFailed: The parser fails, or ``not_text``: the type is a text type, and the body is not
             text.
 
-    >>> parse(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
+    >>> parse_document(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'
     """
     mime = sniff(source.body, source.content_type)

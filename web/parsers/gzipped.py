@@ -7,10 +7,10 @@ import zlib
 from ..content.content_type import sniff, type_of_name
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .dispatch import has_parser, parse
+from .dispatch import has_parser, parse_document
 
 # sitemaps.org: 50 MiB when unpacked.
-MAX_BYTES = 50 << 20
+MAX_UNPACKED_BYTES = 50 << 20
 _FIRST_BYTES = 65_536
 # Each costs a copy of what follows it.
 _MAX_MEMBERS = 100
@@ -39,10 +39,10 @@ def parse_gzipped(source: Source, options: ParseOptions) -> Page:
     mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
     if mime == _GZIP or not has_parser(mime):
         raise NoParser
-    body = _unpack(source.body, MAX_BYTES + 1)
-    if len(body) > MAX_BYTES:
+    body = _unpack(source.body, MAX_UNPACKED_BYTES + 1)
+    if len(body) > MAX_UNPACKED_BYTES:
         raise ParseFailed("too_large")
-    return parse(dataclasses.replace(source, body=body, content_type=mime), options)
+    return parse_document(dataclasses.replace(source, body=body, content_type=mime), options)
 
 
 def _unpack(packed: bytes, most: int) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ..pages.directives import obey_nofollow, parse_moment
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from ..pages.xml_events import START, TEXT, Event, MalformedXml, text_events
+from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events
 from .text import text_page
 
 # sitemaps.org, "Sitemap file location": 50,000 URLs, 50 MiB, which Page and body are held to.
@@ -71,7 +71,7 @@ class _Reader:
         path: list[str] = []
         text = ""
         for kind, value, attributes in events:
-            if kind == TEXT:
+            if kind == CHARACTERS:
                 text = (text + value)[: 16 * _MAX_CHARS]
             elif kind == START:
                 path.append(value)

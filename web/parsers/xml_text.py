@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse, collapse_long
-from ..pages.xml_events import END, START, TEXT, Attributes, Event, MalformedXml, text_events
+from ..pages.xml_events import CHARACTERS, END, START, Attributes, Event, MalformedXml, text_events
 from .text import fill, text_page
 
 _TITLES = frozenset({"title", "Title"})
@@ -56,7 +56,7 @@ class _Reader:
     def read(self, events: Iterable[Event]) -> None:
         texts = self._texts
         for kind, value, attributes in events:
-            if kind == TEXT:
+            if kind == CHARACTERS:
                 texts.append(value)
                 continue
             texts.append(" ")

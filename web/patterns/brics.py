@@ -8,7 +8,7 @@ Matching takes derivatives (Brzozowski), so its time depends on the length of th
 from collections.abc import Callable
 
 from .brics_syntax import BricsParser
-from .languages import Node, Nodes, TooLarge
+from .languages import LanguageNode, Nodes, TooLarge
 from .patterns import Pattern
 
 _MOST_STEPS = 50_000
@@ -57,7 +57,7 @@ class _Run:
     def __init__(self, text: str) -> None:
         self._nodes = Nodes()
         self.start = BricsParser(text, self._nodes).parse()
-        self._steps: dict[tuple[Node, str], Node] = {}
+        self._steps: dict[tuple[LanguageNode, str], LanguageNode] = {}
 
     def matches(self, string: str) -> bool:
         node, steps = self.start, self._steps
@@ -88,7 +88,7 @@ def compile_automaton(text: str) -> Pattern:
     return Pattern(text, automaton, automaton.column, exact=automaton.column is not None)
 
 
-def _column_form(node: Node) -> str | None:
+def _column_form(node: LanguageNode) -> str | None:
     """Returns a pattern for polars that matches the same texts; None if it has no such pattern."""
     if node.size > _LONGEST:
         return None
@@ -98,7 +98,7 @@ def _column_form(node: Node) -> str | None:
         return None
 
 
-def _sequence_form(node: Node) -> str:
+def _sequence_form(node: LanguageNode) -> str:
     words = []
     while node.kind == "cat":  # without recursion, as a sequence may be long
         words.append(_form(node.parts[0]))
@@ -106,11 +106,11 @@ def _sequence_form(node: Node) -> str:
     return "".join([*words, _form(node)])
 
 
-def _form(node: Node) -> str:
+def _form(node: LanguageNode) -> str:
     return f"(?:{_FORMS[node.kind](node)})"
 
 
-_FORMS: dict[str, Callable[[Node], str]] = {
+_FORMS: dict[str, Callable[[LanguageNode], str]] = {
     "chars": lambda node: node.chars.pattern,
     "text": lambda node: "",
     "cat": _sequence_form,

@@ -2,7 +2,7 @@
 
 from ..base.quoting import quoted
 from .chars import span, union
-from .languages import Node, Nodes
+from .languages import LanguageNode, Nodes
 
 
 class BricsParser:
@@ -11,7 +11,7 @@ class BricsParser:
     def __init__(self, text: str, nodes: Nodes) -> None:
         self._text, self._at, self._nodes = text, 0, nodes
 
-    def parse(self) -> Node:
+    def parse(self) -> LanguageNode:
         if not self._text:
             return self._nodes.text
         node = self._choice()
@@ -37,19 +37,19 @@ class BricsParser:
         if not self._take(char):
             raise ValueError(f"missing {char} at character {self._at + 1}")
 
-    def _choice(self) -> Node:
+    def _choice(self) -> LanguageNode:
         parts = [self._both()]
         while self._take("|"):
             parts.append(self._both())
         return self._nodes.either(*parts)
 
-    def _both(self) -> Node:
+    def _both(self) -> LanguageNode:
         parts = [self._sequence()]
         while self._take("&"):
             parts.append(self._sequence())
         return self._nodes.both(*parts)
 
-    def _sequence(self) -> Node:
+    def _sequence(self) -> LanguageNode:
         parts = [self._repeated()]
         while self._at < len(self._text) and not self._peek(")|&"):
             parts.append(self._repeated())
@@ -58,7 +58,7 @@ class BricsParser:
             node = self._nodes.cat(parts.pop(), node)
         return node
 
-    def _repeated(self) -> Node:
+    def _repeated(self) -> LanguageNode:
         node = self._other()
         while self._peek("?*+{"):
             match self._next():
@@ -88,14 +88,14 @@ class BricsParser:
             raise ValueError(f"a number is missing at character {self._at + 1}")
         return int(digits)
 
-    def _other(self) -> Node:
+    def _other(self) -> LanguageNode:
         turns = 0
         while self._take("~"):
             turns += 1
         node = self._class() if self._take("[") else self._simple()
         return self._nodes.other(node) if turns % 2 else node
 
-    def _class(self) -> Node:
+    def _class(self) -> LanguageNode:
         negated = self._take("^")
         ranges = [self._range()]
         while self._at < len(self._text) and not self._peek("]"):
@@ -119,7 +119,7 @@ class BricsParser:
         self._take("\\")
         return ord(self._next())
 
-    def _simple(self) -> Node:
+    def _simple(self) -> LanguageNode:
         if self._take("."):
             return self._nodes.any_char
         if self._take("#"):
@@ -138,7 +138,7 @@ class BricsParser:
             return self._interval(self._until(">"))
         return self._one(self._char())
 
-    def _one(self, code: int) -> Node:
+    def _one(self, code: int) -> LanguageNode:
         return self._nodes.chars(span(code, code))
 
     def _until(self, end: str) -> str:
@@ -148,13 +148,13 @@ class BricsParser:
         found, self._at = self._text[self._at : to], to + 1
         return found
 
-    def _literal(self, text: str) -> Node:
+    def _literal(self, text: str) -> LanguageNode:
         node = self._nodes.text
         for char in reversed(text):
             node = self._nodes.cat(self._one(ord(char)), node)
         return node
 
-    def _interval(self, text: str) -> Node:
+    def _interval(self, text: str) -> LanguageNode:
         first, dash, last = text.partition("-")
         if not (dash and first.isdecimal() and last.isdecimal() and text.isascii()):
             raise ValueError(f"<...> must be a range of numbers, got {quoted(f'<{text}>')}")
@@ -171,7 +171,7 @@ class BricsParser:
         zeros = self._nodes.star(self._one(ord("0")))
         return self._nodes.cat(zeros, self._nodes.either(*numbers))
 
-    def _between(self, low: str, high: str) -> Node:
+    def _between(self, low: str, high: str) -> LanguageNode:
         """Returns the numbers from one to another, which have the same number of digits."""
         if not low:
             return self._nodes.text

@@ -13,9 +13,9 @@ from .java_tree import (
     Choice,
     Concat,
     Group,
+    JavaNode,
     Lookaround,
     Mark,
-    Node,
     Reference,
     Repeat,
     Tree,
@@ -43,7 +43,7 @@ _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
 
 
-def parse(text: str) -> Tree:
+def parse_pattern(text: str) -> Tree:
     r"""Parses a pattern.
 
     Raises:
@@ -112,15 +112,15 @@ class _Parser:
 
     # Sequences, groups and quantifiers.
 
-    def _choice(self) -> Node:
+    def _choice(self) -> JavaNode:
         parts = [self._sequence()]
         while self._peek() == "|":
             self._at += 1
             parts.append(self._sequence())
         return parts[0] if len(parts) == 1 else Choice(tuple(parts))
 
-    def _sequence(self) -> Node:
-        parts: list[Node] = []
+    def _sequence(self) -> JavaNode:
+        parts: list[JavaNode] = []
         while (char := self._peek()) not in ("", "|", ")"):
             if char == "(":
                 group = self._group()
@@ -131,7 +131,7 @@ class _Parser:
                 parts.append(self._repeated(self._atom(char)))
         return parts[0] if len(parts) == 1 else Concat(tuple(parts))
 
-    def _atom(self, char: str) -> Node:
+    def _atom(self, char: str) -> JavaNode:
         if char == "\\":
             return self._escape()
         self._at += 1
@@ -159,7 +159,7 @@ class _Parser:
             return EVERY
         return ~(span(10, 10) if "d" in self._flags else LINE_ENDS)
 
-    def _repeated(self, node: Node) -> Node:
+    def _repeated(self, node: JavaNode) -> JavaNode:
         char = self._peek()
         least: int
         most: int | None
@@ -181,7 +181,7 @@ class _Parser:
         self._at += len(how)
         return node if node == Concat(()) else Repeat(node, least, most, how)
 
-    def _group(self) -> Node | None:
+    def _group(self) -> JavaNode | None:
         """Reads a group; returns None for flags that hold from here on."""
         flags = self._flags
         if self._next() != "?":
@@ -201,20 +201,20 @@ class _Parser:
         node = Atomic(part) if kind == ">" else Lookaround(part, kind[0] == "<", kind[-1] == "!")
         return self._closed(node, flags)
 
-    def _kept(self, flags: frozenset[str]) -> Node:
+    def _kept(self, flags: frozenset[str]) -> JavaNode:
         self._groups += 1
         number = self._groups
         part = self._choice()
         return self._closed(Group(part, number), flags)
 
-    def _closed(self, node: Node, flags: frozenset[str]) -> Node:
+    def _closed(self, node: JavaNode, flags: frozenset[str]) -> JavaNode:
         if self._peek() != ")":
             raise ValueError("missing )")
         self._at += 1
         self._flags = flags
         return self._repeated(node)
 
-    def _flagged(self, flags: frozenset[str]) -> Node | None:
+    def _flagged(self, flags: frozenset[str]) -> JavaNode | None:
         begin, take = self._at, True
         while (char := self._take()) not in (":", ")"):
             if char == "-" and take:
@@ -228,7 +228,7 @@ class _Parser:
 
     # Escapes.
 
-    def _escape(self) -> Node:
+    def _escape(self) -> JavaNode:
         char = self._raw(1)
         self._at += 2
         if char in ("p", "P"):
@@ -289,7 +289,7 @@ class _Parser:
         chars = family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
-    def _numbered_reference(self, number: int) -> Node:
+    def _numbered_reference(self, number: int) -> JavaNode:
         while (char := self._peek()) and char in "0123456789":
             if number * 10 + int(char) > self._groups:
                 break
@@ -297,7 +297,7 @@ class _Parser:
             self._at += 1
         return Reference(number, "i" in self._flags)
 
-    def _named_reference(self) -> Node:
+    def _named_reference(self) -> JavaNode:
         name = _NAME.match(self._text, self._at)
         if not name or name[1] not in self._names:
             raise ValueError(

@@ -16,21 +16,21 @@ class Mark:
 class Concat:
     """A sequence of parts."""
 
-    parts: tuple["Node", ...]
+    parts: tuple["JavaNode", ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
     """Alternatives; the first one that matches is used."""
 
-    parts: tuple["Node", ...]
+    parts: tuple["JavaNode", ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Group:
     """A group that captures its match under a number, from 1."""
 
-    part: "Node"
+    part: "JavaNode"
     number: int
 
 
@@ -38,14 +38,14 @@ class Group:
 class Atomic:
     """An atomic group: after a match, the matcher does not backtrack into it."""
 
-    part: "Node"
+    part: "JavaNode"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Repeat:
     """A part ``least`` to ``most`` times (None: any); ``how`` is "", "?" (lazy), "+" (possessive)."""
 
-    part: "Node"
+    part: "JavaNode"
     least: int
     most: int | None
     how: str
@@ -63,24 +63,24 @@ class Reference:
 class Lookaround:
     """A lookahead or lookbehind, positive or negative."""
 
-    part: "Node"
+    part: "JavaNode"
     behind: bool
     negative: bool
 
 
-Node = Chars | Mark | Concat | Choice | Group | Repeat | Reference | Lookaround | Atomic
+JavaNode = Chars | Mark | Concat | Choice | Group | Repeat | Reference | Lookaround | Atomic
 
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
     """A parsed pattern, how many groups it has, and the numbers of named groups."""
 
-    root: Node
+    root: JavaNode
     groups: int
     names: dict[str, int]
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: JavaNode) -> tuple[JavaNode, ...]:
     """Returns the nodes directly below a node."""
     match node:
         case Concat(parts) | Choice(parts):
@@ -90,6 +90,6 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def nodes_of(node: Node) -> list[Node]:
+def nodes_of(node: JavaNode) -> list[JavaNode]:
     """Returns a node and all below it."""
     return [node, *(below for child in children(node) for below in nodes_of(child))]

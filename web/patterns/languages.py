@@ -16,12 +16,12 @@ class TooLarge(ValueError):
     """An expression needs more nodes than are allowed."""
 
 
-class Node:
+class LanguageNode:
     """A language: a set of texts. Equal ones are the same object, within a ``Nodes``."""
 
     __slots__ = ("chars", "kind", "nullable", "parts", "size")
 
-    def __init__(self, kind: str, parts: tuple["Node", ...], chars: Chars) -> None:
+    def __init__(self, kind: str, parts: tuple["LanguageNode", ...], chars: Chars) -> None:
         self.kind, self.parts, self.chars = kind, parts, chars
         # Length of its pattern in characters. A node that occurs twice counts twice.
         self.size: int = 12 + 24 * len(chars.ranges) + sum(part.size for part in parts)
@@ -36,24 +36,26 @@ class Nodes:
     """Makes nodes in their simplest form; equal ones are made once."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Node] = {}
+        self._known: dict[Any, LanguageNode] = {}
         self.empty = self._node("empty")
         self.text = self._node("text")  # the text without characters
         self.any_char = self.chars(EVERY)
         self.all = self.star(self.any_char)
 
-    def _node(self, kind: str, parts: tuple[Node, ...] = (), chars: Chars = NONE) -> Node:
+    def _node(
+        self, kind: str, parts: tuple[LanguageNode, ...] = (), chars: Chars = NONE
+    ) -> LanguageNode:
         key = (kind, tuple(map(id, parts)), chars)
         if key not in self._known:
             if len(self._known) > _MOST_NODES:
                 raise TooLarge("it is too large")
-            self._known[key] = Node(kind, parts, chars)
+            self._known[key] = LanguageNode(kind, parts, chars)
         return self._known[key]
 
-    def chars(self, chars: Chars) -> Node:
+    def chars(self, chars: Chars) -> LanguageNode:
         return self.empty if chars == NONE else self._node("chars", chars=chars)
 
-    def cat(self, first: Node, second: Node) -> Node:
+    def cat(self, first: LanguageNode, second: LanguageNode) -> LanguageNode:
         if first is self.empty or second is self.empty:
             return self.empty
         if first is self.text:
@@ -64,13 +66,15 @@ class Nodes:
             return second
         return self._node("cat", (first, second))
 
-    def either(self, *parts: Node) -> Node:
+    def either(self, *parts: LanguageNode) -> LanguageNode:
         return self._several("or", parts, self.empty, self.all)
 
-    def both(self, *parts: Node) -> Node:
+    def both(self, *parts: LanguageNode) -> LanguageNode:
         return self._several("and", parts, self.all, self.empty)
 
-    def _several(self, kind: str, parts: tuple[Node, ...], neutral: Node, zero: Node) -> Node:
+    def _several(
+        self, kind: str, parts: tuple[LanguageNode, ...], neutral: LanguageNode, zero: LanguageNode
+    ) -> LanguageNode:
         """Returns a union or intersection, without the parts that have no effect."""
         flat = {id(p): p for part in parts for p in (part.parts if part.kind == kind else (part,))}
         flat.pop(id(neutral), None)
@@ -81,19 +85,19 @@ class Nodes:
             return ordered[0] if ordered else neutral
         return self._node(kind, ordered)
 
-    def star(self, part: Node) -> Node:
+    def star(self, part: LanguageNode) -> LanguageNode:
         if part in (self.empty, self.text):
             return self.text
         return part if part.kind == "star" else self._node("star", (part,))
 
-    def other(self, part: Node) -> Node:
+    def other(self, part: LanguageNode) -> LanguageNode:
         if part is self.empty:
             return self.all
         if part is self.all:
             return self.empty
         return part.parts[0] if part.kind == "not" else self._node("not", (part,))
 
-    def repeat(self, part: Node, least: int, most: int | None) -> Node:
+    def repeat(self, part: LanguageNode, least: int, most: int | None) -> LanguageNode:
         if max(least, most or 0) > _MOST_REPEATS:
             raise ValueError(f"it may repeat something {_MOST_REPEATS} times at most")
         tail = self.star(part) if most is None else self.text
@@ -103,7 +107,9 @@ class Nodes:
             tail = self.cat(part, tail)
         return tail if most is None or most >= least else self.empty
 
-    def after(self, node: Node, char: int, done: dict[Node, Node] | None = None) -> Node:
+    def after(
+        self, node: LanguageNode, char: int, done: dict[LanguageNode, LanguageNode] | None = None
+    ) -> LanguageNode:
         """Returns the derivative of a language: the texts that may follow a character.
 
         Args:

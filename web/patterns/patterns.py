@@ -14,15 +14,15 @@ import regex
 
 from ..base.columns import falses, put
 from .chars import NONE, Chars, in_any_case
-from .java_syntax import parse
+from .java_syntax import parse_pattern
 from .java_tree import (
     Atomic,
     Choice,
     Concat,
     Group,
+    JavaNode,
     Lookaround,
     Mark,
-    Node,
     Reference,
     Repeat,
     Tree,
@@ -168,7 +168,7 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
     ('(/[^/]+)/[^/]+(?:/[^/]+)/', False)
     """
     try:
-        tree = parse(text)
+        tree = parse_pattern(text)
         if not to_replace:
             tree = dataclasses.replace(tree, root=_without_start(tree.root))
         if _size(tree.root) > _LARGEST:
@@ -183,7 +183,7 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
     return Pattern(text, compiled, known, exact, swap, tuple(tree.names.items()))
 
 
-def _without_start(root: Node) -> Node:
+def _without_start(root: JavaNode) -> JavaNode:
     """Returns a pattern without a part at its start that may be empty and captures nothing."""
     match root:
         case Concat((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
@@ -212,7 +212,7 @@ class _Writer:
         self._groups = tree.groups
         self._any_case = any_case
 
-    def written(self, node: Node) -> str:
+    def written(self, node: JavaNode) -> str:
         match node:
             case Concat(parts):
                 return "".join(map(self._inner, parts))
@@ -226,7 +226,7 @@ class _Writer:
                 return inner + self._times(least, most, how)
         return self._special(node)
 
-    def _inner(self, node: Node) -> str:
+    def _inner(self, node: JavaNode) -> str:
         text = self.written(node)
         return f"(?:{text})" if isinstance(node, Choice | Concat) else text
 
@@ -237,7 +237,7 @@ class _Writer:
         end = "" if most == least else "," if most is None else f",{most}"
         return f"{{{least}{end}}}{how}"
 
-    def _special(self, node: Node) -> str:
+    def _special(self, node: JavaNode) -> str:
         match node:
             case Chars():
                 # Letters are faster to compile, and to find, than sets.
@@ -271,7 +271,7 @@ class _Column(_Writer):
         self.exact &= how != "+"
         return super()._times(least, most, how.replace("+", ""))
 
-    def _special(self, node: Node) -> str:
+    def _special(self, node: JavaNode) -> str:
         match node:
             case Chars():
                 return node.pattern
@@ -314,7 +314,7 @@ def _column_forms(tree: Tree) -> tuple[str, bool, tuple[str, str] | None]:
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
 
 
-def _least_width(node: Node) -> int:
+def _least_width(node: JavaNode) -> int:
     """Returns how many characters a match has at least."""
     match node:
         case Chars() | Mark("newline" | "grapheme"):
@@ -328,7 +328,7 @@ def _least_width(node: Node) -> int:
     return sum(map(_least_width, children(node)))
 
 
-def _size(node: Node) -> int:
+def _size(node: JavaNode) -> int:
     """Returns the length of a pattern with all its repeats expanded."""
     size = sum(map(_size, children(node))) or 1
     return max(node.least, node.most or 1) * size if isinstance(node, Repeat) else size

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .index import Index
 from .paths import comparable_patterns
-from .rules import Rule
+from .rules import RobotsRule
 
 # Limit of steps per URL; they take a millisecond or two. See ``_Subject``.
 MAX_STEPS = 1_000_000
@@ -49,14 +49,14 @@ class Matcher:
     Args:
         rules: The rules for one agent.
 
-    >>> matcher = Matcher([Rule(False, "/a", 0), Rule(True, "/a*.gif$", 9)])
+    >>> matcher = Matcher([RobotsRule(False, "/a", 0), RobotsRule(True, "/a*.gif$", 9)])
     >>> matcher.decide("/a/b.gif").allow, matcher.decide("/a/b.png").allow
     (True, False)
     """
 
     __slots__ = ("_allow", "_ends", "_index", "_origins", "_text")
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[RobotsRule]) -> None:
         patterns, self._allow, self._origins = _in_order(rules)
         self._text = _simplified("\n".join([*patterns, ""]))
         octets = np.frombuffer(self._text.encode(), np.uint8)
@@ -150,7 +150,9 @@ class _Subject:
         return place
 
 
-def _in_order(rules: Sequence[Rule]) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
+def _in_order(
+    rules: Sequence[RobotsRule],
+) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
     """Returns (patterns, longest first; whether each allows; the index of its rule)."""
     denied: dict[str, int] = {}
     allowed: dict[str, int] = {}

@@ -16,10 +16,10 @@ from ..network.route import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
-from .rules import read_rules
+from .rules import read_robots_rules
 
-MAX_BYTES = 500 * 1024  # RFC 9309 2.5
-MAX_ROBOTS_BYTES = MAX_BYTES + 1  # limit of the request: the last line may be incomplete
+MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
+ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
 _BOM = b"\xef\xbb\xbf"
 # A server that has failed for this long counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
@@ -112,7 +112,7 @@ class RobotsRules:
         self._cache = _LARGE if len(text) > _LARGE_CHARS else _OTHERS
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
-            reading = read_rules(text, self._agents)
+            reading = read_robots_rules(text, self._agents)
             self.crawl_delay = reading.crawl_delay
             self.sitemaps = _sitemaps(reading.sitemaps)
             self._cache.put(self, Matcher(reading.rules))
@@ -164,7 +164,7 @@ class RobotsRules:
     def _matcher(self) -> Matcher:
         matcher = self._cache.get(self)
         if matcher is None:
-            matcher = Matcher(read_rules(self._text(), self._agents).rules)
+            matcher = Matcher(read_robots_rules(self._text(), self._agents).rules)
             self._cache.put(self, matcher)
         return matcher
 
@@ -199,7 +199,7 @@ def _state(record: RobotsRecord) -> str:
 
 
 # Rules of a host whose robots.txt is not fetched.
-EXEMPT = RobotsRules(RobotsRecord(404, "", 0), "")
+NO_RULES = RobotsRules(RobotsRecord(404, "", 0), "")
 
 
 def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:
@@ -209,8 +209,8 @@ def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:
 
 def decode_robots(body: bytes) -> str:
     """Returns the text of a robots.txt: at most 500 KiB, without BOM, bad bytes replaced."""
-    if len(body) > MAX_BYTES:
-        body = body[:MAX_BYTES]
+    if len(body) > MAX_ROBOTS_BYTES:
+        body = body[:MAX_ROBOTS_BYTES]
         body = body[: body.rfind(b"\n") + 1] or body
     text = body.removeprefix(_BOM).decode("utf-8", "replace").replace("\0", "")
     return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
@@ -236,7 +236,7 @@ def fetch_robots(
     try:
         url = next(steps)
         while True:
-            url = steps.send(client.get(url, content_limit=MAX_ROBOTS_BYTES, fresh=True))
+            url = steps.send(client.get(url, content_limit=ROBOTS_REQUEST_BYTES, fresh=True))
     except StopIteration as end:
         rules: RobotsRules = end.value
         return rules

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from .match import TooCostly
 from .robots import RobotsRecord, RobotsRules
-from .rules import read_rules, split_lines
+from .rules import read_robots_rules, split_lines
 
 
 class Line(NamedTuple):
@@ -37,5 +37,5 @@ def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
         return None
     if decision.rule is None:
         return None
-    number = read_rules(text, agents).rules[decision.rule].line
+    number = read_robots_rules(text, agents).rules[decision.rule].line
     return Line(number, split_lines(text)[number - 1].strip())

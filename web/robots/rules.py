@@ -28,7 +28,7 @@ _KINDS = {
 _FOR_ALL, _OWN = 0, 1 << 20
 
 
-class Rule(NamedTuple):
+class RobotsRule(NamedTuple):
     """A line that allows or denies paths.
 
     Attributes:
@@ -42,7 +42,7 @@ class Rule(NamedTuple):
     line: int
 
 
-class Reading(NamedTuple):
+class RobotsReading(NamedTuple):
     """The part of a robots.txt for one agent.
 
     Attributes:
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
         sitemaps: Its sitemaps, which are for all agents.
     """
 
-    rules: list[Rule]
+    rules: list[RobotsRule]
     crawl_delay: float | None
     sitemaps: list[str]
 
@@ -71,7 +71,7 @@ class _Group(NamedTuple):
     lines: list[_Line]
 
 
-def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
+def read_robots_rules(text: str, agents: tuple[str, ...]) -> RobotsReading:
     """Returns the part of a robots.txt for one agent.
 
     All groups with one of its names apply together (RFC 9309 2.2.1). If there are none, the groups
@@ -82,7 +82,7 @@ def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
         agents: Product tokens.
 
     >>> robots = "User-agent: Bot/2.0 # us\\nDisallow: /a\\nUser-agent: *\\nDisallow: /"
-    >>> [rule.pattern for rule in read_rules(robots, ("bot",)).rules]
+    >>> [rule.pattern for rule in read_robots_rules(robots, ("bot",)).rules]
     ['/a']
     """
     names = tuple(agent.lower() for agent in agents)
@@ -105,9 +105,11 @@ def read_rules(text: str, agents: tuple[str, ...]) -> Reading:
     best = max((rank for group in groups for rank in group.ranks), default=_FOR_ALL)
     lines = [line for group in groups if best in group.ranks for line in group.lines]
     rules = [
-        Rule(kind == _ALLOW, value, at) for kind, value, at in lines if kind in (_ALLOW, _DISALLOW)
+        RobotsRule(kind == _ALLOW, value, at)
+        for kind, value, at in lines
+        if kind in (_ALLOW, _DISALLOW)
     ]
-    return Reading(rules, _crawl_delay(lines), sitemaps)
+    return RobotsReading(rules, _crawl_delay(lines), sitemaps)
 
 
 def split_lines(text: str) -> list[str]:

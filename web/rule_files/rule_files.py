@@ -64,7 +64,7 @@ class RuleFile(NamedTuple):
     source: str = ""
 
 
-def read_rules(
+def read_rule_file(
     path: str | pathlib.Path, name: str = "", source: str = "", xml: bool = False
 ) -> RuleFile:
     """Returns a file of rules; reads it again only if it has changed.

@@ -23,10 +23,10 @@ from ..normalizers.normalizer_step import SCOPES, Pass, Step
 from ..normalizers.queries import Ajax, Querystring
 from ..normalizers.regex_rules import RegexNormalizer
 from ..patterns.brics import compile_automaton
-from ..rule_files.rule_files import RuleFile, read_rules
+from ..rule_files.rule_files import RuleFile, read_rule_file
 from .url_options import FILTER_FILES, NORMALIZER_FILES, NORMALIZERS, UrlOptions
 
-EXEMPT = "ignoreexempt"
+EXEMPTION = "ignoreexempt"
 
 # Rule files of this package.
 _BUILT_IN = ("regex-urlfilter.txt", "regex-normalize.xml")
@@ -74,7 +74,7 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
             name = f"regex-normalize-{scope}.xml"
             path = pathlib.Path(options.url_rules_dir, name)
             if path.exists():
-                found[name] = read_rules(path, name, xml=True)
+                found[name] = read_rule_file(path, name, xml=True)
     return found
 
 
@@ -85,13 +85,13 @@ def _find(options: UrlOptions, name: str) -> RuleFile:
     }.get(name, "")
     xml = name.endswith(".xml")
     if named:
-        return read_rules(named, xml=xml)
+        return read_rule_file(named, xml=xml)
     if options.url_rules_dir:
         path = pathlib.Path(options.url_rules_dir, name)
         if path.exists() or name not in _BUILT_IN:
-            return read_rules(path, name, xml=xml)
+            return read_rule_file(path, name, xml=xml)
     if name in _BUILT_IN:
-        return read_rules(_HERE / name, name, f"built-in {name}", xml)
+        return read_rule_file(_HERE / name, name, f"built-in {name}", xml)
     users = [
         each for each, file in (*FILTER_FILES.items(), *NORMALIZER_FILES.items()) if file == name
     ]
@@ -113,7 +113,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     )
     made = []
     for name in dict.fromkeys(names):
-        if name != EXEMPT:
+        if name != EXEMPTION:
             file = files.get(FILTER_FILES[name], RuleFile(""))
             made.append(_filter(name, file, limits, options.tld_max_length))
     return FilterChain(made)
@@ -121,10 +121,10 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
 
 def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilter | None:
     """Returns the filter that accepts links out of the scope, or None."""
-    if EXEMPT not in options.url_filters or options.no_filter:
+    if EXEMPTION not in options.url_filters or options.no_filter:
         return None
-    file = files[FILTER_FILES[EXEMPT]]
-    made = _filter(EXEMPT, file, FastLimits(), -1)
+    file = files[FILTER_FILES[EXEMPTION]]
+    made = _filter(EXEMPTION, file, FastLimits(), -1)
     assert isinstance(made, RegexFilter)
     return made
 

@@ -19,14 +19,14 @@ from ..urls.schemes import WEB, scheme_of
 from .chains import exemptions, filter_chain, normalizer, read_files
 from .url_options import UrlOptions
 
-__all__ = ["Mode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
+__all__ = ["SameMode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
 
 # Nutch's names.
 Scope = Literal[
     "default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer",
     "partition", "generate_host_count",
 ]  # fmt: skip
-Mode = Literal["domain", "host", "any"]
+SameMode = Literal["domain", "host", "any"]
 
 _MAX_LABEL = 63
 # Fewer URLs than this are normalized one after the other.
@@ -317,7 +317,7 @@ def host_keys(keys: pl.Series) -> pl.Series:
 def in_scope(
     sources: pl.Series,
     targets: pl.Series,
-    mode: Mode,
+    mode: SameMode,
     seed_domains: frozenset[str] = frozenset(),
 ) -> pl.Series:
     """Returns which links stay within the crawl.
@@ -343,7 +343,7 @@ def in_scope(
     return ((wanted == _sites(sources, mode)) | wanted.is_in(list(seed_domains))).fill_null(False)
 
 
-def _sites(keys: pl.Series, mode: Mode) -> pl.Series:
+def _sites(keys: pl.Series, mode: SameMode) -> pl.Series:
     """Returns the host or registered domain of each row key or host."""
     keys = keys.cast(pl.String)
     names = pl.DataFrame({"name": host_keys(keys), "is_key": keys.str.contains(r"\]?:[a-z]+[:/]")})
@@ -358,5 +358,5 @@ def _sites(keys: pl.Series, mode: Mode) -> pl.Series:
     )
 
 
-def _site(host: str, mode: Mode) -> str:
+def _site(host: str, mode: SameMode) -> str:
     return registered_domain(host) if mode == "domain" else host

@@ -28,7 +28,7 @@ class Request(NamedTuple):
         return self.target.partition("?")[0]
 
 
-class Wire:
+class HostileWire:
     """The connection that a hostile host answers on."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ class Wire:
 
 
 # Answers a request as a mode does.
-Handler = Callable[[Wire, Request], Awaitable[None]]
+Handler = Callable[[HostileWire, Request], Awaitable[None]]
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 
@@ -59,7 +59,7 @@ def url_of(kind: str, target: str = "/") -> str:
     return f"http://{kind}.hostile.{DOMAIN}{target}"
 
 
-def answer(body: bytes | str, status: int = 200, *headers: str) -> bytes:
+def honest_answer(body: bytes | str, status: int = 200, *headers: str) -> bytes:
     """Returns a complete and honest answer; the connection closes after it."""
     body = body.encode() if isinstance(body, str) else body
     lines = [
@@ -74,10 +74,10 @@ def answer(body: bytes | str, status: int = 200, *headers: str) -> bytes:
 
 def redirect(url: str, status: int = 302) -> bytes:
     """Returns a redirect."""
-    return answer(b"", status, f"Location: {url}")
+    return honest_answer(b"", status, f"Location: {url}")
 
 
 def page(title: str, links: list[str], text: str = "") -> bytes:
     """Returns an answer that is a page with links."""
     listed = "".join(f'<p><a href="{link}">{link}</a></p>\n' for link in links)
-    return answer(f"<title>{title}</title>\n<p>{text}</p>\n{listed}")
+    return honest_answer(f"<title>{title}</title>\n<p>{text}</p>\n{listed}")

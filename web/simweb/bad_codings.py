@@ -4,7 +4,7 @@ import base64
 import functools
 import zlib
 
-from .answers import HEAD, Request, Wire, answer
+from .answers import HEAD, HostileWire, Request, honest_answer
 
 _BOMB_BYTES = 256 << 20
 _MEMBER_BYTES = 1 << 20
@@ -27,20 +27,20 @@ def _bomb() -> bytes:
 
 
 def _coded(body: bytes, coding: str) -> bytes:
-    return answer(body, 200, f"Content-Encoding: {coding}")
+    return honest_answer(body, 200, f"Content-Encoding: {coding}")
 
 
-async def gzip_bomb(wire: Wire, request: Request) -> None:
+async def gzip_bomb(wire: HostileWire, request: Request) -> None:
     """Sends 256 MiB of spaces as 255 KiB of gzip."""
     wire.write(_coded(_bomb(), "gzip"))
 
 
-async def double_bomb(wire: Wire, request: Request) -> None:
+async def double_bomb(wire: HostileWire, request: Request) -> None:
     """Sends the same gzipped twice: some 700 bytes."""
     wire.write(_coded(_gzip(_bomb()), "gzip, gzip"))
 
 
-async def nested_codings(wire: Wire, request: Request) -> None:
+async def nested_codings(wire: HostileWire, request: Request) -> None:
     """Sends a page gzipped five times."""
     body = b"<title>nested</title>"
     for _ in range(5):
@@ -48,22 +48,22 @@ async def nested_codings(wire: Wire, request: Request) -> None:
     wire.write(_coded(body, ", ".join(["gzip"] * 5)))
 
 
-async def brotli_bomb(wire: Wire, request: Request) -> None:
+async def brotli_bomb(wire: HostileWire, request: Request) -> None:
     """Sends 256 MiB of spaces as some hundred bytes of Brotli, accepted or not."""
     wire.write(_coded(zlib.decompress(base64.b85decode(_BROTLI)), "br"))
 
 
-async def bad_gzip(wire: Wire, request: Request) -> None:
+async def bad_gzip(wire: HostileWire, request: Request) -> None:
     """Sends gzip that is damaged after its header."""
     wire.write(_coded(_bomb()[:20] + b"banana" * 100, "gzip"))
 
 
-async def cut_gzip(wire: Wire, request: Request) -> None:
+async def cut_gzip(wire: HostileWire, request: Request) -> None:
     """Sends a tenth of a gzipped page, as if it were whole."""
     body = _gzip(b"".join(b"<p>%d</p>" % n for n in range(5000)))
     wire.write(_coded(body[: len(body) // 10], "gzip"))
 
 
-async def no_gzip(wire: Wire, request: Request) -> None:
+async def no_gzip(wire: HostileWire, request: Request) -> None:
     """Claims gzip, and sends a plain page."""
     wire.write(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\n<title>plain</title>")

@@ -5,7 +5,7 @@ The title of a page has its path, so a test sees which pages were requested.
 
 import asyncio
 
-from .answers import HEAD, Handler, Request, Wire, answer, page, redirect, url_of
+from .answers import HEAD, Handler, HostileWire, Request, honest_answer, page, redirect, url_of
 
 _STATUSES = (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503)
 _RULES = "User-agent: *\nDisallow: /private\n"
@@ -14,7 +14,7 @@ _RULES = "User-agent: *\nDisallow: /private\n"
 def _pages(robots: Handler, name: str, text: str) -> Handler:
     """Returns a mode in which ``robots`` answers requests for robots.txt."""
 
-    async def handle(wire: Wire, request: Request) -> None:
+    async def handle(wire: HostileWire, request: Request) -> None:
         if request.path == "/robots.txt":
             await robots(wire, request)
         else:
@@ -25,13 +25,13 @@ def _pages(robots: Handler, name: str, text: str) -> Handler:
 
 
 def _says(data: bytes) -> Handler:
-    async def say(wire: Wire, request: Request) -> None:
+    async def say(wire: HostileWire, request: Request) -> None:
         wire.write(data)
 
     return say
 
 
-async def _big(wire: Wire, request: Request) -> None:
+async def _big(wire: HostileWire, request: Request) -> None:
     # The rule at the front counts; rules after 500 KiB may be ignored (RFC 9309 2.5).
     line = b"# and on and on\n"
     wire.write(HEAD.replace(b"html", b"plain") + b"Content-Length: 10485760\r\n\r\n")
@@ -40,30 +40,33 @@ async def _big(wire: Wire, request: Request) -> None:
     await wire.drain()
 
 
-async def _hang(wire: Wire, request: Request) -> None:
+async def _hang(wire: HostileWire, request: Request) -> None:
     await asyncio.sleep(3600)
 
 
-async def _reset(wire: Wire, request: Request) -> None:
+async def _reset(wire: HostileWire, request: Request) -> None:
     wire.abort()
 
 
-async def _cut(wire: Wire, request: Request) -> None:
+async def _cut(wire: HostileWire, request: Request) -> None:
     wire.write(HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri")
 
 
-async def _far(wire: Wire, request: Request) -> None:
+async def _far(wire: HostileWire, request: Request) -> None:
     """Redirects to the robots.txt of another host."""
     wire.write(redirect(url_of("robots-200", "/robots.txt"), 301))
 
 
 _MODES: dict[str, tuple[Handler, str]] = {
-    "robots_200": (_says(answer(_RULES)), "Forbids /private in its robots.txt."),
+    "robots_200": (_says(honest_answer(_RULES)), "Forbids /private in its robots.txt."),
     "robots_200_big": (_big, "Has a robots.txt of 10 MiB that forbids /private at its beginning."),
-    "robots_html": (_says(answer("<html><title>home</title>")), "Has a web page for robots.txt."),
-    "robots_nul": (_says(answer(b"\0" * 5000)), "Has a robots.txt of NULs."),
+    "robots_html": (
+        _says(honest_answer("<html><title>home</title>")),
+        "Has a web page for robots.txt.",
+    ),
+    "robots_nul": (_says(honest_answer(b"\0" * 5000)), "Has a robots.txt of NULs."),
     "robots_delay": (
-        _says(answer("User-agent: *\nCrawl-delay: 86400\n")),
+        _says(honest_answer("User-agent: *\nCrawl-delay: 86400\n")),
         "Asks for a day between two requests.",
     ),
     "robots_redirect": (_far, "Redirects its robots.txt to that of another host."),
@@ -81,7 +84,7 @@ _MODES: dict[str, tuple[Handler, str]] = {
 }
 _MODES |= {
     f"robots_{status}": (
-        _says(answer(_RULES if status != 204 else b"", status)),
+        _says(honest_answer(_RULES if status != 204 else b"", status)),
         f"Answers {status} to requests for robots.txt.",
     )
     for status in _STATUSES

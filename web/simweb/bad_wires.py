@@ -2,10 +2,10 @@
 
 import asyncio
 
-from .answers import HEAD, Request, Wire, answer
+from .answers import HEAD, HostileWire, Request, honest_answer
 
 
-async def slow(wire: Wire, request: Request) -> None:
+async def slow(wire: HostileWire, request: Request) -> None:
     """Sends 100 bytes of HTML, one each 0.2 seconds."""
     body = b"<title>slow</title>".ljust(100)
     wire.write(HEAD + b"Content-Length: 100\r\n\r\n")
@@ -14,112 +14,112 @@ async def slow(wire: Wire, request: Request) -> None:
         await asyncio.sleep(0.2)
 
 
-async def slow_headers(wire: Wire, request: Request) -> None:
+async def slow_headers(wire: HostileWire, request: Request) -> None:
     """Sends its headers one byte each 0.2 seconds."""
     for byte in HEAD + b"Content-Length: 0\r\n\r\n":
         wire.write(bytes([byte]))
         await asyncio.sleep(0.2)
 
 
-async def hang(wire: Wire, request: Request) -> None:
+async def hang(wire: HostileWire, request: Request) -> None:
     """Accepts the request and sends nothing for an hour."""
     await asyncio.sleep(3600)
 
 
-async def garbage(wire: Wire, request: Request) -> None:
+async def garbage(wire: HostileWire, request: Request) -> None:
     """Answers with a line that is not a status line."""
     wire.write(b"\x00\xffBANANA 200\r\n\r\n<title>garbage</title>")
 
 
-async def http09(wire: Wire, request: Request) -> None:
+async def http09(wire: HostileWire, request: Request) -> None:
     """Sends a page without status line and headers, as HTTP/0.9 did."""
     wire.write(b"<title>http09</title>\r\n\r\n<p>page</p>\r\n")
 
 
-async def bad_status(wire: Wire, request: Request) -> None:
+async def bad_status(wire: HostileWire, request: Request) -> None:
     """Has a word where the status code belongs."""
     wire.write(b"HTTP/1.1 fine OK\r\nContent-Length: 4\r\n\r\npage")
 
 
-async def big_status(wire: Wire, request: Request) -> None:
+async def big_status(wire: HostileWire, request: Request) -> None:
     """Answers with the status 99999."""
     wire.write(b"HTTP/1.1 99999 OK\r\nContent-Length: 4\r\n\r\npage")
 
 
-async def endless(wire: Wire, request: Request) -> None:
+async def endless(wire: HostileWire, request: Request) -> None:
     """Sends a body without end."""
     wire.write(HEAD + b"Connection: close\r\n\r\n")
     await _forever(wire, b"<p>and on and on</p>\n" * 1000)
 
 
-async def endless_headers(wire: Wire, request: Request) -> None:
+async def endless_headers(wire: HostileWire, request: Request) -> None:
     """Sends header after header, without end."""
     wire.write(HEAD)
     await _forever(wire, b"X-More: and on and on\r\n" * 100)
 
 
-async def long_header(wire: Wire, request: Request) -> None:
+async def long_header(wire: HostileWire, request: Request) -> None:
     """Sends one header line without end."""
     wire.write(HEAD + b"X-Long: ")
     await _forever(wire, b"and on and on " * 1000)
 
 
-async def interim(wire: Wire, request: Request) -> None:
+async def interim(wire: HostileWire, request: Request) -> None:
     """Sends interim answers (103) without end."""
     await _forever(wire, b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
 
 
-async def _forever(wire: Wire, data: bytes) -> None:
+async def _forever(wire: HostileWire, data: bytes) -> None:
     while True:
         wire.write(data)
         await wire.drain()
         await asyncio.sleep(0)
 
 
-async def reset(wire: Wire, request: Request) -> None:
+async def reset(wire: HostileWire, request: Request) -> None:
     """Resets the connection in the middle of the body."""
     wire.write(HEAD + b"Content-Length: 1000\r\n\r\n<title>reset")
     await asyncio.sleep(0.05)
     wire.abort()
 
 
-async def cut(wire: Wire, request: Request) -> None:
+async def cut(wire: HostileWire, request: Request) -> None:
     """Promises 1000 bytes, sends 500 and closes."""
     wire.write(HEAD + b"Content-Length: 1000\r\n\r\n" + b"<title>cut</title>".ljust(500))
 
 
-async def too_much(wire: Wire, request: Request) -> None:
+async def too_much(wire: HostileWire, request: Request) -> None:
     """Promises 20 bytes and sends 1000."""
     wire.write(HEAD + b"Content-Length: 20\r\n\r\n" + b"<title>first</title>".ljust(1000, b"x"))
 
 
-async def bad_length(wire: Wire, request: Request) -> None:
+async def bad_length(wire: HostileWire, request: Request) -> None:
     """Promises -5 bytes."""
     wire.write(HEAD + b"Content-Length: -5\r\n\r\n<title>bad length</title>")
 
 
-async def two_lengths(wire: Wire, request: Request) -> None:
+async def two_lengths(wire: HostileWire, request: Request) -> None:
     """Promises 19 bytes, and 1000 bytes."""
     wire.write(HEAD + b"Content-Length: 19\r\nContent-Length: 1000\r\n\r\n<title>two</title>\n")
 
 
-async def bad_chunks(wire: Wire, request: Request) -> None:
+async def bad_chunks(wire: HostileWire, request: Request) -> None:
     """Sends a chunk whose size is not a number."""
     wire.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n7\r\n<title>\r\nbanana\r\nx\r\n0\r\n\r\n")
 
 
-async def cut_chunks(wire: Wire, request: Request) -> None:
+async def cut_chunks(wire: HostileWire, request: Request) -> None:
     """Closes in the middle of a chunk."""
     wire.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\nff\r\n<title>cut")
 
 
-async def endless_chunks(wire: Wire, request: Request) -> None:
+async def endless_chunks(wire: HostileWire, request: Request) -> None:
     """Sends chunks without end."""
     wire.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
     await _forever(wire, b"15\r\n<p>and on and on</p>\n\r\n" * 100)
 
 
-async def injection(wire: Wire, request: Request) -> None:
+async def injection(wire: HostileWire, request: Request) -> None:
     """Has bare line breaks, a NUL and escape sequences in its headers, and two of Location."""
     wire.write(
         b"HTTP/1.1 200 O\x1b[2JK\r\nContent-Type: text/html\r\nX-One: a\rSet-Cookie: a=b\r\n"
@@ -128,7 +128,7 @@ async def injection(wire: Wire, request: Request) -> None:
     )
 
 
-async def mislabelled(wire: Wire, request: Request) -> None:
+async def mislabelled(wire: HostileWire, request: Request) -> None:
     """Has a page in Windows-1251, with UTF-8 in its header and Shift_JIS in its meta."""
     text = "<title>Привет</title><meta charset=shift_jis><p>Добрый день, мир!</p>"
-    wire.write(answer(text.encode("cp1251")))
+    wire.write(honest_answer(text.encode("cp1251")))

@@ -11,13 +11,13 @@ from types import ModuleType
 from typing import NamedTuple
 
 from . import bad_codings, bad_redirects, bad_robots, bad_states, bad_traps, bad_wires
-from .answers import Handler, Request, Wire, answer
+from .answers import Handler, HostileWire, Request, honest_answer
 from .model import DOMAIN
 
 _BELOW = f".hostile.{DOMAIN}"
 
 
-class Mode(NamedTuple):
+class HostileMode(NamedTuple):
     """A kind of trouble.
 
     Attributes:
@@ -33,10 +33,10 @@ class Mode(NamedTuple):
     robots: bool
 
 
-def _modes() -> dict[str, Mode]:
+def _modes() -> dict[str, HostileMode]:
     kinds = (bad_wires, bad_codings, bad_redirects, bad_states, bad_robots, bad_traps)
     modes = [
-        Mode(
+        HostileMode(
             handle.__name__.replace("_", "-") + _BELOW,
             (handle.__doc__ or "").partition("\n")[0],
             handle,
@@ -58,10 +58,10 @@ def _handlers(kind: ModuleType) -> list[Handler]:
 HOSTILE = _modes()
 
 
-def find(host: str) -> Mode | None:
+def find_mode(host: str) -> HostileMode | None:
     """Returns the mode of a host, or of the host above it; None for friendly hosts.
 
-    >>> find("a.b.loop.hostile.example.com").host, find("h0.example.com")
+    >>> find_mode("a.b.loop.hostile.example.com").host, find_mode("h0.example.com")
     ('loop.hostile.example.com', None)
     """
     if not host.endswith(_BELOW):
@@ -69,10 +69,10 @@ def find(host: str) -> Mode | None:
     return HOSTILE.get(host.removesuffix(_BELOW).rpartition(".")[2] + _BELOW)
 
 
-async def respond(mode: Mode, wire: Wire, request: Request) -> None:
+async def respond(mode: HostileMode, wire: HostileWire, request: Request) -> None:
     """Answers a request as a mode does."""
     if request.path == "/robots.txt" and not mode.robots:
-        wire.write(answer("no robots.txt\n", 404))
+        wire.write(honest_answer("no robots.txt\n", 404))
     else:
         await mode.handle(wire, request)
 

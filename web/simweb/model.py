@@ -61,7 +61,7 @@ class SimLink(NamedTuple):
     fragment: str = ""
 
 
-class Place(NamedTuple):
+class PagePlace(NamedTuple):
     """The content of a URL: ``page`` or a key of the table of templates, and the page's number."""
 
     kind: str
@@ -224,26 +224,26 @@ class SitePlan:
         """Returns the URL of something that is not a page."""
         return self.at(host, _TEMPLATES[kind].format(number))
 
-    def find(self, host: int, target: str) -> Place | None:
+    def find(self, host: int, target: str) -> PagePlace | None:
         """Returns the content of a path and query of a host; None if there is none.
 
         >>> SitePlan(hosts=2, pages=20, seed=7).find(0, "/gone/3.html")
         Place(kind='gone', number=3)
         """
         if target == "/":
-            return Place("page", 0)
+            return PagePlace("page", 0)
         size = self.sizes[host]
         for text in _NUMBER.findall(target):
             page = SimPage(host, int(text))
             if page.number < size and self.path(page) == target:
-                return Place("page", page.number)
+                return PagePlace("page", page.number)
         special = _SPECIAL.fullmatch(target)
         if special is None or special[1] not in _TEMPLATES:
             return None
         kind, number = special[1], int(special[2])
         if number >= size or target != _TEMPLATES[kind].format(number):
             return None
-        return Place(kind, number) if self._exists(kind, SimPage(host, number)) else None
+        return PagePlace(kind, number) if self._exists(kind, SimPage(host, number)) else None
 
     def _exists(self, kind: str, page: SimPage) -> bool:
         ways = {"old": ("moved", "chain"), "older": ("chain",), "go": ("found",)}
@@ -253,7 +253,7 @@ class SitePlan:
             return self.hosts > 1
         return kind != "private" or self.has_robots(page.host)
 
-    def redirect(self, host: int, place: Place) -> tuple[int, str]:
+    def redirect(self, host: int, place: PagePlace) -> tuple[int, str]:
         """Returns status and target of a redirect (``old``, ``older``, ``go`` or ``out``)."""
         page = SimPage(host, place.number)
         if place.kind == "older":

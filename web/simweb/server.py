@@ -135,7 +135,7 @@ def _listen(port: int, count: int) -> list[socket.socket]:
     return sockets
 
 
-def run(web: SimWeb) -> int:
+def serve(web: SimWeb) -> int:
     """Serves until interrupted; prints how to crawl the simulated web.
 
     Returns:

@@ -13,7 +13,7 @@ from email.utils import formatdate
 from functools import cached_property
 from typing import NamedTuple
 
-from .model import Place, SimPage, SitePlan
+from .model import PagePlace, SimPage, SitePlan
 from .render import lone_html, page_html
 
 _HTML = "text/html; charset=utf-8"
@@ -98,7 +98,7 @@ class Site:
         place = self.plan.find(host, path if path.startswith("/img/") else target)
         return self._missing(404) if place is None else self._answer_place(host, place)
 
-    def _answer_place(self, host: int, place: Place) -> Answer:
+    def _answer_place(self, host: int, place: PagePlace) -> Answer:
         page = SimPage(host, place.number)
         if place.kind == "page":
             return self._page(page)

@@ -21,8 +21,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
-from .answers import Request, Wire
-from .hostile import find, respond
+from .answers import HostileWire, Request
+from .hostile import find_mode, respond
 from .site import Answer, Site
 
 _MAX_HEAD_BYTES = 32 << 10
@@ -120,9 +120,9 @@ async def _serve_request(
         raise _RefusedError(431) from error
     method, request, last = _read_head(head.strip(b"\r\n"))
     pages.note(request.host, request.target)
-    mode = find(request.host)
+    mode = find_mode(request.host)
     if mode is not None:
-        answering = asyncio.ensure_future(respond(mode, Wire(writer), request))
+        answering = asyncio.ensure_future(respond(mode, HostileWire(writer), request))
         leaving = asyncio.ensure_future(reader.read())
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
         answering.cancel()

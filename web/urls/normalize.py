@@ -2,7 +2,7 @@
 
 import re
 
-from .row_keys import BadUrl, parse
+from .row_keys import BadUrl, parse_url
 
 # RFC 1035 2.3.4; no resolver accepts more.
 MAX_LABEL, MAX_HOST = 63, 253
@@ -35,7 +35,7 @@ def normalize_basic(url: str) -> str:
     >>> normalize_basic(" HTTPS://user@Foo.COM.:443//a/./../%7efoo%2fx|y?a=%#z ")
     'https://foo.com/~foo%2Fx%7Cy?a=%25'
     """
-    href = parse(url)
+    href = parse_url(url)
     if href is None:
         raise BadUrl("malformed", url)
     href = href.partition("#")[0]

@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 
-from .row_keys import parse
+from .row_keys import parse_url
 
 # Patterns for polars: parts of URLs that WHATWG parsing does not change.
 HOST = (
@@ -104,7 +104,7 @@ def _read_bases(bases: pl.Series) -> pl.DataFrame:
 def _read_base(
     base: str | None,
 ) -> tuple[bool, str | None, str | None, str | None, list[str] | None]:
-    href = "" if base is None else parse(base)
+    href = "" if base is None else parse_url(base)
     match = None if href is None else _BASE.fullmatch(href.partition("#")[0])
     if match is None:
         return href is not None, None, None, None, None
@@ -155,7 +155,7 @@ def _folder() -> pl.Expr:
 
 
 def _resolve_one(base: str | None, href: str) -> str | None:
-    url = parse(href, base)
+    url = parse_url(href, base)
     if url is None or not url.startswith(_KEPT):
         return None
     return url.partition("#")[0]

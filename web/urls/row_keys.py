@@ -33,14 +33,14 @@ class BadUrl(ValueError):
         return f"{self.reason}: {shown!r}"
 
 
-def parse(url: str, base: str | None = None) -> str | None:
+def parse_url(url: str, base: str | None = None) -> str | None:
     """Returns a URL as browsers parse it (WHATWG); None if it is invalid.
 
-    >>> parse("HTTP://Foo.com:80/a/../b c")
+    >>> parse_url("HTTP://Foo.com:80/a/../b c")
     'http://foo.com/b%20c'
-    >>> parse("../x?y#z", "http://foo.com/a/b")
+    >>> parse_url("../x?y#z", "http://foo.com/a/b")
     'http://foo.com/x?y#z'
-    >>> parse("http://a b/") is None
+    >>> parse_url("http://a b/") is None
     True
     """
     try:
@@ -126,10 +126,10 @@ def from_key(key: str) -> str:
     return f"{scheme}://{from_host_key(name)}{f':{port}' if port else ''}{rest}"
 
 
-def host_of(key: str) -> str:
+def host_key_of(key: str) -> str:
     """Returns the reversed host at the start of a row key.
 
-    >>> host_of("com.foo.www:http:8080/x"), host_of("[::1]:http/"), host_of(":file/x")
+    >>> host_key_of("com.foo.www:http:8080/x"), host_key_of("[::1]:http/"), host_key_of(":file/x")
     ('com.foo.www', '[::1]', '')
     """
     end = key.find("]") + 1 or -1 if key.startswith("[") else key.find(":")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import ada_url
 
-from .row_keys import parse
+from .row_keys import parse_url
 
 # Characters that neither a host nor a user before it has.
 _ENDS = re.compile(r"([/\\?#\s\"'<>]+)")
@@ -24,7 +24,7 @@ def parse_target(href: str, base: str) -> str | None:
     >>> parse_target("//me:secret@foo.com/a?b=c@d", "http://bar.com/")
     'http://foo.com/a?b=c@d'
     """
-    url = parse(href, base)
+    url = parse_url(href, base)
     return url if url is None else without_user(url)
 
 
@@ -103,7 +103,7 @@ def _masked(name: str, value: str, url: str) -> str:
         return value
     if name not in _TARGETS:
         return mask_users(value)
-    target = parse(from_wire(value), url)
+    target = parse_url(from_wire(value), url)
     if target is None:  # in an invalid URL, the part up to the last @ is removed
         end = value.rfind("@")
         begins = _TWO_SLASHES.search(value, 0, end)

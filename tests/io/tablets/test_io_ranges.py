@@ -11,7 +11,7 @@ from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets.tablets import MOST_RUNS, Tablet, host_start
 from nutbeam.policy.schema import CHANGES
-from nutbeam.web.urls.row_keys import host_of
+from nutbeam.web.urls.row_keys import host_key_of
 
 
 def test_samples_stand_for_all_bytes():
@@ -68,7 +68,7 @@ def test_only_big_hosts_are_cut(keys, cuts, samples, limit):
         if low == host_start(low):
             continue
         # Cut through a host: it fills a range, or two tablets hold it already.
-        weight = sum(host_of(key) == host_of(low) for key in sampled)
+        weight = sum(host_key_of(key) == host_key_of(low) for key in sampled)
         assert weight > limit or low in held
 
 

@@ -9,7 +9,7 @@ from tablet_files import FILES, SORTED_KEYS, keys_of, state, write
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.policy.schema import HOSTS, STATE
-from nutbeam.web.urls.row_keys import host_of
+from nutbeam.web.urls.row_keys import host_key_of
 
 
 @FILES
@@ -21,10 +21,12 @@ def test_tablets_are_cut_between_hosts(tmp_path, keys, sizes, most):
     assert list(itertools.chain(*found)) == keys
     for part in found:
         assert 0 < len(part) < 2 * most or most == 1
-    size_of = {host: sum(host_of(key) == host for key in keys) for host in map(host_of, keys)}
+    size_of = {
+        host: sum(host_key_of(key) == host for key in keys) for host in map(host_key_of, keys)
+    }
     for before, after in itertools.pairwise(found):
-        host = host_of(before[-1])
-        assert host != host_of(after[0]) or size_of[host] > most
+        host = host_key_of(before[-1])
+        assert host != host_key_of(after[0]) or size_of[host] > most
 
 
 @pytest.mark.parametrize("sizes", [[], [10], [5, 5, 5, 5, 5, 5], [1] * 30, [29]])

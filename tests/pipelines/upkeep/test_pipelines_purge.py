@@ -32,7 +32,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import Options, names_of
 from nutbeam.policy.blocklist import blocklist_of
 from nutbeam.policy.purging import pattern_of
-from nutbeam.web.urls.row_keys import host_of
+from nutbeam.web.urls.row_keys import host_key_of
 
 # What other pages say in their own words is theirs.
 THEIRS = ("body", "text", "title", "anchor")
@@ -229,7 +229,7 @@ def test_what_is_purged_does_not_come_back(table, web, capsys):
     assert not [url for url in asked(web)[already:] if "//h1." in url]
     assert sum(m.counts.get("dropped/purged", 0) for m in manifests_of(table) if m.job == "update")
     hosts = rows_of(table, "hosts")["key"]
-    assert not [key for key in hosts if host_of(key) == "com.example.h1"]
+    assert not [key for key in hosts if host_key_of(key) == "com.example.h1"]
 
 
 def test_a_bar_can_be_lifted(table, web, capsys):

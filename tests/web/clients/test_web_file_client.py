@@ -18,7 +18,7 @@ from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.urls.normalize import normalize_basic
 from nutbeam.web.urls.percent import path_bytes, path_url
-from nutbeam.web.urls.row_keys import parse
+from nutbeam.web.urls.row_keys import parse_url
 
 SECRET = b"root:x:0:0: nobody may read this"
 
@@ -43,7 +43,7 @@ def get(root, url, headers=(), limit=-1, **options):
 
 def links(response):
     page = BeautifulSoup(response.body, "html.parser")
-    return [parse(link["href"], response.url) for link in page.find_all("a")]
+    return [parse_url(link["href"], response.url) for link in page.find_all("a")]
 
 
 def test_a_file_is_a_page(root):

@@ -18,9 +18,9 @@ from nutbeam.web.clients.ftp_session import Session
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
-from nutbeam.web.network.guard import Guard, Target
+from nutbeam.web.network.guard import Destination, Guard
 from nutbeam.web.network.limits import Limits
-from nutbeam.web.urls.row_keys import parse
+from nutbeam.web.urls.row_keys import parse_url
 from nutbeam.web.urls.schemes import split_ftp
 
 SITE = "ftp://ftp.example.com"
@@ -33,7 +33,7 @@ def client(port, **options):
 
 def links(response):
     page = BeautifulSoup(response.body, "html.parser")
-    return [parse(link["href"], response.url) for link in page.find_all("a")]
+    return [parse_url(link["href"], response.url) for link in page.find_all("a")]
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_nothing_in_a_url_becomes_a_command(path):
         response = client(server.port).get(SITE + path)
         assert response.error == "bad_url"
         assert server.connections == 0
-        normal = parse(SITE + path)  # as the table would have it
+        normal = parse_url(SITE + path)  # as the table would have it
         client(server.port).get(normal)
         assert not [c for c in server.commands if "DELE" in c.split(" ")[0]]
         words = {c.partition(" ")[0] for c in server.commands}
@@ -173,7 +173,7 @@ def test_no_url_has_a_line_break_in_its_path(text):
 
 def test_a_session_sends_no_line_break_whoever_asks():
     with told_server() as server:
-        target = Target(((socket.AF_INET, ("127.0.0.1", server.port)),), True)
+        target = Destination(((socket.AF_INET, ("127.0.0.1", server.port)),), True)
         with Session(target, Limits(5.0, 10.0)) as session:
             for letter in "\r\n\0":
                 with pytest.raises(ValueError, match="no line break"):
@@ -256,7 +256,7 @@ def test_the_guard_judges_ftp_servers():
         asks = client(server.port, allowed_ports=(str(server.port),), **who)
         for host in ("127.0.0.1", "localhost", "0x7f.1", "[::1]", "2130706433"):
             url = f"ftp://{host}:{server.port}/"
-            assert asks.get(parse(url)).error == "address_denied", host
+            assert asks.get(parse_url(url)).error == "address_denied", host
         assert server.connections == 0
         assert (
             client(server.port, **who).get(f"ftp://1.1.1.1:{server.port}/").error == "port_denied"
@@ -277,7 +277,7 @@ def test_no_spelling_leads_an_ftp_session_inside():
         options = HttpOptions(schemes=("ftp",), agent_name="bot", agent_email="a@b", timeout=0.2)
         errors = Counter()
         for host in HOSTS:
-            url = parse(f"ftp://{host}:{server.port}/")
+            url = parse_url(f"ftp://{host}:{server.port}/")
             if url is not None:
                 errors[Client(options, guard).get(url).error] += 1
         assert server.connections == 0

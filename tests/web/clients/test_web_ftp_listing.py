@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nutbeam.web.clients.ftp_listing import read_list, read_mlsd
 from nutbeam.web.clients.index_page import Entry, index_page
-from nutbeam.web.urls.row_keys import parse
+from nutbeam.web.urls.row_keys import parse_url
 
 HOSTILE_NAMES = (
     b"type=file; a\rDELE b\r\n",
@@ -69,7 +69,7 @@ def test_no_listing_breaks_the_page(data):
         found = BeautifulSoup(page, "html.parser").find_all("a")
         assert (len(found), left_out) == (len(entries), 0)
         base = "ftp://ftp.example.com/folder/"
-        assert all(parse(link["href"], base).startswith(base) for link in found)
+        assert all(parse_url(link["href"], base).startswith(base) for link in found)
 
 
 def test_names_are_shown_without_what_a_terminal_or_browser_obeys():

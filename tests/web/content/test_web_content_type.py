@@ -15,7 +15,7 @@ import zstandard
 from nutbeam.web.content.content_type import SITEMAP, SITEMAP_INDEX, sniff
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 OPEN = "application/vnd.oasis.opendocument."
@@ -300,7 +300,7 @@ def noise(size):
                                     "text/html; charset=utf-16", "text/xml"])  # fmt: skip
 def test_what_is_no_text_is_a_reason(body, header):
     with pytest.raises(ParseFailed) as failed:
-        parse(Source("http://example.com/", body, header), ParseOptions())
+        parse_document(Source("http://example.com/", body, header), ParseOptions())
     assert failed.value.reason == "not_text"
 
 
@@ -316,4 +316,4 @@ def test_what_is_no_text_is_a_reason(body, header):
     ids=["stray-zero", "terminal", "utf-16-unmarked", "utf-16", "gbk-zero"],
 )  # fmt: skip
 def test_real_pages_with_a_few_odd_bytes_are_text(body, header):
-    assert parse(Source("http://example.com/", body, header), ParseOptions()).text
+    assert parse_document(Source("http://example.com/", body, header), ParseOptions()).text

@@ -10,7 +10,7 @@ from nutbeam.web.html.flatten import flattened
 from nutbeam.web.html.html import parse_html as parse_html_source
 from nutbeam.web.pages.page import NoParser, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse as parse_source
+from nutbeam.web.parsers.dispatch import parse_document as parse_source
 from nutbeam.web.parsers.text import parse_text as parse_text_source
 from nutbeam.web.urls import row_keys as urls
 
@@ -25,7 +25,7 @@ def with_source(parser):
     return parsed
 
 
-parse, parse_html = with_source(parse_source), with_source(parse_html_source)
+parse_document, parse_html = with_source(parse_source), with_source(parse_html_source)
 parse_text = with_source(parse_text_source)
 
 
@@ -88,7 +88,7 @@ def test_white_space_of_all_kinds_is_a_space_everywhere(monkeypatch, space):
     )
     assert (found.title, found.text, found.anchors) == ("a b", "a b a b a b", ["a b", "a b"])
     assert found.headings == [("h1", "a b")]
-    assert parse(URL, said.encode(), "text/plain; charset=utf-8").text == "a b"
+    assert parse_document(URL, said.encode(), "text/plain; charset=utf-8").text == "a b"
 
 
 def test_a_long_title_is_cut(page):
@@ -265,11 +265,11 @@ def test_soup_is_built_once_and_only_on_demand():
 
 
 def test_dispatch_by_type():
-    assert parse(URL, b"<title>t</title>", None, ParseOptions()).title == "t"
-    assert parse(URL, b"<title>t</title>", "text/plain", ParseOptions()).title == ""
-    assert parse(URL, b"<title>t", "application/xhtml+xml", ParseOptions()).title == "t"
+    assert parse_document(URL, b"<title>t</title>", None, ParseOptions()).title == "t"
+    assert parse_document(URL, b"<title>t</title>", "text/plain", ParseOptions()).title == ""
+    assert parse_document(URL, b"<title>t", "application/xhtml+xml", ParseOptions()).title == "t"
     with pytest.raises(NoParser, match="no_parser") as error:
-        parse(URL, b"GIF89a", "image/gif", ParseOptions())
+        parse_document(URL, b"GIF89a", "image/gif", ParseOptions())
     assert error.value.reason == "no_parser"
 
 
@@ -373,7 +373,7 @@ def test_only_hazardous_pages_are_flattened(body, expected):
 
 def test_hrefs_resolve_as_browsers_do():
     found = parse_html(URL, b"<base href=/x/y><a href='..\\z'>z</a>", None, ParseOptions())
-    assert urls.parse(found.hrefs[0], found.base) == "http://h0.example.com/z"
+    assert urls.parse_url(found.hrefs[0], found.base) == "http://h0.example.com/z"
 
 
 def test_places_on_the_page_are_no_links(page):

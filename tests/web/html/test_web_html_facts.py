@@ -17,7 +17,7 @@ from nutbeam.web.pages.language import language_code, settle_language
 from nutbeam.web.pages.metadata import metadata_of
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.urls.row_keys import to_key
 
 
@@ -202,7 +202,7 @@ def test_languages_are_codes_of_iso_639_1_or_none(code, said):
         (f"<html lang='{said}'>x".encode(), "text/html"),
         (body, "application/json"),
     ):
-        found = parse(Source(URL, document, f"{mime}; charset=utf-8"), ParseOptions())
+        found = parse_document(Source(URL, document, f"{mime}; charset=utf-8"), ParseOptions())
         assert found.language == code
         kept = found.metas.get("language_declared")
         # JSON's is cut before.
@@ -226,7 +226,7 @@ def test_the_items_of_a_feed_have_codes_too():
         "<language>Deutsch</language><item><title>t</title><dc:language>de-AT</dc:language><link>http://h0.example.com/i</link></item></channel></rss>"
     )
     options = ParseOptions(feed_documents=True)
-    found = parse(Source(URL, feed.encode(), "application/rss+xml"), options)
+    found = parse_document(Source(URL, feed.encode(), "application/rss+xml"), options)
     ((_, item),) = found.parts
     assert (found.language, found.metas["language_declared"]) == ("de", "Deutsch")
     assert (item.language, item.metas["language_declared"]) == ("de", "de-AT")
@@ -240,7 +240,7 @@ def test_language_is_detected_on_demand_where_none_is_declared():
     guess = ParseOptions(detect_language=True)
 
     def language(markup, content_type="text/html", options=guess):
-        return parse(Source(URL, markup.encode(), content_type), options).language
+        return parse_document(Source(URL, markup.encode(), content_type), options).language
 
     assert language(GERMAN) == "de"
     assert language(GERMAN, "text/plain") == "de"

@@ -5,7 +5,7 @@ import pytest
 from http_clients import Client, HttpOptions
 from web_servers import reply, serve
 
-from nutbeam.web.network.guard import Denied, Guard, Target, is_public, parse_connect_to
+from nutbeam.web.network.guard import Denied, Destination, Guard, is_public, parse_connect_to
 
 PUBLIC = [
     "1.1.1.1",
@@ -161,7 +161,7 @@ def lookup_of(*answers):
 def test_connects_to_the_address_that_was_checked():
     guard = Guard(allowed_ports=["80"], lookup=lookup_of("1.1.1.1", "127.0.0.1"))
     first = guard.target("rebind.example", 80)
-    assert first == Target(((socket.AF_INET, ("1.1.1.1", 80)),), False)
+    assert first == Destination(((socket.AF_INET, ("1.1.1.1", 80)),), False)
     assert guard.target("rebind.example", 80) == first  # no second lookup while it is known
 
 

@@ -14,7 +14,7 @@ from nutbeam.web.engine.tasks import Task
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.guard import Denied
 from nutbeam.web.network.proxy import judge_name, parse_proxy
-from nutbeam.web.urls.row_keys import parse
+from nutbeam.web.urls.row_keys import parse_url
 
 pytestmark = pytest.mark.usefixtures("each_client")
 PASSWORD = "s3cret"
@@ -146,7 +146,7 @@ def test_no_spelling_and_no_private_name_is_sent_to_the_proxy(kind):
     with proxied() as (client, server):
         for host in getattr(private_spellings, kind):
             for url in (f"http://{host}/", f"https://{host}/"):
-                read = parse(url)
+                read = parse_url(url)
                 errors = {client.get(asked).error for asked in (url, read) if asked is not None}
                 assert errors <= {"address_denied", "bad_url"}, (url, read)
                 assert read is None or client.get(read).error == "address_denied", (url, read)

@@ -16,13 +16,13 @@ from small_files import TYPES, docx, docx_entries, epub, packed, relations
 from nutbeam.web.office import archive, collected
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import has_parser, parse
+from nutbeam.web.parsers.dispatch import has_parser, parse_document
 
 URL = "http://a.com/d/file"
 
 
 def parsed(body, kind, *headers):
-    return parse(Source(URL, body, TYPES[kind], headers), ParseOptions())
+    return parse_document(Source(URL, body, TYPES[kind], headers), ParseOptions())
 
 
 def why(body, kind="docx"):
@@ -93,10 +93,10 @@ def test_x_robots_tag_counts(word):
     assert (page.title, page.hrefs, page.dropped) == ("A title", [], {"page_nofollow": 2})
     said = [("x-robots-tag", "otherbot: noindex"), ("x-robots-tag", "bot: nofollow")]
     source = Source(URL, word, TYPES["docx"], said)
-    assert parse(source, ParseOptions(agent_name="bot")).directives == {"nofollow"}
+    assert parse_document(source, ParseOptions(agent_name="bot")).directives == {"nofollow"}
     late = [("x-robots-tag", "unavailable_after: 2020-01-01")]
     source = Source(URL, word, TYPES["docx"], late, 1_700_000_000_000)
-    assert parse(source, ParseOptions()).directives == {"noindex"}
+    assert parse_document(source, ParseOptions()).directives == {"noindex"}
 
 
 def text_of(inner):

@@ -11,7 +11,7 @@ from small_files import TYPES, pdf, pdf_identity_h, pdf_page
 
 from nutbeam.web.pages.page import NoParser, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 URL = "http://a.com/d/file.pdf"
 # What documents that Debian brings say on their first pages.
@@ -23,7 +23,7 @@ DEBIAN = {
 
 
 def parsed(body, *headers, **options):
-    return parse(Source(URL, body, TYPES["pdf"], headers), ParseOptions(**options))
+    return parse_document(Source(URL, body, TYPES["pdf"], headers), ParseOptions(**options))
 
 
 def why(body):

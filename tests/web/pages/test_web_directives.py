@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nutbeam.web.pages.directives import parse_moment, robots_directives
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 
 @pytest.fixture(params=TREES)
@@ -179,9 +179,11 @@ def test_the_clock_is_that_of_the_fetch(page):
 def test_headers_count_for_documents_of_other_types():
     headers = [("x-robots-tag", "otherbot: none"), ("x-robots-tag", "bot: none")]
     source = Source(URL, b"see http://a.example.com/", "text/plain", headers, FETCHED)
-    found = parse(source, ParseOptions(agent_name="bot"))
+    found = parse_document(source, ParseOptions(agent_name="bot"))
     assert (found.text, found.hrefs, found.dropped) == ("", [], {"page_nofollow": 1})
-    assert parse(source, ParseOptions(agent_name="third")).text == "see http://a.example.com/"
+    assert (
+        parse_document(source, ParseOptions(agent_name="third")).text == "see http://a.example.com/"
+    )
 
 
 @given(st.text(st.sampled_from("noindex unavailable_after:,;25JunZ-+T") | st.characters()))

@@ -9,7 +9,7 @@ import pytest
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers import feed as feed_parser
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 HEAD = "<?xml version='1.0' encoding='utf-8'?>\n"
 RDF = "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
@@ -39,7 +39,7 @@ VERSIONS = [
 def read(text, header="application/xml", headers=(), **options):
     body = text if isinstance(text, bytes) else text.encode()
     source = Source("http://example.com/feed", body, header, headers)
-    return parse(source, ParseOptions(**options))
+    return parse_document(source, ParseOptions(**options))
 
 
 @pytest.mark.parametrize("text", [row[1] for row in VERSIONS], ids=[row[0] for row in VERSIONS])

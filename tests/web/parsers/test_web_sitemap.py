@@ -7,7 +7,7 @@ import pytest
 from nutbeam.web.pages.page import NoParser, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers import gzipped, sitemap
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 XMLNS = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
 SITEMAP = f"""<?xml version="1.0" encoding="UTF-8"?>
@@ -25,7 +25,7 @@ INDEX = f"""<sitemapindex {XMLNS}><sitemap><loc>http://example.com/1.xml.gz</loc
 
 def read(body, header="application/xml", url="http://example.com/sitemap.xml", headers=()):
     body = body if isinstance(body, bytes) else body.encode()
-    return parse(Source(url, body, header, headers), ParseOptions())
+    return parse_document(Source(url, body, header, headers), ParseOptions())
 
 
 @pytest.mark.parametrize("header", ["application/xml", "text/xml", "text/html", None])
@@ -158,13 +158,13 @@ def test_gzip_bombs(monkeypatch):
     monkeypatch.setattr(
         gzipped, "_unpack", lambda *args: unpacked.append(inflate(*args)) or unpacked[-1]
     )
-    assert gzipped.MAX_BYTES == 50 << 20
-    monkeypatch.setattr(gzipped, "MAX_BYTES", 1 << 20)
+    assert gzipped.MAX_UNPACKED_BYTES == 50 << 20
+    monkeypatch.setattr(gzipped, "MAX_UNPACKED_BYTES", 1 << 20)
     bomb = gzip.compress(b"<urlset>" + bytes([32]) * (9 << 20))
     with pytest.raises(ParseFailed) as failed:
         read(bomb, "application/gzip")
     assert failed.value.reason == "too_large"
-    assert max(map(len, unpacked)) <= gzipped.MAX_BYTES + 1
+    assert max(map(len, unpacked)) <= gzipped.MAX_UNPACKED_BYTES + 1
     # What no parser takes costs its first bytes.
     unpacked.clear()
     with pytest.raises(NoParser):

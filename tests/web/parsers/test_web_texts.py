@@ -4,12 +4,12 @@ import pytest
 
 from nutbeam.web.pages.page import NoParser, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers.dispatch import parse
+from nutbeam.web.parsers.dispatch import parse_document
 
 
 def read(text, header, headers=()):
     body = text if isinstance(text, bytes) else text.encode()
-    return parse(Source("http://example.com/d/", body, header, headers), ParseOptions())
+    return parse_document(Source("http://example.com/d/", body, header, headers), ParseOptions())
 
 
 @pytest.mark.parametrize(

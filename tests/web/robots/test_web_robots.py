@@ -5,7 +5,7 @@ from http_clients import Client, HttpOptions
 from web_servers import doors, reply, serve
 
 from nutbeam.web.robots.robots import (
-    MAX_BYTES,
+    MAX_ROBOTS_BYTES,
     RobotsRecord,
     RobotsRules,
     decode_robots,
@@ -142,8 +142,8 @@ def test_what_is_over_500_kib_is_not_read():
     rules, _ = fetch(lambda _: reply(body), content_limit=1000)
     assert not rules.allowed(f"{ORIGIN}/x")
     assert rules.allowed(f"{ORIGIN}/y")
-    assert len(decode_robots(body)) == MAX_BYTES // 100 * 100 + len(DENY_ALL) + 1 - 100
-    assert len(decode_robots(b"x" * 10**6)) == MAX_BYTES
+    assert len(decode_robots(body)) == MAX_ROBOTS_BYTES // 100 * 100 + len(DENY_ALL) + 1 - 100
+    assert len(decode_robots(b"x" * 10**6)) == MAX_ROBOTS_BYTES
 
 
 def test_what_was_learnt_survives():
@@ -235,4 +235,4 @@ def test_a_robots_txt_of_10_mb_is_cut():
     rules, _ = fetch(lambda _: reply(body))
     assert not rules.allowed(f"{ORIGIN}/x")
     assert rules.allowed(f"{ORIGIN}/y")
-    assert len(rules.record.text) <= MAX_BYTES
+    assert len(rules.record.text) <= MAX_ROBOTS_BYTES

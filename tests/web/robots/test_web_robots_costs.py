@@ -15,8 +15,8 @@ from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.robots import robots as robots_module
 from nutbeam.web.robots.match import MAX_STEPS, Matcher
-from nutbeam.web.robots.robots import MAX_BYTES, RobotsRecord, RobotsRules, decode_robots
-from nutbeam.web.robots.rules import read_rules
+from nutbeam.web.robots.robots import MAX_ROBOTS_BYTES, RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.robots.rules import read_robots_rules
 
 NAMES = list(ATTACKS)
 SITE = "http://a.example.com"
@@ -40,7 +40,7 @@ def test_reading_is_linear(name):
 def test_500_kib_are_read_and_a_url_costs_little(name):
     make, path = ATTACKS[name]
     text = make(MOST)
-    assert MAX_BYTES * 4 // 5 < len(text.encode()) <= MAX_BYTES or name == "one rule"
+    assert MAX_ROBOTS_BYTES * 4 // 5 < len(text.encode()) <= MAX_ROBOTS_BYTES or name == "one rule"
     rules = rules_of(text)
     number, verdict = calls(rules.verdict, SITE + path)
     assert number <= 40_000
@@ -92,7 +92,7 @@ def test_eight_such_hosts_beside_an_honest_one_cost_it_no_more():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_of_rules_is_about_that_of_the_text(name):
-    rules = read_rules(ATTACKS[name][0](MOST // 10), ("nutbot",)).rules
+    rules = read_robots_rules(ATTACKS[name][0](MOST // 10), ("nutbot",)).rules
     Matcher(rules)
     tracemalloc.start()
     try:

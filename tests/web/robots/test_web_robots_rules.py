@@ -8,7 +8,7 @@ from short_form import first
 from nutbeam.web.robots.match import Matcher, TooCostly
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, decode_robots
 from nutbeam.web.robots.robots_lines import deciding_line
-from nutbeam.web.robots.rules import Rule
+from nutbeam.web.robots.rules import RobotsRule
 
 TOKEN = "nutbot"
 
@@ -141,8 +141,8 @@ def test_an_index_finds_what_comparing_with_each_rule_finds(number):
     patterns = [
         line.partition(":")[2].strip() for line in text.split("\n") if "allow:" in line.lower()
     ]
-    rules = [Rule(n % 3 == 0, pattern, n) for n, pattern in enumerate(patterns) if pattern]
-    rules += [Rule(n % 2 == 0, f"/{n:b}*{n:o}", n) for n in range(40)]
+    rules = [RobotsRule(n % 3 == 0, pattern, n) for n, pattern in enumerate(patterns) if pattern]
+    rules += [RobotsRule(n % 2 == 0, f"/{n:b}*{n:o}", n) for n in range(40)]
     whole, parts = Matcher(rules), [Matcher(rules[n : n + 30]) for n in range(0, len(rules), 30)]
     for path in ("/", "/101*5", "/11/7/", *(url[20:] for url in made_up_urls(number, 5))):
         found = whole.decide(path)
@@ -155,7 +155,7 @@ def test_an_index_finds_what_comparing_with_each_rule_finds(number):
 
 
 def test_what_takes_too_many_steps_is_not_decided():
-    matcher = Matcher([Rule(False, "/*a*b", 1), Rule(True, "/a", 2)])
+    matcher = Matcher([RobotsRule(False, "/*a*b", 1), RobotsRule(True, "/a", 2)])
     steps = matcher.decide("/xab").steps
     assert matcher.decide("/xab", steps).rule == 0
     with pytest.raises(TooCostly):

@@ -11,7 +11,7 @@ from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.rule_files.rule_hosts import host_name
 from nutbeam.web.rules.rule_warnings import warnings_of
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
-from nutbeam.web.urls.row_keys import parse
+from nutbeam.web.urls.row_keys import parse_url
 
 
 def folder(tmp_path, files):
@@ -28,7 +28,7 @@ def admitted(urls, **options):
 
 
 IDN = ["http://bücher.de/secret", "http://www.москва.рф/", "http://foo.com/secret"]
-PUNYCODE = [parse(url) for url in IDN]
+PUNYCODE = [parse_url(url) for url in IDN]
 XN = "xn--bcher-kva.de"
 
 
@@ -95,7 +95,7 @@ def test_host_names_are_those_of_urls(text, name):
     assert host_name(text) == name
     if name:
         assert host_name(name) == name
-        assert (parse(f"http://{text}/") or "").replace("./", "/") == f"http://{name}/"
+        assert (parse_url(f"http://{text}/") or "").replace("./", "/") == f"http://{name}/"
 
 
 # Each would be read, and never match.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nutbeam.web.base.options import validate
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, host_keys, in_scope, resolve
-from nutbeam.web.urls.row_keys import BadUrl, from_key, host_of, parse, to_key
+from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, parse_url, to_key
 
 rules = UrlRules()
 
@@ -245,7 +245,7 @@ links = st.builds("{}{}".format, steps, fragments) | steps | st.none() | st.text
 
 
 def resolve_one(base, href):
-    url = None if href is None else parse(href, base)
+    url = None if href is None else parse_url(href, base)
     if url is None or not url.startswith(("http:", "https:", "ftp:", "file:")):
         return None
     return url.partition("#")[0]
@@ -317,7 +317,7 @@ def test_resolve():
 def test_host_keys():
     keys = ["com.foo:http:8080/a:b", "[2600::1]:http/x:y", "com.foo", None]
     assert host_keys(pl.Series(keys)).to_list() == ["com.foo", "[2600::1]", "com.foo", None]
-    assert [host_of(key) for key in keys[:3]] == ["com.foo", "[2600::1]", "com.foo"]
+    assert [host_key_of(key) for key in keys[:3]] == ["com.foo", "[2600::1]", "com.foo"]
     assert host_keys(pl.Series([], dtype=pl.String)).to_list() == []
 
 

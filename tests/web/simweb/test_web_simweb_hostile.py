@@ -6,7 +6,7 @@ from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_
 from simulated_web import SimWeb
 
 from nutbeam.policy.schema import STATUS_NAMES
-from nutbeam.web.simweb.hostile import HOSTILE, find
+from nutbeam.web.simweb.hostile import HOSTILE, find_mode
 from nutbeam.web.urls.row_keys import from_key
 
 AGAIN, FETCHED, GONE = "db_unfetched", "db_fetched", "db_gone"
@@ -117,10 +117,11 @@ def test_all_are_here():
     assert {f"{name}.hostile.example.com" for name in EXPECTED} == set(HOSTILE)
     assert all(mode.about.endswith(".") and len(mode.about) < 100 for mode in HOSTILE.values())
     assert (
-        find("x.y.infinite-hosts.hostile.example.com").host == "infinite-hosts.hostile.example.com"
+        find_mode("x.y.infinite-hosts.hostile.example.com").host
+        == "infinite-hosts.hostile.example.com"
     )
-    assert find("hostile.example.com") is None
-    assert find("nobody.hostile.example.com") is None
+    assert find_mode("hostile.example.com") is None
+    assert find_mode("nobody.hostile.example.com") is None
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))

@@ -13,8 +13,8 @@ from nutbeam.web.urls.row_keys import (
     from_key,
     host,
     host_key,
-    host_of,
-    parse,
+    host_key_of,
+    parse_url,
     to_key,
 )
 
@@ -62,8 +62,8 @@ def test_keys_can_be_reversed(url):
     assert key.isascii()
     assert key.isprintable()
     assert from_key(key) == url
-    assert host_of(key) == host_key(from_host_key(host_of(key)))
-    assert key.startswith(f"{host_of(key)}:")
+    assert host_key_of(key) == host_key(from_host_key(host_key_of(key)))
+    assert key.startswith(f"{host_key_of(key)}:")
 
 
 @given(normal, normal)
@@ -74,7 +74,7 @@ def test_different_urls_have_different_keys(one, other):
 @given(st.lists(hosts, min_size=2, max_size=5), visible)
 def test_keys_are_in_the_order_of_reversed_hosts(names, rest):
     keys = sorted(to_key(f"http://{name}/{rest}") for name in names)
-    assert [host_of(key) for key in keys] == sorted(
+    assert [host_key_of(key) for key in keys] == sorted(
         map(host_key, names), key=lambda name: f"{name}:"
     )
 
@@ -101,7 +101,7 @@ def test_keys_of_urls_as_they_are_found(url, nutchs, ours):
 
 @given(st.lists(normal, min_size=2))
 def test_a_host_is_one_range_of_keys(urls):
-    groups = [host_of(key) for key in sorted(map(to_key, urls))]
+    groups = [host_key_of(key) for key in sorted(map(to_key, urls))]
     starts = [a for a, b in zip(groups, [None, *groups], strict=False) if a != b]
     assert len(starts) == len(set(starts))
 
@@ -180,11 +180,11 @@ def test_what_is_no_key_has_no_url(key):
 
 
 def test_parses_as_browsers_do():
-    assert parse("HTTP:\\\\Foo.com\\a\tb") == "http://foo.com/ab"
-    assert parse("http://0x7f.1/") == "http://127.0.0.1/"
-    assert parse("http://a%2fb/") is None
-    assert parse("\ud800", "http://foo.com/") is None
-    assert parse("x", "no base") is None
+    assert parse_url("HTTP:\\\\Foo.com\\a\tb") == "http://foo.com/ab"
+    assert parse_url("http://0x7f.1/") == "http://127.0.0.1/"
+    assert parse_url("http://a%2fb/") is None
+    assert parse_url("\ud800", "http://foo.com/") is None
+    assert parse_url("x", "no base") is None
 
 
 def test_host():
@@ -225,7 +225,7 @@ def test_host():
 )
 def test_relative_links(link, url):
     base = "http://a/b/c/d;p?q"
-    assert parse(link, base) == url
+    assert parse_url(link, base) == url
     followed = None if url == "g:h" else url.partition("#")[0]
     assert resolve(pl.Series([base]), pl.Series([link])).to_list() == [followed]
 
@@ -242,5 +242,5 @@ def test_relative_links(link, url):
     ids=["fleurie.org"],
 )
 def test_links_that_are_a_query(base, link, url):
-    assert parse(link, base) == url
+    assert parse_url(link, base) == url
     assert resolve(pl.Series([base]), pl.Series([link])).to_list() == [url]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nutbeam.web.robots.robots import MAX_BYTES, decode_robots
+from nutbeam.web.robots.robots import MAX_ROBOTS_BYTES, decode_robots
 from nutbeam.web.urls.userinfo import mask_headers, mask_users
 
 # The same as one expression: quadratic, so of short texts only.
@@ -42,6 +42,6 @@ def test_long_texts_take_steps_by_their_length(text):
     """A quadratic search would take minutes for each: the bound is far from both."""
     began = time.process_time()
     mask_users(text)
-    decode_robots(f"Sitemap: {text}".encode()[:MAX_BYTES])
+    decode_robots(f"Sitemap: {text}".encode()[:MAX_ROBOTS_BYTES])
     mask_headers([("Link", text), ("Location", text[:65_000])], "http://a.example.com/")
     assert time.process_time() - began < 10

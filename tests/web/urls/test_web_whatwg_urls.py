@@ -10,7 +10,7 @@ import pytest
 from here import ROOT
 
 from nutbeam.web.rules.url_rules import UrlRules
-from nutbeam.web.urls.row_keys import from_key, parse
+from nutbeam.web.urls.row_keys import from_key, parse_url
 
 DATA = ROOT / "build" / "tools" / "urltestdata.json"
 pytestmark = pytest.mark.skipif(
@@ -47,7 +47,8 @@ def test_the_cases_of_web_platform_tests(capsys):
     differ = {
         case["input"]
         for case in cases()
-        if parse(case["input"], case.get("base")) != (None if case.get("failure") else case["href"])
+        if parse_url(case["input"], case.get("base"))
+        != (None if case.get("failure") else case["href"])
     }
     number = len(cases())
     with capsys.disabled():

@@ -49,9 +49,9 @@ from typing import NamedTuple, Self
 from ...web.base.errors import Unavailable, UserError
 from ..storage.exclusive import create_exclusive
 from ..storage.files import overwrite_bytes, read_if_there
-from ..storage.places import Folder
+from ..storage.places import Folder, Place
 from ..storage.processes import this_process
-from ..storage.reach import is_shared
+from ..storage.reach import write_interval
 from .attempts import HELD, PROCESS, Attempt, Note, Watch
 
 _LOG = logging.getLogger(__name__)
@@ -79,8 +79,11 @@ class LeaseTimes(NamedTuple):
 
 
 LEASE_TIMES = LeaseTimes()
-# Cloud Storage accepts one write per second to the same name.
-IN_STORES = LEASE_TIMES._replace(note=1.0)
+
+
+def times_at(place: Place) -> LeaseTimes:
+    """Returns ``LEASE_TIMES``, where the place takes writes as often."""
+    return LEASE_TIMES._replace(note=max(LEASE_TIMES.note, write_interval(place)))
 
 
 class LeaseLost(UserError):
@@ -224,7 +227,7 @@ def acquire(
         others: Function that returns the batches whose leases nobody may hold at the
             same time; called before each check.
         on_wait: Callback: receives the seconds of each wait.
-        times: The times; None is ``LEASE_TIMES``, or ``IN_STORES``.
+        times: The times; None is those of ``times_at``.
         most: Longest wait, in s. The wait for a crashed attempt ends after
             ``times.stale``.
 
@@ -232,7 +235,7 @@ def acquire(
         Unavailable: Another attempt held the lease all the time.
         UserError: The batch's folder is not writable.
     """
-    times = times or (IN_STORES if is_shared(root / "batches") else LEASE_TIMES)
+    times = times or times_at(root / "batches")
     watch = Watch(root, times.stale, times.fresh)
     announced: set[Attempt] = set()  # only the first attempt at each partition
     began = _now()

@@ -18,7 +18,7 @@ from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
 from ..storage.files import opened
 from ..storage.places import Place, in_store, place_of
-from ..storage.reach import absolute, files_in, is_shared
+from ..storage.reach import absolute, files_in
 from ..storage.store_errors import StoreUnreachable
 
 LINES = 100_000
@@ -93,7 +93,7 @@ def _files(path: Place) -> list[Place]:
                 if b"\0" in content.read(8_192):
                     raise UsageError(f"seed file {str(file)!r} is binary, expected lines of text")
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not is_shared(path)
+        missing = isinstance(error, FileNotFoundError) and not in_store(str(path))
         hint = "; a URL begins with http:// or https://" if missing else ""
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error

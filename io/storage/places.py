@@ -139,6 +139,15 @@ def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Plac
 _NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
 
 
+def is_path(address: str) -> bool:
+    """Returns whether an address of a table is a path of this machine.
+
+    >>> is_path("mine/t"), is_path("s3://b/t"), is_path("bigtable://p/i/t")
+    (True, False, False)
+    """
+    return "://" not in address
+
+
 def in_store(address: str) -> bool:
     """Returns whether an address is in a store; web URLs and local folders are not.
 

@@ -1,8 +1,10 @@
 """Operations that differ between folders and stores."""
 
 import contextlib
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from pathlib import Path
 
 import polars as pl
 
@@ -15,12 +17,43 @@ from .store_errors import StoreUnreachable
 
 
 def is_shared(place: Place) -> bool:
-    """Returns whether a place is in a store.
-
-    Other machines can use the same name for it. A store loses no files, and each name is used
-    only once.
-    """
+    """Returns whether other machines find a place under the same name: whether it is in a store."""
     return isinstance(place, Remote)
+
+
+def local_path(place: Place) -> Path | None:
+    """Returns the path of a place in a folder of this machine; None for a place in a store."""
+    return None if isinstance(place, Remote) else place
+
+
+def version_of(path: Place, *known: Hashable) -> Hashable:
+    """Returns a version of an immutable file, None if there is no file.
+
+    Args:
+        path: The file.
+        known: Versions that the caller knows, or nothing; for a file in a store one of them is
+            enough, because another would cost a request.
+    """
+    found = next(filter(None, known), None) if isinstance(path, Remote) else None
+    return found or file_version(path) or None
+
+
+def write_interval(place: Place) -> float:
+    """Returns the shortest time between two writes of the same name, s."""
+    # Cloud Storage accepts one write per second to the same name.
+    return 1.0 if isinstance(place, Remote) else 0.0
+
+
+def limit_after(place: Place, time: float) -> float:
+    """Returns the time below which times of files count as not later than ``time``, s."""
+    # Times on S3 are whole seconds: files of the same second count as not later, too.
+    return math.nextafter(time, math.inf) if isinstance(place, Remote) else time
+
+
+def folders_and_dead_links(folder: Place) -> list[Path]:
+    """Returns the folders and the links to nothing in a folder; a store has neither."""
+    found = [] if isinstance(folder, Remote) else sorted(folder.glob("*"))
+    return [path for path in found if path.is_dir() or (path.is_symlink() and not path.exists())]
 
 
 def list_version(path: Place) -> tuple[int, str] | tuple[()]:

@@ -1,6 +1,5 @@
 """A web table with all its rows in files, in a folder or a store."""
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -15,20 +14,19 @@ import pyarrow.compute as pc
 from ...policy.clocks import resting
 from ...policy.kinds import KINDS, folders, kind_of
 from ...policy.schema import to_frame
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UsageError
 from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
 from ..storage.files import (
-    file_version,
     list_files,
-    names,
     names_and_versions,
     read_bytes,
     remove_file,
 )
+from ..storage.markers import has_marker, markers, set_marker
 from ..storage.parquet_files import batches, may_have_values
 from ..storage.places import Place
-from ..storage.reach import exists, folder_names, is_shared
+from ..storage.reach import exists, folder_names, version_of
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
@@ -99,10 +97,7 @@ class FolderTable(WebTable):
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
         path = manifest_path(self.place, snapshot)
-        if is_shared(path):
-            listed = _LISTED.get(self.place, {}).get(path.name)
-            return reader or listed or file_version(path) or None
-        return file_version(path) or None
+        return version_of(path, reader, _LISTED.get(self.place, {}).get(path.name))
 
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"
@@ -112,18 +107,14 @@ class FolderTable(WebTable):
     ) -> bool:
         if not create_exclusive(manifest_path(self.place, snapshot), record):
             return False
-        if not is_shared(self.place):
-            with contextlib.suppress(UserError):  # the commit counts, even without a marker
-                create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
+        set_marker(self / MADE / f"{snapshot:08d}")  # the commit counts, even without a marker
         return True
 
     def made_snapshots(self) -> list[int]:
-        if is_shared(self.place):
-            return []
-        return [int(name) for name in names(self / MADE) if name.isdigit()]
+        return [int(name) for name in markers(self / MADE) if name.isdigit()]
 
     def is_made(self, snapshot: int) -> bool:
-        return not is_shared(self.place) and exists(self / MADE / f"{snapshot:08d}")
+        return has_marker(self / MADE / f"{snapshot:08d}")
 
     def commit_times(self) -> list[tuple[int, float]]:
         folder = self / "manifest"

@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
@@ -17,7 +16,7 @@ from ..snapshots.operations import Operation, reach, to_json
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from ..storage.formats import NewerFormat
 from ..storage.places import Place, below
-from ..storage.reach import is_shared
+from ..storage.reach import folders_and_dead_links
 from ..table.web_table import WebTable
 from .fsck import Problem, without
 from .retention import UNDER_WAY
@@ -68,11 +67,9 @@ def record_files(table: WebTable) -> Iterator[Found]:
 def _no_files(table: WebTable) -> Iterator[Problem]:
     """Finds folders and broken links with the name of a record."""
     folder = table / OPERATIONS
-    for path in () if is_shared(folder) else sorted(Path(str(folder)).glob("*")):
-        named = path.suffix in (".json", LOST) and not path.name.startswith(".")
-        dead = path.is_symlink() and not path.exists()
-        if named and (dead or path.is_dir()):
-            text = "is a link to nothing" if dead else "is a folder"
+    for path in folders_and_dead_links(folder):
+        if path.suffix in (".json", LOST) and not path.name.startswith("."):
+            text = "is a folder" if path.is_dir() else "is a link to nothing"
             yield Problem(OPERATION_PROBLEM, below(table, path), f"{text}, not a record: remove it")
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import math
 from collections.abc import Iterator, Mapping
 
 import polars as pl
@@ -22,7 +21,7 @@ from ..snapshots.operations import Operation
 from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
-from ..storage.reach import is_shared
+from ..storage.reach import limit_after
 from ..table.edits import CountedEdit, is_touched, rewrite
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
@@ -107,10 +106,8 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
     root, purge = table.files, purge_of(names)
     table.settled_snapshot()  # files of changes are needed until they are applied
     components = load_manifest(table, since).components
-    before = table.written_at(since, {component.list for component in components.values()})
-    if is_shared(root):
-        # Times on S3 are whole seconds: files of the same second as the purge are deleted, too.
-        before = math.nextafter(before, math.inf)
+    made = table.written_at(since, {component.list for component in components.values()})
+    before = limit_after(root, made)
     kept = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}

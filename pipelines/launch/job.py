@@ -15,6 +15,7 @@ import apache_beam as beam
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
+from ...io.storage.places import is_path
 from ...io.table.opening import open_table
 from ...policy.documents import DocumentOptions
 from ...policy.schedule import ScheduleOptions
@@ -161,7 +162,7 @@ def job_name(job: str, operation: str) -> str:
 
 def _newest_snapshot(table: str) -> int:
     """Returns the newest snapshot's number, which workers check; makes a new table's folder."""
-    if "://" in table:
+    if not is_path(table):
         return 0
     Path(table).mkdir(parents=True, exist_ok=True)
     return open_table(table).latest_snapshot()
@@ -171,7 +172,7 @@ def _newest_snapshot(table: str) -> int:
 def _no_empty_folder(table: str) -> Iterator[None]:
     """Removes a new table's folder if the job fails before it has written a file there."""
     path = Path(table)
-    new = [] if "://" in table else [p for p in (path, *path.parents) if not p.exists()]
+    new = [p for p in (path, *path.parents) if not p.exists()] if is_path(table) else []
     try:
         yield
     except Exception:

@@ -13,6 +13,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from ...io.parsing.plugins import PARSE_FILTERS, check_filters, installed_filters, load_filters
+from ...io.storage.places import is_path
 from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
 from ...policy.documents import DocumentOptions
@@ -117,13 +118,13 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
 def worker_address(table: str) -> str:
     """Returns a table's address in a form that is valid in another working folder."""
     # An address in Bigtable then includes the address of the emulator, if one is used.
-    return str(open_table(table)) if "://" in table else str(Path(table).absolute())
+    return str(Path(table).absolute()) if is_path(table) else str(open_table(table))
 
 
 def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
     if options.shared_path or is_shared(open_table(table).files):
         return
-    what = f"the files of {table!r} are in" if "://" in table else f"the table {table!r} is"
+    what = f"the table {table!r} is" if is_path(table) else f"the files of {table!r} are in"
     raise UsageError(
         f"{what} a folder of this machine, which workers of "
         f"{_options(beam_args).view_as(StandardOptions).runner} may not find: "

@@ -22,7 +22,7 @@ from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
 from ...io.storage.places import Place, place_of
-from ...io.storage.reach import is_shared
+from ...io.storage.reach import local_path
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
@@ -114,12 +114,13 @@ def exported(
 def _folder(table: str, *, elsewhere: bool) -> Place:
     """Returns a folder for parts, in the table so that remote workers find it."""
     folder = open_table(table).files / "exports" / new_id()
-    if is_shared(folder):
+    path = local_path(folder)
+    if path is None:
         if elsewhere:
             return folder
     else:
         try:
-            Path(str(folder)).mkdir(parents=True)
+            path.mkdir(parents=True)
             return folder
         except OSError as error:  # a user without permission to write can still export
             if elsewhere:

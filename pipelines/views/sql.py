@@ -20,7 +20,7 @@ from ...io.rows.duckdb_views import (
     view_sql,
 )
 from ...io.snapshots.manifest import Manifest, newest_manifest
-from ...io.storage.reach import is_shared
+from ...io.storage.reach import local_path
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError, UserError
@@ -55,7 +55,7 @@ def run(invocation: Invocation) -> int:
     opened, root = open_table(table), Path(table)
     if not opened.in_files("state"):
         raise UsageError(f"sql works on tables of files only, so far: {table!r} is in Bigtable")
-    if is_shared(opened.files):
+    if local_path(opened.files) is None:
         raise UsageError(
             f"sql reads tables in folders only, got {table!r}: write the rows with nutbeam export, "
             "or copy the table into a folder"

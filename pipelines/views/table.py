@@ -1,12 +1,11 @@
 """table: creates, describes and drops a table in Bigtable; a table in a folder needs no creation."""
 
 import dataclasses
-from pathlib import Path
 
 from ...io.bigtable.address import BigtableAddress, is_bigtable, parse_address
 from ...io.snapshots.manifest import load_manifest
-from ...io.storage.places import place_of
-from ...io.storage.reach import is_shared
+from ...io.storage.places import is_path, place_of
+from ...io.storage.reach import absolute, local_path
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -38,7 +37,7 @@ def run(invocation: Invocation) -> int:
     if action not in ACTIONS:
         raise UsageError(f"the action must be one of {', '.join(ACTIONS)}, got {action!r}")
     text = invocation.arguments["address"]
-    if not is_bigtable(text) and "://" not in text:
+    if not is_bigtable(text) and is_path(text):
         raise UsageError(f"a table in a folder needs no {action}, got {text!r}: inject makes it")
     return ACTIONS[action](parse_address(text), invocation)
 
@@ -92,10 +91,10 @@ def _place(files: str) -> str:
     """Returns the absolute place for files; creates it if it is a local folder."""
     if not files:
         raise UsageError("create needs --files: the place of page bodies and other files")
-    place = place_of(files)
-    if is_shared(place):
+    place = absolute(place_of(files))
+    path = local_path(place)
+    if path is None:
         return str(place)
-    path = Path(files).absolute()
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):

@@ -1,10 +1,9 @@
-import ast
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
-from package_files import FILES, PACKAGE, ROOMS, imported
+from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public_names
 
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
@@ -24,6 +23,24 @@ FOLDERS = {
 LARGEST = {"transforms": 20, "policy": 22}  # they are flat
 MODULES = 16  # of a folder
 WITHOUT_BEAM = ("policy", "web")
+# Imports by name that lead upwards, and why.
+UPWARDS = {
+    "pipelines/launch/workers.py": {"nutbeam.pipelines.crawl"},  # workers import all jobs at first
+}
+# Public names that several modules of a room may define, and why.
+SAME_NAMES = {
+    "pipelines": {
+        **dict.fromkeys(("ARGUMENTS", "FORMATS", "Options", "run"), "each command has them"),
+        "build": "each job has it",
+        "main": "each module that is run by its name has it",
+    },
+    "io": dict.fromkeys(
+        ("names", "opened", "remove_empty_folders", "remove_tree"),
+        "storage/files.py calls that of storage/stores.py for a place in a store",
+    ),
+}
+# Modules that may ask whether other machines find a place under the same name.
+ASK_WHETHER_SHARED = {"pipelines/launch/launch.py", "pipelines/launch/workers.py"}
 
 
 def room(path):
@@ -42,10 +59,9 @@ def targets(path):
         ".".join(("nutbeam", *file.relative_to(PACKAGE).with_suffix("").parts)): file
         for file in FILES
     }
-    names = imported(path)
-    return {
-        known[name] for long in names for name in (long, long.rpartition(".")[0]) if name in known
-    } - {path}
+    words = [name.split(".") for name in imported(path) - UPWARDS.get(label(path), set())]
+    starts = {".".join(name[:end]) for name in words for end in range(3, len(name) + 1)}
+    return {known[name] for name in starts if name in known} - {path}
 
 
 def label(path):
@@ -118,19 +134,66 @@ def test_no_module_in_io_is_named_after_a_standard_one():
     assert names & sys.stdlib_module_names == set()
 
 
-def calls_of_isinstance(path):
-    """Returns what a file asks values whether they are: the names of the classes."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
-            yield from (name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name))
+SMUGGLED = """
+import importlib
+from .. import engine
+from . import table
+def late(value, place):
+    engine.drivers.run()
+    importlib.import_module("nutbeam.io.storage.files")
+    match value:
+        case BigtableWebTable():
+            pass
+    return isinstance(value, table.BigtableTable) or type(place).__name__ == "Remote"
+"""
+
+
+def test_imports_and_questions_are_found_in_any_form(tmp_path):
+    file = tmp_path / "web" / "base" / "smuggler.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(SMUGGLED)
+    found = imported(file, tmp_path)
+    assert {"nutbeam.web.engine.drivers.run", "nutbeam.io.storage.files"} <= found
+    assert {"BigtableWebTable", "BigtableTable", "Remote"} <= set(classes_asked(file))
 
 
 def test_one_place_asks_whether_a_table_is_in_bigtable():
-    asking = [label(p) for p in FILES for name in calls_of_isinstance(p) if "Bigtable" in name]
+    asking = [label(p) for p in FILES for name in classes_asked(p) if name.startswith("Bigtable")]
     assert asking == ["io/upkeep/table_checks.py"]
 
 
 def test_only_storage_asks_whether_a_place_is_remote():
-    asking = {label(p) for p in FILES if "Remote" in calls_of_isinstance(p)}
-    assert {name for name in asking if not name.startswith("io/storage/")} == set()
+    asking = {label(p) for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))}
     assert asking
+    asking |= {
+        label(p) for p in FILES if any(name.endswith(".reach.is_shared") for name in imported(p))
+    }
+    outside = {name for name in asking if not name.startswith("io/storage/")}
+    assert outside == ASK_WHETHER_SHARED
+
+
+def test_a_public_name_means_one_thing_in_a_room():
+    found = {place: defaultdict(set) for place in ROOMS}
+    for path in FILES:
+        for name in public_names(path):
+            found[room(path)][name].add(label(path))
+    several = {
+        place: {name: sorted(paths) for name, paths in names.items() if len(paths) > 1}
+        for place, names in found.items()
+    }
+    allowed = {place: SAME_NAMES.get(place, {}) for place in ROOMS}
+    strange = {
+        name: paths
+        for place, names in several.items()
+        for name, paths in names.items()
+        if name not in allowed[place]
+    }
+    assert strange == {}
+    assert {place: set(names) for place, names in several.items()} == {
+        place: set(names) for place, names in allowed.items()
+    }
+
+
+def test_a_module_name_occurs_once_in_a_room():
+    modules = Counter((room(path), path.stem) for path in FILES if path.stem != "__main__")
+    assert [name for name, number in modules.items() if number > 1] == []

@@ -1,6 +1,7 @@
-"""The package's files, and what each imports."""
+"""The package's files, and what each imports, defines, and asks of values."""
 
 import ast
+import functools
 from pathlib import Path
 
 import nutbeam.web
@@ -12,15 +13,89 @@ ROOMS = ("pipelines", "transforms", "io", "policy", "web")
 FILES = sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
 
 
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imported(path, top=PACKAGE):
-    """Returns the full names of the modules, or of what is in them, that a file imports."""
+    """Returns the full names of the modules, or of what is in them, that a file imports.
+
+    Text counts, too: ``import_module("nutbeam.io.x")`` imports it, and so does a relative name.
+    """
     package = ("nutbeam", *path.relative_to(top).parts[:-1])
     names = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             source = ".".join([*above, *([node.module] if node.module else [])])
-            names |= {f"{source}.{alias.name}" for alias in node.names}
+            for alias in node.names:
+                name = f"{source}.{alias.name}"
+                names |= {name, *_used_below(path, alias.asname or alias.name, name)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names |= _in_text(node.value)
     return names
+
+
+def _used_below(path, alias, full):
+    """Yields what a file uses of a folder that it imports: ``from .. import a``, then ``a.b.c``."""
+    for node in ast.walk(parsed(path)):
+        words = dotted(node)
+        if len(words) > 1 and words[0] == alias:
+            yield ".".join([full, *words[1:]])
+
+
+def _in_text(text):
+    words = text.split(".")
+    named = len(words) > 2 and words[0] == "nutbeam" and words[1] in ROOMS
+    return {text} if named and all(word.isidentifier() for word in words) else set()
+
+
+def dotted(node):
+    """Returns the words of a dotted name: ["a", "b"] of ``a.b``; none of other expressions."""
+    if isinstance(node, ast.Attribute):
+        above = dotted(node.value)
+        return [*above, node.attr] if above else []
+    return [node.id] if isinstance(node, ast.Name) else []
+
+
+def classes_asked(path):
+    """Yields the names of the classes that a file asks values whether they are of them.
+
+    By isinstance, issubclass, match, or by the type: ``type(x) is C``, ``type(x).__name__ == "C"``.
+    """
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and dotted(node.func) in (["isinstance"], ["issubclass"]):
+            yield from names_in(node.args[1])
+        elif isinstance(node, ast.MatchClass):
+            yield from names_in(node.cls)
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            calls = [
+                call for side in sides for call in ast.walk(side) if isinstance(call, ast.Call)
+            ]
+            if any(dotted(call.func) == ["type"] for call in calls):
+                yield from (name for side in sides for name in names_in(side))
+
+
+def names_in(node):
+    """Yields the last words of the names in an expression, and its texts."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.value
+        elif dotted(part):
+            yield dotted(part)[-1]
+
+
+def public_names(path):
+    """Yields the names that a module defines at its top, without those that begin with _."""
+    for node in parsed(path).body:
+        found = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found = [node.name]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            places = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found = [n.id for place in places for n in ast.walk(place) if isinstance(n, ast.Name)]
+        yield from (name for name in found if not name.startswith("_"))

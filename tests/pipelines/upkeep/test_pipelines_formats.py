@@ -2,20 +2,30 @@
 
 import csv
 import json
+import math
 import tarfile
+from pathlib import PurePosixPath
 
 import pytest
 from crawling import json_lines, manifest_of, nutbeam, reach, state_of
 from here import TESTS
 from simulated_web import SimWeb
+from web_tables import Snapshot
 
-from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT
+from nutbeam.io.batches.batches import adopted_findings
+from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT, load_manifest
+from nutbeam.io.storage.places import below
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.upkeep.list_repair import rebuilt_lists
+from nutbeam.io.upkeep.purge import unnamed_files
 
 TABLES = TESTS / "tables"
 # Of each format the web that its table was made from.
 FORMATS = {
     1: {"hosts": 2, "pages": 4, "seed": 3},
     2: {"hosts": 1, "pages": 2, "seed": 3},
+    3: {"hosts": 1, "pages": 2, "seed": 3},
 }
 
 
@@ -30,6 +40,20 @@ def table(tmp_path, written):
     """A table of a web, with a batch that is to be fetched."""
     (archive,) = TABLES.glob(f"format{written}.tar.*")
     with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path, filter="data")
+    return tmp_path / "table"
+
+
+# The names of two components, and those in tables of format 2 and older.
+FORMER = {"blocklist": "bars", "host_findings": "learnt"}
+# A host that was purged from the tables of formats 2 and 3.
+BLOCKED = "http://blocked.example.com/"
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A table whose components have their former names, on disk and in the manifests."""
+    with tarfile.open(TABLES / "format2.tar.xz") as opened:
         opened.extractall(tmp_path, filter="data")
     return tmp_path / "table"
 
@@ -71,3 +95,70 @@ def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
     assert nutbeam("compact", table) == 0
     assert state_of(table).equals(after)
     assert nutbeam("fsck", table) == 0
+
+
+def test_components_with_former_names_have_the_present_ones(old):
+    stored = json.loads(max((old / "manifest").glob("*.json")).read_text())["components"]
+    assert {name.rpartition("/")[2] for name in stored} >= set(FORMER.values())
+    found = Snapshot(old)
+    kinds = {name.rpartition("/")[2]: name for name in found.manifest().components}
+    assert set(FORMER) <= set(kinds)
+    assert not set(FORMER.values()) & set(kinds)
+    for name, former in FORMER.items():
+        (file,) = found.files(kinds[name])
+        assert PurePosixPath(file.path).parent.name == former
+        assert (old / file.path).is_file()
+
+
+def test_a_former_blocklist_still_blocks_and_new_files_have_the_new_name(old):
+    assert nutbeam("inject", old, BLOCKED, "http://fine.example.com/") == 0
+    urls = set(state_of(old)["key"])
+    assert "com.example.fine:http/" in urls
+    assert "com.example.blocked:http/" not in urls
+    stored = json.loads(max((old / "manifest").glob("*.json")).read_text())["components"]
+    assert not {name.rpartition("/")[2] for name in stored} & set(FORMER.values())
+    assert nutbeam("purge", old, "--host", "too.example.com") == 0
+    (written,) = Snapshot(old).files("blocklist")
+    assert written.path.startswith("blocklist/")
+    assert nutbeam("fsck", old) == 0
+
+
+def test_a_lost_list_of_former_files_is_rebuilt(old):
+    table = open_table(str(old))
+    for component in FORMER:
+        manifest = Snapshot(old).manifest()
+        (name,) = (n for n in manifest.components if n.rpartition("/")[2] == component)
+        before = Snapshot(old).files(name)
+        (old / manifest.components[name].list).unlink()
+        assert [file.path for file in rebuilt_lists(table, manifest)[name]] == [
+            file.path for file in before
+        ]
+
+
+def test_a_fetch_adopts_former_files_of_findings(old):
+    (file,) = (old / "batches").glob("*/learnt/*.parquet")
+    batch = file.parent.parent.name
+    (adopted,) = adopted_findings(open_table(str(old)), batch, 0, lambda keys: keys.is_null())
+    assert old / adopted.path == file
+
+
+def test_former_folders_are_known_to_the_table(old, tmp_path):
+    assert unnamed_names(old) == []
+    for folder in ("bars", "batches/1740000014-3e2c034d/learnt"):
+        (old / folder).mkdir(exist_ok=True)
+        (old / folder / "left.parquet").write_bytes(b"")
+    assert unnamed_names(old) == [
+        "bars/left.parquet",
+        "batches/1740000014-3e2c034d/learnt/left.parquet",
+    ]
+
+
+def unnamed_names(table):
+    root = open_table(str(table))
+    named = set()
+    for number in root.snapshots():
+        for component in load_manifest(root, number).components.values():
+            named |= {component.list, *(file.path for file in load_files(root, component))}
+    return sorted(
+        below(root.files, found.path) for found in unnamed_files(root.files, named, math.inf)
+    )

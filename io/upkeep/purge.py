@@ -1,4 +1,8 @@
-"""Purges names from a table's files: edits rows, writes the blocklist, deletes old files."""
+"""Purges names from a table's files.
+
+It removes names from rows, writes the blocklist, and deletes the files that may still have the
+names: those that only older snapshots need, and leftovers that no snapshot names.
+"""
 
 import contextlib
 import dataclasses

@@ -20,7 +20,7 @@ from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile, load_files
-from ...io.upkeep.clock_repair import CLOCK_PROBLEM as CLOCK
+from ...io.upkeep.clock_repair import CLOCK_PROBLEM
 from ...io.upkeep.clock_repair import check_clock, repair_clock
 from ...io.upkeep.fsck import (
     Problem,
@@ -32,7 +32,7 @@ from ...io.upkeep.fsck import (
     runs,
 )
 from ...io.upkeep.left_over import Left, left_over
-from ...io.upkeep.operation_fsck import CLOCK_PROBLEM as OPERATION
+from ...io.upkeep.operation_fsck import OPERATION_PROBLEM
 from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import (
@@ -138,7 +138,7 @@ def run(invocation: Invocation) -> int:
     finished = finish_commit(root, options.drop) if options.repair else None
     found, repairs = look_live(), Repairs(finished)
     if options.repair and not found.of_newer_version:
-        damaged = [problem for problem in found.problems if problem.kind == OPERATION]
+        damaged = [problem for problem in found.problems if problem.kind == OPERATION_PROBLEM]
         repairs = Repairs(finished, mend_operations(root, damaged, options.drop))
         if repairs.operations:
             found = look_live()
@@ -157,15 +157,15 @@ def run(invocation: Invocation) -> int:
 def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
     """Makes a snapshot of intact files and rows, and then one with corrected times."""
     done, operation = Repair(None), f"{new_id()}.fsck"
-    if any(problem.kind != CLOCK for problem in found.problems):
+    if any(problem.kind != CLOCK_PROBLEM for problem in found.problems):
         drop: dict[str, frozenset[str]] = {}
         for problem in found.problems if options.drop else ():
-            if problem.component and problem.kind not in ("list", CLOCK):
+            if problem.component and problem.kind not in ("list", CLOCK_PROBLEM):
                 known = drop.get(problem.component, frozenset())
                 drop[problem.component] = known | {problem.path}
         left_out = drop if options.drop else None
         done = repair_table(root, operation, found.snapshot, found.rows, left_out)
-    if any(problem.kind == CLOCK for problem in found.problems):
+    if any(problem.kind == CLOCK_PROBLEM for problem in found.problems):
         made = repair_clock(str(root), f"{new_id()}.fsck", _schedule(options))
         if done.manifest is None:
             return made

@@ -41,8 +41,8 @@ def give_parts(monkeypatch, by_path, **columns):
         made.parts = [(u, Page(f"T {t}", t, base=u)) for u, t in by_path[path]]
         return made
 
-    real = module.parse
-    monkeypatch.setattr(module, "parse", parse)
+    real = module.parse_document
+    monkeypatch.setattr(module, "parse_document", parse)
 
 
 def test_parts_are_documents_of_their_own(monkeypatch):
@@ -80,7 +80,7 @@ def test_links_of_parts_are_theirs(monkeypatch):
     item = Page("T", "text", base="http://www.example.com/a/", hrefs=["x"], anchors=["X"],
                 rels=[""])  # fmt: skip
     made = Page(base=URL, parts=[("http://www.example.com/a/", item)])
-    monkeypatch.setattr(module, "parse", lambda source, options: made)
+    monkeypatch.setattr(module, "parse_document", lambda source, options: made)
     (whole, part), _ = documents(page())
     assert whole["outlinks"] is None
     assert [from_key(link["key"]) for link in part["outlinks"]] == ["http://www.example.com/a/x"]

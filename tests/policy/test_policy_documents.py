@@ -252,7 +252,7 @@ def test_failures_have_their_codes(monkeypatch, raised, columns, status, name):
     def fail(source, options):
         raise raised
 
-    monkeypatch.setattr(module, "parse", fail)
+    monkeypatch.setattr(module, "parse_document", fail)
     (found,), counts = documents(page("x", **columns), skip_truncated=False)
     assert status_of(found) == status
     assert found["signature"] == md5(b"x", URL)
@@ -293,8 +293,8 @@ def test_a_page_that_trips_a_parser_up_costs_one_record(monkeypatch):
             raise RecursionError("too deep")
         return real(source, options)
 
-    real = module.parse
-    monkeypatch.setattr(module, "parse", trip)
+    real = module.parse_document
+    monkeypatch.setattr(module, "parse_document", trip)
     found, counts = documents(*(page("<a href=/x>x</a>", f"http://a.com/{n}") for n in range(3)))
     assert found[1]["parse_message"] == "parser_error: RecursionError('too deep')"
     assert [len(document["outlinks"] or []) for document in found] == [1, 0, 1]
@@ -305,7 +305,7 @@ def test_out_of_memory_is_not_the_pages_fault(monkeypatch):
     def fail(*args, **kwargs):
         raise MemoryError
 
-    monkeypatch.setattr(module, "parse", fail)
+    monkeypatch.setattr(module, "parse_document", fail)
     with pytest.raises(MemoryError):
         documents(page("x"))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import polars as pl
+import pytest
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
@@ -15,6 +16,7 @@ from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines.command_line.cli import COMMANDS, main
 from nutbeam.policy.kinds import KINDS, SEED_HOSTS
@@ -57,6 +59,20 @@ def open_batches(table, web, top_n):
         assert nutbeam("generate", table, "--top_n", top_n) == 0
         for job in ("fetch", "parse")[: last - 1]:
             assert nutbeam(job, table, *(reach(web) if job == "fetch" else [])) == 0
+
+
+def in_each_phase(table, web, *before):
+    """Makes a table with several tablets, runs, and a batch in each phase.
+
+    The commands in ``before`` run before the batches are made.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
+        assert nutbeam("crawl", table, *web.seeds, "--rounds", "2", *reach(web)) == 0
+        for words in before:
+            assert nutbeam(*words) == 0
+        open_batches(table, web, 2)
+    return table
 
 
 def manifest_of(table):

@@ -133,7 +133,7 @@ class Host(_PerDomain):
     form = "HOST TARGET or *.DOMAIN TARGET, with two labels in DOMAIN at least"
 
     def read(self, host: str, value: str) -> tuple[str | None, str | None]:
-        """Returns the host or ``*.DOMAIN``, and the target."""
+        """Returns the host or ``*.DOMAIN`` of a rule, and the host that replaces it."""
         site = pattern_name(host)
         # As in Nutch, no rule is for all hosts of a top-level domain.
         below_top = site is not None and site.startswith("*.") and site.count(".") < 2

@@ -12,10 +12,10 @@ from crawling import (
     assert_whole,
     crawl,
     files_of,
+    in_each_phase,
     latest_snapshot,
     manifest_of,
     nutbeam,
-    reach,
     state_of,
     tree,
 )
@@ -28,7 +28,6 @@ from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.places import place_of
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.pipelines.upkeep import copy_table
 
 
@@ -42,15 +41,7 @@ def web():
 def original(web, tmp_path_factory):
     """A table with several tablets, runs, a blocklist, and a batch in each phase; tests only read it."""
     folder = tmp_path_factory.mktemp("copy") / "table"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
-        assert nutbeam("crawl", folder, *web.seeds, "--rounds", "2", *reach(web)) == 0
-        assert nutbeam("purge", folder, "--url", f"{web.seeds[0]}none") == 0
-        for last in range(3, 0, -1):
-            assert nutbeam("generate", folder, "--top_n", 2) == 0
-            for job in ("fetch", "parse")[: last - 1]:
-                assert nutbeam(job, folder, *(reach(web) if job == "fetch" else [])) == 0
-    return folder
+    return in_each_phase(folder, web, ("purge", folder, "--url", f"{web.seeds[0]}none"))
 
 
 def same(copy, original):

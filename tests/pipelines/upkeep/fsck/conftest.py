@@ -5,14 +5,11 @@ import shutil
 
 import pytest
 from crawling import (
+    in_each_phase,
     nutbeam,
-    open_batches,
-    reach,
     tree,
 )
 from simulated_web import SimWeb
-
-from nutbeam.io.tablets import tablet_writer
 
 
 @pytest.fixture(scope="session")
@@ -24,12 +21,7 @@ def web():
 @pytest.fixture(scope="session")
 def original(web, tmp_path_factory):
     """A table with several tablets and a batch in each phase; tests only read it."""
-    folder = tmp_path_factory.mktemp("fsck") / "table"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
-        assert nutbeam("crawl", folder, *web.seeds, "--rounds", "2", *reach(web)) == 0
-        open_batches(folder, web, 2)
-    return folder
+    return in_each_phase(tmp_path_factory.mktemp("fsck") / "table", web)
 
 
 @pytest.fixture

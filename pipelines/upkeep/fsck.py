@@ -20,8 +20,7 @@ from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile, load_files
-from ...io.upkeep.clock_repair import CLOCK_PROBLEM
-from ...io.upkeep.clock_repair import check_clock, repair_clock
+from ...io.upkeep.clock_repair import CLOCK_PROBLEM, check_clock, repair_clock
 from ...io.upkeep.fsck import (
     Problem,
     Rows,
@@ -32,8 +31,7 @@ from ...io.upkeep.fsck import (
     runs,
 )
 from ...io.upkeep.left_over import Left, left_over
-from ...io.upkeep.operation_fsck import OPERATION_PROBLEM
-from ...io.upkeep.operation_fsck import Mended, check_operations, mend_operations
+from ...io.upkeep.operation_fsck import OPERATION_PROBLEM, Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import (
     can_check_rows,

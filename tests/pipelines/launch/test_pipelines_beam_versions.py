@@ -72,6 +72,17 @@ def test_private_names_of_beam_stand_in_one_file_of_a_room():
     assert {name for name, uses in names.items() if uses} == set(INTERNALS)
 
 
+def test_the_docs_name_these_files_and_the_versions():
+    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    assert [name for name in INTERNALS if f"`{name}`" not in architecture] == []
+    oldest, *_, before, newest = beam_internals.TRIED
+    said = " ".join((ROOT / "docs" / "reliability.md").read_text().split())
+    assert f"All tests run with Beam {newest} on Python" in said
+    assert (
+        f"With Beam {oldest} to {before}, which `pyproject.toml` allows, too, only a crawl" in said
+    )
+
+
 def test_on_a_version_that_was_tried_beam_is_changed_and_changed_back():
     look = userstate.get_dofn_specs
     assert type(beam_internals.in_process_runner()) is beam_internals.InProcessRunner

@@ -86,8 +86,8 @@ def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
         assert nutbeam("fetch", table, "--batch", batch, *reach(web)) == 0
         for job in ("parse", "updatedb", "dedup"):
             assert nutbeam(job, table, "--batch", batch) == 0
+        assert nutbeam("inject", table, "http://new.example.com/") == 0
         assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
-    assert nutbeam("inject", table, "http://new.example.com/") == 0
     assert format_of(table) == MANIFEST_FORMAT
     after = state_of(table)
     assert set(before["key"]) < set(after["key"])
@@ -100,7 +100,7 @@ def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
 def test_components_with_former_names_have_the_present_ones(old):
     stored = json.loads(max((old / "manifest").glob("*.json")).read_text())["components"]
     assert {name.rpartition("/")[2] for name in stored} >= set(FORMER.values())
-    found = Snapshot(old)
+    found = Snapshot(str(old))
     kinds = {name.rpartition("/")[2]: name for name in found.manifest().components}
     assert set(FORMER) <= set(kinds)
     assert not set(FORMER.values()) & set(kinds)
@@ -118,7 +118,7 @@ def test_a_former_blocklist_still_blocks_and_new_files_have_the_new_name(old):
     stored = json.loads(max((old / "manifest").glob("*.json")).read_text())["components"]
     assert not {name.rpartition("/")[2] for name in stored} & set(FORMER.values())
     assert nutbeam("purge", old, "--host", "too.example.com") == 0
-    (written,) = Snapshot(old).files("blocklist")
+    (written,) = Snapshot(str(old)).files("blocklist")
     assert written.path.startswith("blocklist/")
     assert nutbeam("fsck", old) == 0
 
@@ -126,9 +126,9 @@ def test_a_former_blocklist_still_blocks_and_new_files_have_the_new_name(old):
 def test_a_lost_list_of_former_files_is_rebuilt(old):
     table = open_table(str(old))
     for component in FORMER:
-        manifest = Snapshot(old).manifest()
+        manifest = Snapshot(str(old)).manifest()
         (name,) = (n for n in manifest.components if n.rpartition("/")[2] == component)
-        before = Snapshot(old).files(name)
+        before = Snapshot(str(old)).files(name)
         (old / manifest.components[name].list).unlink()
         assert [file.path for file in rebuilt_lists(table, manifest)[name]] == [
             file.path for file in before

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 import nutbeam.web
+from nutbeam.web.base import json_logs
 
 PACKAGE = pathlib.Path(next(iter(nutbeam.web.__path__))).parent
 # By file name: pkgutil does not look into folders without an __init__.py.
@@ -20,4 +21,7 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests(name):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    try:
+        assert doctest.testmod(importlib.import_module(name)).failed == 0
+    finally:
+        json_logs.uninstall()  # one module installs them, for the worker that imports it

@@ -204,7 +204,8 @@ def test_while_it_compacts(tmp_path):
             process.send_signal(signal.SIGTERM)
             code, _ = ended(process, tmp_path / "tmp")
         assert code in (130, 0)
-        made += code == 0
-        assert len(manifests_of(table)) == made
+        before, made = made, len(manifests_of(table))
+        # A signal may come between the commit and the end of the process.
+        assert made - before in ((1,) if code == 0 else (0, 1))
         assert nutbeam("fsck", table) == 0
     answer.go.set()

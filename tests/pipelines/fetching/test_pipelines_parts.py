@@ -7,6 +7,8 @@ from crawling import manifests_of, nutbeam, statuses_of
 from plugins import install
 from web_servers import reply, serve
 
+from nutbeam.io.parsing.parse_pool import shared_pool
+
 # Stands for the parser of a feed: each article of a page is a document of its own.
 FILTER = """
 def articles(page):
@@ -50,7 +52,9 @@ def parsing(tmp_path, monkeypatch):
             {"articles": "articles_filter:articles"})  # fmt: skip
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    return ("--parse_filters", "articles", "--parse_processes", "1", "--parser_memory", "3GiB")
+    shared_pool.cache_clear()  # another test's children may be of the same number and memory
+    yield ("--parse_filters", "articles", "--parse_processes", "1", "--parser_memory", "3GiB")
+    shared_pool.cache_clear()
 
 
 def lines(capsys, *command):

@@ -228,7 +228,7 @@ class SitePlan:
         """Returns the content of a path and query of a host; None if there is none.
 
         >>> SitePlan(hosts=2, pages=20, seed=7).find(0, "/gone/3.html")
-        Place(kind='gone', number=3)
+        PagePlace(kind='gone', number=3)
         """
         if target == "/":
             return PagePlace("page", 0)

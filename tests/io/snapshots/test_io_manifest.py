@@ -73,7 +73,7 @@ def test_what_a_newer_version_adds_is_ignored(tmp_path, stored):
 
 def test_a_newer_format_is_refused(tmp_path, stored):
     damage(stored, lambda record: record.update(format=MANIFEST_FORMAT + 1))
-    with pytest.raises(UserError, match=r"has format 3, this version reads up to 2: upgrade"):
+    with pytest.raises(UserError, match=r"has format 4, this version reads up to 3: upgrade"):
         manifest_at(tmp_path, 3)
 
 

@@ -347,7 +347,9 @@ def test_serving_processes_die_with_their_parent():
 
 
 def test_run_prints_its_address_until_interrupted():
-    code = "from nutbeam.web.simweb.server import SimWeb, serve; raise SystemExit(serve(SimWeb(2, 3)))"
+    code = (
+        "from nutbeam.web.simweb.server import SimWeb, serve; raise SystemExit(serve(SimWeb(2, 3)))"
+    )
     command = [sys.executable, "-P", "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         lines = [server.stdout.readline() for _ in range(3)]

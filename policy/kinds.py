@@ -183,7 +183,7 @@ KINDS = {
             kept=Kept.NAMED,
         ),
         Kind(
-            "learnt",
+            "host_findings",
             HOSTS_COLUMNS,
             "a host, with what a fetch found out about it",
             of_hosts=True,

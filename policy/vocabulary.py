@@ -87,7 +87,7 @@ def views() -> dict[str, View]:
     """Returns what users can query and export, by name.
 
     >>> list(views())[:6]
-    ['state', 'hosts', 'seed_hosts', 'bars', 'pages', 'links']
+    ['state', 'hosts', 'seed_hosts', 'blocklist', 'pages', 'links']
     """
     whole = {kind.name: kind for kind in KINDS.values() if not kind.of_batch}
     of_batches = {f"batch_{kind.name}": kind for kind in KINDS.values() if kind.of_batch}

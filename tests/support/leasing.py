@@ -35,6 +35,7 @@ class Holder:
     ):
         self._log = Path(log or root) / f"log-{time.monotonic_ns()}"
         words = [str(root), batch, list(others), clock, turns, sends, str(self._log), times]
+        # Not with -P: it imports what is beside it.
         command = [sys.executable, __file__, json.dumps(words)]
         self.process = subprocess.Popen(command)
 

@@ -111,6 +111,9 @@ def _interruptible(connection: Any, function: Callable[..., Any], *args: Any) ->
     with ThreadPoolExecutor(max_workers=1) as pool:
         result = pool.submit(function, *args)
         try:
+            # After readline, a signal does not end a wait without a timeout.
+            while not wait([result], timeout=_AGAIN_S).done:
+                pass
             return result.result()
         except KeyboardInterrupt:
             while not result.done():

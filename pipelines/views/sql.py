@@ -147,6 +147,10 @@ def _errors(duckdb: Any, root: Path) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users."""
     try:
         yield
+    except RuntimeError as error:  # DuckDB has seen the signal before Python
+        if "interrupted" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from error
     except duckdb.Error as error:
         raise _refusal(duckdb, error, root) from error
 

@@ -37,6 +37,7 @@ class Ending:
 
     def __init__(self) -> None:
         self.signalled = self.done = self._interrupted = self._in_shell = False
+        self._noted: threading.Event | None = None
 
     @contextlib.contextmanager
     def shell(self) -> Iterator[None]:
@@ -47,8 +48,23 @@ class Ending:
         finally:
             self._in_shell = False
 
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[threading.Event]:
+        """Within the block, signals set an event; its end interrupts the main thread instead of them."""
+        self._noted = noted = threading.Event()
+        try:
+            yield noted
+        finally:
+            self._noted = None
+            if noted.is_set():
+                self._interrupted = not self._in_shell
+                raise KeyboardInterrupt
+
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Interrupts the main thread, once."""
+        if self._noted is not None:
+            self._noted.set()
+            return
         if self._in_shell and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not self._interrupted and not self.done:

@@ -30,6 +30,7 @@ from ...policy.vocabulary import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Argument, Invocation
+from ..command_line.ending import ENDING
 from .export import csv_line
 from .sql_advice import with_advice
 from .sql_shell import run_shell, run_statements
@@ -42,7 +43,7 @@ ARGUMENTS = (
 )
 FORMATS = ("text", "json", "csv")
 _ROWS_AT_ONCE = 1000
-_AGAIN_S = 0.1
+_PATIENCE_S = 0.1
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
 
@@ -108,15 +109,13 @@ def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> 
 
 def _interruptible(connection: Any, function: Callable[..., Any], *args: Any) -> Any:
     """Calls a function of DuckDB in a thread, so that Ctrl-C ends its query at once."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    with ENDING.noting() as interrupted, ThreadPoolExecutor(max_workers=1) as pool:
         result = pool.submit(function, *args)
-        try:
-            return result.result()
-        except KeyboardInterrupt:
-            while not result.done():
-                connection.interrupt()  # again, if the query had not begun
-                wait([result], timeout=_AGAIN_S)
-            raise
+        # After readline, a signal does not end a wait without a timeout.
+        while not wait([result], timeout=_PATIENCE_S).done:
+            if interrupted.is_set():
+                connection.interrupt()
+        return result.result()
 
 
 def _rows(connection: Any, result: Any) -> Iterator[tuple[Any, ...]]:

@@ -126,26 +126,30 @@ def test_a_terminal(table, tmp_path):
         wait_until(lambda: answer in seen and seen.endswith(prompt), process)
         assert answer in seen
 
+    def interrupt():
+        seen.clear()
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: seen.endswith(b"sql> "), process)
+
     words = [sys.executable, "-P", "-m", "nutbeam.pipelines", "sql", str(table)]
     process = subprocess.Popen(
         words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        env=os.environ | {"TERM": "dumb", "XDG_STATE_HOME": str(tmp_path / "state")},
+        env=os.environ | {"TERM": "dumb", "NUTBEAM_DEBUG": "1", "XDG_STATE_HOME": str(tmp_path / "state")},
     )  # fmt: skip
     os.close(theirs)
     threading.Thread(target=read, daemon=True).start()
     wait_until(lambda: seen.endswith(b"sql> "), process)
     type_in(b"select count(*) as n\n", b"n\r\n", b"...> ")
     type_in(b"from state;\n", b" 2 ")
-    type_in(b"select nothing;\n", b'column "nothing" not found')
+    type_in(b"select nothing;\n", b'column "nothing" was not found')
     type_in(b"select 1,\n", b"1,\r\n", b"...> ")
-    process.send_signal(signal.SIGINT)
+    interrupt()
     type_in(b"select 7 as again;\n", b" 7 ")
     seen.clear()
     os.write(ours, b"select count(*) from range(100000000000) t(n) where n % 7 = 3;\n")
     wait_until(lambda: seen.endswith(b"3;\r\n"), process)
-    process.send_signal(signal.SIGINT)
-    wait_until(lambda: seen.endswith(b"sql> "), process)
+    interrupt()
     os.write(ours, b"\x04")
-    assert process.wait(60) == 0
+    assert process.wait(60) == 0, seen.decode()
     os.close(ours)
     assert "select 7 as again;" in (tmp_path / "state/nutbeam/sql_history").read_text()

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from ...policy.columns import Column, Form
 from ...policy.kinds import KINDS
-from ...policy.schema import HOST_COLUMN, URL_COLUMN, Status
-from ...policy.vocabulary import shown_columns, shown_type, views
+from ...policy.schema import BATCHES_COLUMNS, HOST_COLUMN, URL_COLUMN, Status
+from ...policy.vocabulary import shown_type, views
 from .markdown import markdown_table
 
 _STATUSES = {
@@ -43,7 +43,7 @@ def data_tables() -> str:
     for kind in KINDS.values():
         if kind.name not in known:
             title = f"{kind.name}, only in files"
-            parts += _section(title, kind.meaning, shown_columns(kind), in_files=True)
+            parts += _section(title, kind.meaning, kind.columns, in_files=True)
     parts.append("## Values of codes\n")
     for column in _codes():
         parts += [f"### {column.name}\n", _values(column), ""]
@@ -57,11 +57,10 @@ def _section(
         (f"`{column.name}`", _type(column), _in_files(column) if in_files else "", column.meaning)
         for column in columns
     ]
-    if not in_files:
-        rows = [(name, seen, text) for name, seen, _, text in rows]
-    heads = _HEADS if in_files else (*_HEADS[:2], _HEADS[3])
+    shown = (0, 1, 2, 3) if in_files else (0, 1, 3)
+    heads = [_HEADS[n] for n in shown]
     yield f"## {title}\n\nA row is {meaning}.\n"
-    yield f"{markdown_table(heads, rows)}\n"
+    yield f"{markdown_table(heads, [[row[n] for n in shown] for row in rows])}\n"
 
 
 def _type(column: Column) -> str:
@@ -84,6 +83,8 @@ def _in_files(column: Column) -> str:
     """Returns the stored type, with the unit of times and days."""
     if column in (URL_COLUMN, HOST_COLUMN):
         return "not stored: made of `key`"
+    if column in BATCHES_COLUMNS.pick("batch_id"):
+        return "not stored: the folder"
     unit = f", {column.form.value}" if column.form in (Form.TIME, Form.DAY, Form.URL) else ""
     return f"`{_stored(column)}`{unit}"
 

@@ -8,7 +8,8 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ ARGUMENTS = (
     Argument("query", "A SELECT. Without it: a shell, or the statements of standard input.", "?"),
 )
 FORMATS = ("text", "json", "csv")
+_ROWS_AT_ONCE = 1000
+_AGAIN_S = 0.1
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
 
@@ -99,12 +102,30 @@ def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> 
             raise UsageError("sql takes SELECT only: the table is only read")
         for statement in statements:
             query = with_statuses(connection, statement.query)
-            _print(connection.execute(query), invocation)
+            result = _interruptible(connection, connection.execute, query)
+            _print(result, _rows(connection, result), invocation)
 
 
-def _print(result: Any, invocation: Invocation) -> None:
+def _interruptible(connection: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function of DuckDB in a thread, so that Ctrl-C ends its query at once."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        result = pool.submit(function, *args)
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            while not result.done():
+                connection.interrupt()  # again, if the query had not begun
+                wait([result], timeout=_AGAIN_S)
+            raise
+
+
+def _rows(connection: Any, result: Any) -> Iterator[tuple[Any, ...]]:
+    while rows := _interruptible(connection, result.fetchmany, _ROWS_AT_ONCE):
+        yield from rows
+
+
+def _print(result: Any, found: Iterator[tuple[Any, ...]], invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    found = iter(result.fetchone, None)
     rows = ([_plain(value) for value in row] for row in found)
     if invocation.format == "json":
         for row in rows:

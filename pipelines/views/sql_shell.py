@@ -124,11 +124,11 @@ def _do(statement: str, answer: Callable[[str], None]) -> None:
         case ".schema", [name] if name in known:
             print(*_columns(known[name]), sep="\n")
         case ".schema", [name]:
-            raise UserError(f"there is no view {name!r}: the views are {', '.join(known)}")
+            raise UsageError(f"there is no view {name!r}: the views are {', '.join(known)}")
         case ".schema", _:
-            raise UserError(f".schema needs the name of a view: {', '.join(known)}")
+            raise UsageError(f".schema needs the name of a view: {', '.join(known)}")
         case _:
-            raise UserError(f"unknown command {statement!r}: .help shows those that there are")
+            raise UsageError(f"unknown command {statement!r}: .help shows those that there are")
 
 
 def _columns(view: View) -> Iterator[str]:

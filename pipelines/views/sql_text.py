@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -41,7 +40,9 @@ def show(names: Sequence[str], rows: Iterator[Row], most: int) -> None:
 def width_of_output() -> int:
     """Returns the number of columns of the terminal; 120 if the output is no terminal."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
-        return shutil.get_terminal_size().columns
+        from ..command_line.console import VisibleConsole
+
+        return VisibleConsole(sys.stdout).width
     return _NOT_A_TERMINAL
 
 

@@ -26,7 +26,8 @@ def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
         pytest.importorskip(name, reason=f"needs {name}: pip install 'nutbeam[dev]'")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
-    nbclient.NotebookClient(notebook, timeout=600, cwd=tmp_path).execute()
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=600, resources=resources).execute()
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
     assert "rounds" in "".join(o.get("text", "") for o in shown)
     assert sum("image/png" in o.get("data", ()) for o in shown) == 1

@@ -209,9 +209,8 @@ def test_read_into_arrow_batches_and_duckdb(table):
     assert isinstance(reader, pa.RecordBatchReader)
     assert pl.from_arrow(reader.read_all()).equals(frame)
     relation = nutbeam.read(table, "links", into="duckdb")
-    assert relation.aggregate("count(distinct target_url)").fetchone() == (
-        frame["target_url"].n_unique(),
-    )
+    count = frame["target_url"].n_unique()
+    assert relation.aggregate("count(distinct target_url)").fetchall() == [(count,)]
 
 
 def test_read_gives_bodies_if_they_are_asked_for(table):
@@ -280,7 +279,8 @@ def test_files_lists_the_newest_last(table, capsys):
     parts = [pl.read_parquet(path) for path in out.split()]
     rows = pl.concat(parts, how="diagonal").unique("key", keep="last").sort("key")
     plain = state_of(table).sort("key")
-    assert rows.select(plain.columns).equals(plain)
+    names = ["key", "status", "score", "document"]
+    assert rows.select(names).equals(plain.select(names))
 
 
 def test_the_query_of_files_reads_right(table, crawled, capsys):

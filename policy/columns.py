@@ -50,6 +50,9 @@ class Column(NamedTuple):
     purged: Purged = Purged.VALUE
     items: "tuple[Column, ...]" = ()
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.type, self.form))  # a mapping of codes has no hash
+
 
 def time_column(name: str, meaning: str) -> Column:
     """Declares a column of times."""

@@ -26,7 +26,7 @@ from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.links import DOCUMENT_COLUMNS, PAGE_COLUMNS, BatchOrigin, LinkOptions, changes_of
+from ..policy.links import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin, LinkOptions, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
 from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -115,7 +115,7 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
         hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
         yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
         return
-    pages = collect(scan([root / item.pages.path], PAGES).select(PAGE_COLUMNS))
+    pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
     document = item.documents.path if item.documents else None
     parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
     documents = collect(parsed.select(DOCUMENT_COLUMNS))

@@ -13,7 +13,7 @@ from .schema import CHANGES, conform, to_frame
 from .scope import Seeds, TargetOptions, judge
 from .traps import DepthOptions
 
-PAGE_COLUMNS = ("key", "score", "distance", "fetch_status", "protocol_status",
+COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status",
                 "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
 DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
@@ -67,7 +67,7 @@ def changes_of(
     """Returns the changes from the pages and documents of one file, with links summed per target.
 
     Args:
-        pages: PAGES rows with the columns ``PAGE_COLUMNS``.
+        pages: PAGES rows with the columns ``COLUMNS_OF_PAGES``.
         documents: Their DOCUMENTS rows with the columns ``DOCUMENT_COLUMNS``.
         origin: Their batch and files.
         seeds: Hosts and domains of the seeds, for the scope of redirects.

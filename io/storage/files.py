@@ -47,7 +47,7 @@ def read_if_there(path: Place) -> bytes | None:
 
 
 def _read(path: Place) -> bytes:
-    return stores.read(path) if isinstance(path, Remote) else path.read_bytes()
+    return stores.read_object(path) if isinstance(path, Remote) else path.read_bytes()
 
 
 def names(folder: Place, label: str = "") -> list[str]:

@@ -35,7 +35,7 @@ _ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def read(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
+def read_object(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
     """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
     with client_errors(place):
         more = _ONE_REQUEST[place.scheme]
@@ -217,9 +217,9 @@ def _start_of(place: Remote) -> bytes:
     """Returns the first ``WHOLE_BYTES`` bytes, with one request: a small object as a whole."""
     if place.scheme == "hdfs":  # its client always requests the size first
         size = stat(place)[0]
-        return read(place, 0, min(size, WHOLE_BYTES)) if size else b""
+        return read_object(place, 0, min(size, WHOLE_BYTES)) if size else b""
     try:
-        return read(place, 0, WHOLE_BYTES)
+        return read_object(place, 0, WHOLE_BYTES)
     except StoreError as error:
         if code_of(error) == 416 or "not satisfiable" in str(error):  # the object is empty
             return b""
@@ -250,7 +250,7 @@ class _Ranges(io.RawIOBase):
         end = self._size if size is None or size < 0 else min(self._size, self._at + size)
         if end <= self._at:
             return b""
-        data = read(self._place, self._at, end)
+        data = read_object(self._place, self._at, end)
         self._at += len(data)
         return data
 

@@ -16,7 +16,7 @@ _SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
 _CODE = "nutbeam runs no Java class"
 
-COMMANDS: Mapping[str, str] = {
+NUTCH_COMMANDS: Mapping[str, str] = {
     "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
     "mergedb": "not there yet: two tables cannot be merged",
     "domainstats": _COUNTS,
@@ -123,7 +123,7 @@ def command_hint(name: str) -> str | None:
     >>> command_hint("solrdedup")
     'it is nutbeam dedup, which marks duplicates in the table'
     """
-    return COMMANDS.get(name.lower())
+    return NUTCH_COMMANDS.get(name.lower())
 
 
 def flag_hint(command: str, words: list[str], options: Iterable[Option]) -> str | None:

@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> None:
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
-    (root / NAMES).write_text(option_lines(option_names(modules())), "utf-8")
+    (root / NAMES).write_text(option_lines(names_by_command(modules())), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
@@ -66,7 +66,7 @@ def modules() -> dict[str, CommandModule]:
     return found
 
 
-def option_names(found: Mapping[str, CommandModule]) -> dict[str, list[str]]:
+def names_by_command(found: Mapping[str, CommandModule]) -> dict[str, list[str]]:
     """Returns the names of the options of each command."""
     return {command: list(command_options(module)) for command, module in found.items()}
 

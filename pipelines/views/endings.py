@@ -52,7 +52,7 @@ class Work:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ending:
+class CrawlEnding:
     """How a crawl ended.
 
     Attributes:
@@ -105,7 +105,7 @@ def by_reason(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
 
 def ending_of(
     work: Work, options: Any, stop: str | None, waiting: NextUrl | None, examples: Mapping[str, str]
-) -> Ending:
+) -> CrawlEnding:
     """Returns how a crawl ended.
 
     Args:
@@ -116,17 +116,19 @@ def ending_of(
         examples: A URL by reason.
     """
     if stop is not None:
-        return Ending(DONE, "stopped", f"stopped by {stop}: remove it to go on")
+        return CrawlEnding(DONE, "stopped", f"stopped by {stop}: remove it to go on")
     if work.fetched or (work.rounds and not work.tried):  # or an open batch was finished
-        return Ending(DONE, "done")
+        return CrawlEnding(DONE, "done")
     if work.tried:
-        return Ending(NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples))
+        return CrawlEnding(
+            NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples)
+        )
     if work.refused and not work.seeds:
         why = explained(work.refused, REFUSED, examples, options)
-        return Ending(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
+        return CrawlEnding(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
-        return Ending(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
-    return Ending(NOTHING_TO_DO, "nothing_due", _nothing_due(waiting))
+        return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
+    return CrawlEnding(NOTHING_TO_DO, "nothing_due", _nothing_due(waiting))
 
 
 def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[str, str]) -> str:

@@ -29,7 +29,7 @@ from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
 
 NO_TABLE = "-"
-COLUMNS = shown_columns(KINDS["state"])
+_COLUMNS = shown_columns(KINDS["state"])
 ARGUMENTS = (
     Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."),
     URLS,
@@ -109,7 +109,7 @@ class Explainer:
             return record | {"reason": reason}
         row = self._table.find("state", key)
         record["reason"] = reason or self._not_added(key, row, self._table)
-        record["row"] = None if row is None else record_of(row, COLUMNS)
+        record["row"] = None if row is None else record_of(row, _COLUMNS)
         if row is not None:
             if clock := wrong_clock(row, self._table, self._options):
                 record["clock"] = clock

@@ -49,7 +49,7 @@ ARGUMENTS = (
     TABLE,
     Argument("url", "Show the record of this URL. Without it, readdb shows figures.", "?"),
 )
-COLUMNS = shown_columns(KINDS["state"])
+_COLUMNS = shown_columns(KINDS["state"])
 # Results of parsing that the state does not have.
 PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
@@ -179,7 +179,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         row[name] = file.path if file else None
     if row["document"] is not None:
         row |= _parsed(open_table(table) / row["document"], key)
-    columns = {column.name: column for column in (*COLUMNS, *PARSED)}
+    columns = {column.name: column for column in (*_COLUMNS, *PARSED)}
     record = record_of(row, columns.values())
     if invocation.format == "json":
         print(json.dumps(record))
@@ -209,7 +209,7 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
         parts | "Dump" >> beam.Map(_write_dump, options, output)
 
     with exported(table, build, beam_args, options) as parts:
-        output.join(parts, [column.name for column in COLUMNS])
+        output.join(parts, [column.name for column in _COLUMNS])
     return 0
 
 
@@ -225,7 +225,7 @@ def _dumped(part: Part, options: Options) -> Iterator[dict[str, Any]]:
         if options.status:
             rows = rows.filter(pl.col("status").is_in(statuses_of(options.status)))
         for row in rows.iter_rows(named=True):
-            record = record_of(row, COLUMNS)
+            record = record_of(row, _COLUMNS)
             if not options.regex or re.fullmatch(options.regex, str(record["url"])):
                 yield record
 

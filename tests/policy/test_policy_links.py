@@ -2,8 +2,8 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.links import (
+    COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
-    PAGE_COLUMNS,
     BatchOrigin,
     LinkOptions,
     changes_of,
@@ -32,7 +32,7 @@ def document(path="", links=(), **columns):
 
 def changes(pages, documents, origin=ORIGIN, **options):
     rows, counts = changes_of(
-        frame_of(PAGES, *pages).select(PAGE_COLUMNS),
+        frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
         origin,
         Seeds(),

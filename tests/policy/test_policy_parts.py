@@ -8,8 +8,8 @@ from frames import frame_of, table_of
 from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.kinds import KINDS
 from nutbeam.policy.links import (
+    COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
-    PAGE_COLUMNS,
     BatchOrigin,
     LinkOptions,
     changes_of,
@@ -37,7 +37,7 @@ def changes(pages, documents, order=1, **options):
     """The CHANGES of one file, and what was counted."""
     origin = BatchOrigin(order, "b", f"pages/{order}", f"documents/{order}")
     return changes_of(
-        frame_of(PAGES, *pages).select(PAGE_COLUMNS),
+        frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
         origin, Seeds(), LinkOptions(**options),
     )  # fmt: skip

@@ -95,7 +95,7 @@ def answer(command, *words):
 
 
 def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
-    assert set(nutch_names.COMMANDS) == set(OTHERS)
+    assert set(nutch_names.NUTCH_COMMANDS) == set(OTHERS)
     assert not set(OTHERS) & set(COMMANDS)
     for name in (*OTHERS, "readSeg"):
         assert main([name, "crawl/segments/1"]) == 2
@@ -108,7 +108,7 @@ def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
 
 
 def test_what_answers_name_is_there():
-    for text in (*nutch_names.COMMANDS.values(), *nutch_names._FLAGS.values()):
+    for text in (*nutch_names.NUTCH_COMMANDS.values(), *nutch_names._FLAGS.values()):
         assert set(re.findall(r"nutbeam ([a-z]+) (?!no|is)", f"{text} ")) <= {*COMMANDS, "runs"}
         options = {name for command in COMMANDS for name in option_names(command)}
         known = {*options, "help_all", "direct_num_workers"}

@@ -144,7 +144,7 @@ wheel: $(READY)
 	@ls dist/*
 
 docs: $(READY)
-	@$(BIN)/python -m nutbeam.pipelines.command_line.reference .
+	@$(BIN)/python -m nutbeam.pipelines.reference_pages.reference .
 	@PYTHONPATH=tests/support $(BIN)/python -m graphs docs/architecture.md
 
 pictures: $(READY)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...policy.kinds import KINDS, Kind, kinds_in_rows
 from ...web.base.errors import UserError
-from ..storage.packed_values import can_pack, is_number
+from ..packing.packed_values import can_pack, is_number
 
 # The column family of nutbeam's internal rows.
 OWN_FAMILY = "m"

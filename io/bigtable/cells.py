@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from ...policy.schema import conform
 from ...web.base.errors import UserError
-from ..storage.arrow_bytes import (
+from ..packing.arrow_bytes import (
     BINARY,
     EMPTY,
     as_numpy,
@@ -40,7 +40,7 @@ from ..storage.arrow_bytes import (
     numbers_as,
     pieces_of,
 )
-from ..storage.packed_values import pack, unpack
+from ..packing.packed_values import pack, unpack
 from .cell_layout import CellKind, Layout
 
 TOMBSTONE = b""

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
-from ..storage.arrow_bytes import as_numpy
+from ..packing.arrow_bytes import as_numpy
 from .cell_layout import CellKind
 from .cells import encode
 

@@ -41,7 +41,7 @@ class Command(NamedTuple):
     @property
     def scratch(self) -> bool:
         """Whether the command makes temporary files."""
-        return self.beam or self.module in ("views.sql", "checkers.parsechecker")
+        return self.beam or self.module in ("querying.sql", "checkers.parsechecker")
 
 
 COMMANDS = {
@@ -109,7 +109,7 @@ COMMANDS = {
         example="mine state",
     ),
     "sql": Command(
-        "views.sql", "Query the table in SQL, with DuckDB.", False, LOOK,
+        "querying.sql", "Query the table in SQL, with DuckDB.", False, LOOK,
         example="mine 'SELECT status, count(*) FROM state GROUP BY status'",
     ),
     "history": Command(

@@ -7,10 +7,13 @@ from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public
 
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
-    "pipelines": ("", "fetching", "upkeep", "views", "checkers", "launch", "command_line"),
+    "pipelines": (
+        *("", "fetching", "upkeep", "querying", "views", "checkers", "launch"),
+        *("reference_pages", "command_line"),
+    ),
     "io": (
         *("upkeep", "reading", "batches", "parsing", "rows", "snapshots", "table"),
-        *("bigtable", "tablets", "storage"),
+        *("bigtable", "tablets", "storage", "packing"),
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),

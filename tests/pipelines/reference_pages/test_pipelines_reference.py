@@ -5,15 +5,15 @@ import shutil
 import pytest
 from here import ROOT
 
-from nutbeam.pipelines.command_line import flex_templates
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.command_line.flex_templates import NOT_IN_TEMPLATES, TEMPLATES, template
-from nutbeam.pipelines.command_line.reference import main, modules, option_tables
 from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.pipelines.reference_pages import flex_templates
+from nutbeam.pipelines.reference_pages.flex_templates import NOT_IN_TEMPLATES, TEMPLATES, template
+from nutbeam.pipelines.reference_pages.reference import main, modules, option_tables
 from nutbeam.web.base.options import (
     check_value,
     default_text,

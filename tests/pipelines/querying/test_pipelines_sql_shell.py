@@ -14,7 +14,7 @@ import pytest
 from crawling import nutbeam
 from waiting import wait_until
 
-from nutbeam.pipelines.views.sql_shell import is_complete
+from nutbeam.pipelines.querying.sql_shell import is_complete
 from nutbeam.policy.vocabulary import views
 
 pytest.importorskip("duckdb")

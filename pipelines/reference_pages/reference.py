@@ -1,6 +1,6 @@
 """Generates files from declarations; ``make docs`` runs it.
 
-``python -m nutbeam.pipelines.command_line.reference ROOT``, where ROOT is the folder of the
+``python -m nutbeam.pipelines.reference_pages.reference ROOT``, where ROOT is the folder of the
 repository, rewrites the tables in ``docs/reference``, the files in ``templates``, and the list of
 the options of all commands.
 """
@@ -14,15 +14,15 @@ from pathlib import Path
 
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
-from .arguments import command_options
-from .cli import load, quiet
-from .command import Argument, CommandModule
-from .commands import COMMANDS
+from ..command_line.arguments import command_options
+from ..command_line.cli import load, quiet
+from ..command_line.command import Argument, CommandModule
+from ..command_line.commands import COMMANDS
+from ..command_line.option_names import FILE, option_lines
+from ..command_line.usage import COMMON_GROUP, grouped
 from .data_dictionary import data_tables
 from .flex_templates import TEMPLATES, template
 from .markdown import markdown_table
-from .option_names import FILE, option_lines
-from .usage import COMMON_GROUP, grouped
 
 BEGIN, END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 NAMES = f"pipelines/command_line/{FILE}"

@@ -31,7 +31,7 @@ from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Argument, Invocation
 from ..command_line.ending import ENDING
-from .export import csv_line
+from ..views.export import csv_line
 from .sql_advice import with_advice
 from .sql_shell import run_shell, run_statements
 from .sql_statuses import with_statuses

@@ -22,6 +22,7 @@ from crawling import (
     nutbeam,
     reach,
 )
+from ending import session
 from simulated_web import SimWeb
 from waiting import PATIENCE, wait_until, wait_until_none
 
@@ -58,18 +59,6 @@ def kill(process, *, group):
     assert process.returncode in (-signal.SIGKILL, 0, 1), error
     assert error == ""
     wait_until_none(lambda: session(process.pid))
-
-
-def session(number):
-    """Returns the command lines of all processes of a session, but not of zombies."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and os.getsid(int(folder.name)) == number:
-                found.append((folder / "cmdline").read_bytes().decode(errors="replace"))
-        except OSError:  # it has just ended
-            continue
-    return [line for line in found if line]  # a zombie has none
 
 
 def flushed(table):

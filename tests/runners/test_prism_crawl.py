@@ -4,14 +4,14 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import job_server
 import pytest
 from crawling import assert_same, assert_whole, contents, crawl, manifests_of, nutbeam, reach
 from running import NO_PRISM, PRISM, RUNNERS
 from simulated_web import SimWeb
-from waiting import PATIENCE, wait_until_none
+from waiting import wait_until, wait_until_none
 
 pytestmark = [
     pytest.mark.prism,
@@ -45,15 +45,7 @@ def endpoint():
         port = free.getsockname()[1]
     command = [PRISM, f"--job_port={port}", "--serve_http=false"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        assert process.poll() is None
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            break
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    assert wait_until(lambda: job_server.answers(port), process)
     yield f"localhost:{port}"
     process.terminate()
     process.wait(30)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from crawling import asked
 from waiting import PATIENCE, wait_until, wait_until_none
 
 
@@ -27,6 +28,21 @@ def command(temporary, *words, **more):
                 os.kill(pid, signal.SIGKILL)
         process.kill()
         process.communicate()
+
+
+def kill_at(words, web, requests):
+    """Starts a command and kills it once a server has been asked so often since."""
+    before = len(asked(web))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "nutbeam", *map(str, words), "--progress", "false"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: len(asked(web)) - before >= requests, process)
+    finally:
+        process.kill()  # else it would go on asking while other tests look
+    error = process.communicate()[1].decode()
+    assert (process.returncode, error) == (-signal.SIGKILL, "")
 
 
 def session(number):

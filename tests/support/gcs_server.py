@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import threading
-import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.error import HTTPError
@@ -13,7 +12,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from here import ROOT
-from waiting import PATIENCE
+from waiting import wait_until
 
 PROGRAM = ROOT / "build" / "tools" / "fake-gcs-server"
 PROJECT = "my-project-123"
@@ -42,7 +41,7 @@ class GcsServer:
         threading.Thread(target=self._metadata.serve_forever, daemon=True).start()
         for _ in range(5):  # a port that was free may be taken before the server binds it
             self._start(free_port())
-            if self._answers():
+            if wait_until(self._answers, self._process):
                 break
             self._stop()
         else:
@@ -94,13 +93,8 @@ class GcsServer:
         self._process.wait()
 
     def _answers(self):
-        deadline = time.monotonic() + PATIENCE
-        while self._process.poll() is None and time.monotonic() < deadline:
-            with suppress(OSError):
-                self._get(f"/storage/v1/b?project={PROJECT}")
-                return True
-            time.sleep(0.05)
-        return False
+        with suppress(OSError):
+            return bool(self._get(f"/storage/v1/b?project={PROJECT}"))
 
     def _get(self, path, body=None):
         request = Request(self.url + path, body, {"Content-Type": "application/json"})

@@ -53,7 +53,7 @@ class JobServer:
                 cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        assert wait_until(lambda: _answers(port), self._process), self.log()
+        assert wait_until(lambda: answers(port), self._process), self.log()
         return self
 
     def __exit__(self, *_):
@@ -74,7 +74,8 @@ class JobServer:
         return (self.folder / "prism.log").read_text(errors="replace")
 
 
-def _answers(port):
+def answers(port):
+    """Tells whether somebody listens on a port of this machine."""
     try:
         socket.create_connection(("localhost", port), timeout=5).close()
     except OSError:

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from importlib.util import find_spec
 
@@ -18,7 +17,7 @@ import pytest
 from gcs_server import PROGRAM, GcsServer, free_port
 from here import TESTS
 from short_form import first
-from waiting import PATIENCE
+from waiting import wait_until
 from webhdfs_server import WebHdfs
 
 KINDS = ("local", "gs", "s3", "hdfs")
@@ -94,7 +93,7 @@ class MotoServer:
                 [sys.executable, "-c", program], stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd=TESTS / "support",
             )  # fmt: skip
-            if self._answers():
+            if wait_until(self._answers, self._process):
                 return self
             self.__exit__()
         raise RuntimeError("moto's server does not start")
@@ -107,13 +106,9 @@ class MotoServer:
         urllib.request.urlopen(urllib.request.Request(f"{self.url}/{name}", method="PUT")).close()
 
     def _answers(self):
-        deadline = time.monotonic() + PATIENCE
-        while self._process.poll() is None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{self.url}/moto-api/", timeout=10).close()
-                return True
-            time.sleep(0.05)
-        return False
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{self.url}/moto-api/", timeout=10).close()
+            return True
 
 
 def serve_moto(port):

@@ -10,7 +10,8 @@ import time
 
 import pytest
 from lease_threads import NEVER, begin
-from leasing import TIMES, Holder, wait_until
+from leasing import TIMES, Holder
+from waiting import wait_until
 
 from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.leases import LeaseLost, acquire

@@ -5,8 +5,9 @@ import signal
 
 import pytest
 from lease_threads import NEVER, begin
-from leasing import TIMES, Holder, wait_until
+from leasing import TIMES, Holder
 from stores_here import in_stores
+from waiting import wait_until
 
 from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.leases import acquire, times_at

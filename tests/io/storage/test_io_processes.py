@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 import pytest
-from leasing import wait_until
+from waiting import wait_until
 
 from nutbeam.io.storage.processes import is_dead, same_clock, this_process
 

@@ -1,15 +1,12 @@
 """``kill -9`` of a fetch while pages are in flight, and the same command again."""
 
 import random
-import signal
-import subprocess
-import sys
 
 import polars as pl
 import pytest
 from crawling import asked, json_lines, manifests_of, nutbeam, reach
+from ending import kill_at
 from simulated_web import SimWeb
-from waiting import wait_until
 
 from nutbeam.web.urls.row_keys import from_key
 
@@ -38,20 +35,6 @@ def flushed(table):
     ]
 
 
-def killed(words, web, requests):
-    """Starts a fetch and kills it once the server has been asked so often."""
-    before = len(asked(web))
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "nutbeam", *map(str, words), "--progress", "false"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    wait_until(lambda: len(asked(web)) - before >= requests, process)
-    process.kill()
-    error = process.communicate()[1].decode()
-    assert process.returncode == -signal.SIGKILL, error
-    assert error == ""
-
-
 @pytest.mark.parametrize(("seed", "client"), TRIALS)
 def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
     web, tmp_path, capsys, seed, client
@@ -66,7 +49,7 @@ def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
     safe, since = [], len(asked(web))
     for _ in range(1 if seed <= 3 else dice.randint(1, 3)):
         left = len(urls) - len(safe)
-        killed(fetch, web, dice.randint(1, max(1, left // 2)))
+        kill_at(fetch, web, dice.randint(1, max(1, left // 2)))
         again = asked(web)[since:]
         assert set(safe).isdisjoint(again)  # what was on disk is not asked for again
         safe, since = flushed(table), len(asked(web))

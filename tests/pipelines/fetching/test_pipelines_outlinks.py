@@ -2,17 +2,14 @@
 
 import itertools
 import random
-import signal
-import subprocess
-import sys
 from collections import Counter
 
 import polars as pl
 import pytest
 from crawling import asked as asked_of
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of, statuses_of
+from ending import kill_at
 from simulated_web import SimWeb
-from waiting import wait_until
 from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
@@ -174,7 +171,7 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(web, right, tmp_path, seed
     assert nutbeam("inject", table, *web.seeds) == 0
     assert nutbeam("generate", table) == 0
     fetch, since = ("fetch", table, *reach(web), *ALL), len(asked_of(web))
-    killed(fetch, web, dice.randint(4, len(right[0]) - 5))
+    kill_at(fetch, web, dice.randint(4, len(right[0]) - 5))
     safe, since = flushed(table), len(asked_of(web))
     PROGRESS.reset()
     assert nutbeam(*fetch) == 0
@@ -186,22 +183,6 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(web, right, tmp_path, seed
     assert counts["outlinks/followed"] == right[1]["outlinks/followed"]
     fetched = PROGRESS.snapshot().by_phase()["fetch"]
     assert fetched.total == fetched.done == len(right[0])
-
-
-def killed(command, web, requests):
-    """Starts a fetch and kills it once the server has been asked so often."""
-    before = len(asked_of(web))
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "nutbeam", *map(str, command), "--progress",
-         "false"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        wait_until(lambda: len(asked_of(web)) - before >= requests, process)
-    finally:
-        process.kill()  # else it would go on asking while other tests look
-    assert process.communicate()[1] == b""
-    assert process.returncode == -signal.SIGKILL
 
 
 def test_nothing_is_asked_of_another_partitions_hosts(tmp_path):

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from pathlib import Path
 
 import apache_beam as beam
@@ -104,6 +103,7 @@ def recorded(table, out, divide, *beam_args):
     def work(item, out):
         import os
         import pathlib
+        import time
 
         time.sleep(0.05)  # as if it were work
         name = f"{os.getpid()}-{item}".replace("/", "_")

@@ -10,10 +10,9 @@ import sys
 import pytest
 from crawling import manifests_of, nutbeam, reach, tree
 from ending import command, session, wait_for
-from leasing import wait_until
 from short_form import first
 from simulated_web import SimWeb
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "crawl")
 WORDS = ["--parse_processes", "1"]

@@ -7,10 +7,8 @@ created exclusively: if two writers try, one succeeds and the other one notices 
 
 import contextlib
 import dataclasses
-import errno
 import functools
 import json
-import os
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
@@ -18,7 +16,7 @@ from typing import Any
 from ...policy.kinds import present_name
 from ...web.base.errors import UsageError, UserError
 from ...web.base.safe_json import json_object
-from ..storage.errors import PurgedMeanwhile, SnapshotTooOld
+from ..storage.errors import MissingFile, PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
 from ..storage.formats import WRITER, check_format, this_version
 from ..table.opening import open_table
@@ -274,10 +272,6 @@ def _known(kind: type, record: dict[str, Any]) -> Any:
     return kind(**{name: value for name, value in record.items() if name in fields})
 
 
-# What the system says of a missing file, as in "cannot write FILE: ...".
-_NO_FILE = os.strerror(errno.ENOENT)
-
-
 class Pinned:
     """A reader of one snapshot of a table: an operation, or an export.
 
@@ -304,8 +298,7 @@ class Pinned:
             yield
         except UserError as error:
             check_kept(self.root, self.snapshot)
-            missing = any(words in str(error) for words in ("file is missing", _NO_FILE))
-            if missing and purged_since(self.root, self.snapshot):
+            if isinstance(error, MissingFile) and purged_since(self.root, self.snapshot):
                 raise PurgedMeanwhile(
                     f"what snapshot {self.snapshot} says was purged in the meantime: run it again"
                 ) from error

@@ -1,6 +1,10 @@
-"""Errors about snapshots of all kinds of tables."""
+"""Errors about files and snapshots of all kinds of tables."""
 
 from ...web.base.errors import UserError
+
+
+class MissingFile(UserError):
+    """A file is not there, or the folder that it was to be written in."""
 
 
 class SnapshotTooOld(UserError):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...policy.kinds import folders
 from ...web.base.errors import UserError
+from .errors import MissingFile
 from .places import Place
 
 # Addresses of tables by the place of their files, where the two differ.
@@ -21,7 +22,8 @@ def errors_as(failure: str) -> Iterator[None]:
         failure: The start of the line, such as ``cannot read FILE``.
 
     Raises:
-        UserError: There was an ``OSError``, such as no permission, no space or no folder.
+        MissingFile: There is no such file or folder.
+        UserError: There was another ``OSError``, such as no permission or no space.
     """
     try:
         yield
@@ -29,13 +31,14 @@ def errors_as(failure: str) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
         full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
         advice = ": make room, then run the same again" if full else ""
-        raise UserError(f"{failure}: {reason}{advice}") from error
+        kind = MissingFile if isinstance(error, FileNotFoundError) else UserError
+        raise kind(f"{failure}: {reason}{advice}") from error
 
 
 def unreadable(path: Place, error: Exception) -> UserError:
     """Returns the error for a table's file that cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return UserError(f"data file is missing: {path}{fsck_advice(path)}")
+        return MissingFile(f"data file is missing: {path}{fsck_advice(path)}")
     return UserError(f"data file cannot be read: {path}: {first_line(error)}{fsck_advice(path)}")
 
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from ...policy.schema import conform, to_frame
 from ...web.base.errors import UserError
 from . import stores
+from .errors import MissingFile
 from .file_errors import errors_as, first_line, fsck_advice, unreadable
 from .files import creating
 from .places import Place, Remote
@@ -132,7 +133,8 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
         help = fsck_advice(Path(names[0].partition(",")[0])) if names else ""
-        raise UserError(f"data file cannot be read: {where}{first_line(error)}{help}") from error
+        kind = MissingFile if isinstance(error, FileNotFoundError) else UserError
+        raise kind(f"data file cannot be read: {where}{first_line(error)}{help}") from error
 
 
 def row_groups(

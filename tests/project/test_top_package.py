@@ -57,6 +57,23 @@ def test_a_name_that_is_not_there_says_which_are():
         from nutbeam import Partition  # noqa: F401
 
 
+@pytest.mark.parametrize(("first", "warns"), [("PartitionByHost", False), ("__version__", True)])
+def test_no_pipeline_is_warned_of_a_client_that_no_transform_uses(first, warns):
+    code = f"""
+import sys
+import apache_beam
+from nutbeam import {first}
+for name in [name for name in sys.modules if name.partition(".")[0] == "apitools"]:
+    del sys.modules[name]
+sys.modules["apitools"] = None  # as where Beam is installed without its extra gcp
+sys.modules.pop("apache_beam.io.gcp.internal.clients.bigquery", None)
+import apache_beam.io.gcp.internal.clients.bigquery"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert ("apitools not found" in done.stderr) == warns
+
+
 def test_rooms_import_by_every_way():
     code = (
         "from nutbeam import web; import nutbeam.io.storage.places as p; "

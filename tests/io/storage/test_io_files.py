@@ -6,6 +6,7 @@ from dropping import as_nobody
 from frames import frame_of, table_of
 
 from nutbeam.io.storage import parquet_files as module
+from nutbeam.io.storage.errors import MissingFile
 from nutbeam.io.storage.files import new_name, read_bytes, write_bytes
 from nutbeam.io.storage.parquet_files import (
     ParquetWriter,
@@ -134,7 +135,7 @@ def test_a_file_that_goes_while_it_is_read(tmp_path):
     path = write(tmp_path / "a.parquet", ROWS)
     rows = scan([path], OUTCOME)
     path.unlink()
-    with pytest.raises(UserError, match=r"^data file cannot be read: [^\n]*a.parquet"):
+    with pytest.raises(MissingFile, match=r"^data file cannot be read: [^\n]*a.parquet"):
         collect(rows)
 
 

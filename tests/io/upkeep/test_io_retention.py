@@ -11,7 +11,7 @@ from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
 from nutbeam.io.snapshots.operations import Operation, begin, committed, pinned_operation
 from nutbeam.io.snapshots.rounds import history
-from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.errors import MissingFile, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written
@@ -135,7 +135,7 @@ def test_a_reader_of_what_is_gone_is_told_so(table):
 
 def read_missing(operation):
     with operation.reading():
-        raise UserError("data file is missing: state/a")
+        raise MissingFile("data file is missing: state/a")
 
 
 @pytest.mark.parametrize(("job", "kept"), [("dedup", True), ("crawl", False), ("update", False)])

@@ -22,7 +22,7 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "domainstats": _COUNTS,
     "protocolstats": _COUNTS,
     "crawlcomplete": _COUNTS,
-    "readseg": "nutbeam readdb --url shows the data of a URL, nutbeam pages writes the pages, "
+    "readseg": "nutbeam readdb TABLE URL shows the data of a URL, nutbeam pages writes the pages, "
     "nutbeam export the other parts of batches",
     "mergesegs": "not needed: batches are parts of the table, and nutbeam compact merges files",
     "segmerger": "not needed: batches are parts of the table, and nutbeam compact merges files",
@@ -92,6 +92,7 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("updatedb", "-noadditions"): "it is --additions_allowed false",
     ("readdb", "-sort"): "not there: nutbeam sql counts rows by host",
     ("readdb", "-format"): "the name of the file of --dump decides: .csv or .jsonl",
+    ("readdb", "-url"): "the URL stands after TABLE: nutbeam readdb TABLE URL",
     ("readdb", "-expr"): _QUERY,
     ("readdb", "-sample"): _QUERY,
     ("readdb", "-content"): _PARTS,

@@ -11,6 +11,7 @@ from bigtable_samples import every_third_key
 from crawling import (
     asked,
     assert_same,
+    assert_same_frames,
     assert_whole,
     contents,
     crawl,
@@ -124,6 +125,11 @@ def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
     right, found = (pl.read_parquet(path).sort("key") for path in paths)
     assert found.equals(right)
     assert len(found)
+
+
+def test_frames_are_those_of_a_folder(table, here):
+    assert nutbeam("copy", here[0], table) == 0
+    assert_same_frames(table, here[0])
 
 
 def test_a_folder_is_crawled_without_googles_libraries(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from crawling import (
     asked,
     assert_same,
+    assert_same_frames,
     assert_whole,
     contents,
     crawl,
@@ -101,6 +102,12 @@ def test_a_crawl_makes_the_table_that_it_makes_on_disk(address, web, here, tmp_p
             assert nutbeam("readdb", table, *words, "--format", "json") == 0
             shown.append(len(capsys.readouterr().out.splitlines()))
         assert shown[0] == shown[1] > 0
+
+
+@in_stores
+def test_frames_of_a_copy_are_those_of_a_folder(address, here):
+    assert nutbeam("copy", here[0], address) == 0
+    assert_same_frames(address, here[0])
 
 
 @pytest.mark.parametrize("address", ["s3"], indirect=True)

@@ -12,6 +12,7 @@ from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
 from nutbeam.io.batches.batches import live_file
+from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
@@ -200,6 +201,15 @@ def assert_same(found, right):
     assert not found.keys() ^ right.keys(), found.keys() ^ right.keys()
     for name, rows in found.items():
         assert rows.equals(right[name]), name
+
+
+def assert_same_frames(table, right):
+    """Asserts that ``nutbeam.read`` gives the same of a table and of the one that it is a copy of."""
+    for what in ("state", "hosts", "pages", "links", "batch_pages"):
+        found, wanted = (read(each, what) for each in (table, right))
+        order = {"hosts": ["host"], "links": ["url", "target_url", "anchor"]}.get(what, ["url"])
+        assert found.height > 0, what
+        assert found.sort(order).equals(wanted.sort(order)), what
 
 
 def statuses_of(table):

@@ -53,7 +53,7 @@ FLAGS = {
     "readdb": {
         "-stats": "--stats", "-sort": "nutbeam sql", "-dump": "--dump", "-format": "--dump",
         "-regex": "--regex", "-retry": "--retry", "-status": "--status", "-expr": "nutbeam sql",
-        "-sample": "nutbeam sql", "-url": "--url", "-topN": "--top", "-listen": "no server",
+        "-sample": "nutbeam sql", "-url": "readdb TABLE URL", "-topN": "--top", "-listen": "no server",
         "-keepClientCnxOpen": "no server", "-crawlId": "TABLE", "-content": "nutbeam pages",
         "-headers": "nutbeam pages", "-links": "nutbeam pages", "-text": "nutbeam pages",
     },

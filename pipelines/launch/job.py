@@ -74,10 +74,10 @@ def check_launch(invocation: Invocation, *, begins_table: bool) -> None:
         UserError: The job cannot run.
     """
     table, options = str(invocation.table), invocation.options
+    preflight(table, options, invocation.beam_args)
     if not begins_table:
         newest_manifest(table)
     check(options)
-    preflight(table, options, invocation.beam_args)
     warn_of_clocks(table, options)
 
 

@@ -81,9 +81,10 @@ def exported(
     beam_args: Sequence[str],
     options: LaunchOptions,
     divide: Callable[[Reading], Iterator[Part]] = tablets_of,
-    manifest: Manifest | None = None,
-) -> Iterator[list[Place]]:
-    """Runs a pipeline that writes files; yields them in order, and removes them afterwards.
+) -> Iterator[tuple[Manifest, list[Place]]]:
+    """Runs a pipeline that writes files; yields the snapshot and the files, in order.
+
+    The files are removed afterwards.
 
     Args:
         table: Address of the table.
@@ -91,10 +92,9 @@ def exported(
         beam_args: Arguments for Beam.
         options: Options of the launch.
         divide: Function that divides the snapshot into parts.
-        manifest: The snapshot; None means the newest.
     """
     preflight(table, options, beam_args)
-    manifest = manifest or newest_manifest(table)
+    manifest = newest_manifest(table)
     table = worker_address(table)
     folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
     reading = Reading(table, str(folder), manifest.snapshot)
@@ -109,7 +109,7 @@ def exported(
         )
         build(parts, reading)
         run_pipeline(pipeline)
-        yield [folder / name for name in names(folder) if not name.startswith(".")]
+        yield manifest, [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
         remove_tree(folder)
 

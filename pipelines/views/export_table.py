@@ -68,7 +68,7 @@ def run(invocation: Invocation) -> int:
 
     divide = functools.partial(_parts, what=options.what)
     schema = shown_schema(views()[options.what].columns)
-    with exported(table, build, invocation.beam_args, options, divide) as parts:
+    with exported(table, build, invocation.beam_args, options, divide) as (_, parts):
         number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
-from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.files import creating
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.page_rows import PageChoice, page_columns
@@ -106,8 +105,7 @@ def run(invocation: Invocation) -> int:
             | "Write" >> beam.Map(_write, reading, choice, output)
         )
 
-    manifest = newest_manifest(table)
-    with exported(table, build, invocation.beam_args, options, manifest=manifest) as parts:
+    with exported(table, build, invocation.beam_args, options) as (manifest, parts):
         number = output.join(parts, schema.names, schema)
     if before:
         write_batches(before, manifest)

@@ -134,12 +134,11 @@ def read_statistics(
         best: Number of URLs to return.
         min_score: Lowest score of these URLs.
     """
-    manifest = newest_manifest(table)
 
     def build(parts: beam.PCollection[Part], _: Reading) -> None:
         parts | "Look" >> beam.Map(_look, best, min_score)
 
-    with exported(table, build, beam_args, options) as parts:
+    with exported(table, build, beam_args, options) as (manifest, parts):
         total = merge(from_json(read_bytes(p).decode()) for p in parts if p.suffix == ".json")
         frames = [pl.read_parquet(read_bytes(part)) for part in parts if part.suffix == ".parquet"]
     record = summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
@@ -208,7 +207,7 @@ def _dump(table: str, options: Options, beam_args: Any) -> int:
     def build(parts: beam.PCollection[Part], _: Reading) -> None:
         parts | "Dump" >> beam.Map(_write_dump, options, output)
 
-    with exported(table, build, beam_args, options) as parts:
+    with exported(table, build, beam_args, options) as (_, parts):
         output.join(parts, [column.name for column in _COLUMNS])
     return 0
 

@@ -135,7 +135,6 @@ def uses(folder, web, port):
         "parse": [(work, *info), (work, "--parse_filters", EVIL)],
         "updatedb": [(work, *info)],
         "dedup": [(work, *info)],
-        "compact": [(damaged,), (work, *info)],
         "round": [(work, *there, *info), (work, *there, *aio)],
         "next": [(work, *there, *info)],
         "readdb": [
@@ -153,15 +152,22 @@ def uses(folder, web, port):
         "export": [
             (table, "--what", what, "--format", form)
             for form in ("csv", "jsonl")
-            for what in ("state", "documents", "pages", "hosts", "outcome")
+            for what in ("state", "hosts", "batch_documents", "batch_pages", "batch_outcome")
         ],
-        "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
+        "files": [
+            (evil, "state"),
+            (evil, "batch_documents", "--query"),
+            (evil, "hosts", "--format", "json"),
+            (table, EVIL),
+        ],
         "sql": [
             *((table, f"{query} state", "--format", form) for form in ("csv", "text", "json")),
-            *((table, f"{query} {view}") for view in ("documents", "links", f"'{EVIL}'")),
+            *((table, f"{query} {view}") for view in ("batch_documents", "links", f"'{EVIL}'")),
         ],
         "history": [(folder / "forged", "--counts"), (damaged,),
                     (folder / "forged", "--format", "json")],
+        "compact": [(damaged,), (work, *info)],
+        "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],
         "fsck": [(evil,), (damaged,), (damaged, "--format", "json"), (damaged, "--repair")],
         "purge": [(work, "--url", f"{SITE}/x{EVIL}"), (work, "--host", EVIL)],
@@ -173,16 +179,16 @@ def uses(folder, web, port):
             (folder / "robots.txt", f"{SITE}/{EVIL}"),
             (f"{SITE}/", f"{SITE}/{EVIL}", "--format", "json", *there[:2]),
         ],
-        "explain": [
-            (table, f"{SITE}/private{EVIL}", f"{SITE}/busy", f"{SITE}/gone", *rules),
-            (table, f"{SITE}/private{EVIL}", "--format", "json"),
-        ],
         "parsechecker": [
             (f"{SITE}/", f"{SITE}/busy", f"{SITE}/moved", f"{SITE}/odd", f"{SITE}/feed",
              "--dump_text", *there),
             ftp,
             (f"{SITE}/", "--format", "json", *there),
             files,
+        ],
+        "explain": [
+            (table, f"{SITE}/private{EVIL}", f"{SITE}/busy", f"{SITE}/gone", *rules),
+            (table, f"{SITE}/private{EVIL}", "--format", "json"),
         ],
         "simweb": [("--list",), ("--port", EVIL)],
     }  # fmt: skip

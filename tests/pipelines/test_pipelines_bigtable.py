@@ -116,7 +116,7 @@ def test_update_reads_and_writes_touched_rows_only(counted, web):
     assert len(read) == len(set(read))
 
 
-@pytest.mark.parametrize("what", ["state", "hosts", "pages", "documents"])
+@pytest.mark.parametrize("what", ["state", "hosts", "batch_pages", "batch_documents"])
 def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
     assert nutbeam("copy", here[0], table) == 0
     paths = [tmp_path / "folder.parquet", tmp_path / "bigtable.parquet"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from nutbeam.io.bigtable.cell_layout import Layout, cell_kind, derive_cells
 from nutbeam.io.bigtable.cells import decode, due_bytes, encode
+from nutbeam.policy.columns import Column, Columns
 from nutbeam.policy.kinds import Kind
 from nutbeam.policy.schema import HOSTS, STATE, TEXT
 from nutbeam.web.base.errors import UserError
@@ -34,7 +35,15 @@ ANY = pa.schema(
         ("counts", pa.map_(TEXT, pa.int64())),
     ]
 )
-ANY_KIND = Kind("any", ANY, in_tablets=True, in_rows=True, due="due", later_versions=("pair",))
+
+
+def columns_of(schema):
+    return Columns(Column(field.name, field.type, "A value.") for field in schema)
+
+
+ANY_KIND = Kind(
+    "any", columns_of(ANY), in_tablets=True, in_rows=True, due="due", later_versions=("pair",)
+)
 ANY_CELL = derive_cells(ANY_KIND)
 ALL = (STATE_CELL, HOST_CELL, ANY_CELL)
 KINDS = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.component)
@@ -244,9 +253,12 @@ TOO_MANY = pa.schema([("key", TEXT), *((f"n{n}", pa.int8()) for n in range(65))]
         ({"cell": "m:any"}, "component 'any' needs a column family of its own, got 'm'"),
         ({"due": "wide"}, "column 'wide' of component 'any' must be an int64 to be due"),
         ({"name": "a/b"}, "component 'a/b' needs a column family of its own, got 'a/b'"),
-        ({"schema": TOO_MANY, "later_versions": ()}, "up to 64 columns, got 66 with 'key' first"),
         (
-            {"schema": ANY.append(pa.field("day", pa.date32()))},
+            {"columns": columns_of(TOO_MANY), "later_versions": ()},
+            "up to 64 columns, got 66 with 'key' first",
+        ),
+        (
+            {"columns": columns_of(ANY.append(pa.field("day", pa.date32())))},
             "column 'day' of component 'any' has a type that rows in Bigtable cannot have: date32",
         ),
     ],

@@ -60,7 +60,7 @@ def test_an_empty_input_is_an_error(piped):
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (".tables", "batch_documents  a page that was fetched"),
+        (".tables", "batch_documents      a page that was fetched"),
         (".schema pages", "last_fetch_time  When it was last requested"),
         (".schema state", "One of db_unfetched, db_fetched"),
         (".schema state", "Time from one fetch to the next. (s)"),
@@ -131,7 +131,7 @@ def test_a_terminal(table, tmp_path):
         process.send_signal(signal.SIGINT)
         wait_until(lambda: seen.endswith(b"sql> "), process)
 
-    words = [sys.executable, "-P", "-m", "nutbeam.pipelines", "sql", str(table)]
+    words = [sys.executable, "-P", "-m", "nutbeam", "sql", str(table)]
     process = subprocess.Popen(
         words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         env=os.environ | {"TERM": "dumb", "NUTBEAM_DEBUG": "1", "XDG_STATE_HOME": str(tmp_path / "state")},

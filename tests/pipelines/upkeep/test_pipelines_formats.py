@@ -88,7 +88,9 @@ def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
         for job in ("parse", "updatedb", "dedup"):
             assert nutbeam(job, table, "--batch", batch) == 0
         assert nutbeam("inject", table, "http://new.example.com/") == 0
-        assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
+        # Later, so that pages are due again, whenever the table was written.
+        later = ("--rounds", "1", "--add_days", "40")
+        assert nutbeam("crawl", table, *later, *reach(web)) == 0
     assert format_of(table) == MANIFEST_FORMAT
     after = state_of(table)
     assert set(before["key"]) < set(after["key"])

@@ -213,13 +213,13 @@ def test_tablets_that_do_not_fit_are_found(table, capsys):
     assert "its keys meet those of" in capsys.readouterr().out
 
 
-def assert_seen(table, kind, marks, capsys):
-    """Asserts that export and sql have the marks."""
+def assert_seen(table, view, marks, capsys):
+    """Asserts that export and sql have the marks under the name of a view."""
     capsys.readouterr()
-    assert nutbeam("export", table, "--what", kind, "--format", "jsonl") == 0
+    assert nutbeam("export", table, "--what", view, "--format", "jsonl") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["url"]: row["mark"] for row in rows} == {from_key(k): n for k, n in marks.items()}
-    query = f"SELECT url, mark FROM {kind} ORDER BY url"
+    query = f"SELECT url, mark FROM {view} ORDER BY url"
     if "://" in table:
         assert nutbeam("sql", table, query) == 2  # sql asks files alone
         return
@@ -233,14 +233,14 @@ def test_export_and_sql_show_tablets(table, capsys):
 
 
 @pytest.mark.parametrize(
-    ("kind", "component"),
+    ("kind", "component", "view"),
     [
-        (Kind("plain", MARKS), "plain"),
-        (Kind("batched", MARKS, of_batch=True), "batches/b/batched"),
+        (Kind("plain", MARKS), "plain", "plain"),
+        (Kind("batched", MARKS, of_batch=True), "batches/b/batched", "batch_batched"),
     ],
     ids=["plain", "batch"],
 )
-def test_export_and_sql_show_files(table, monkeypatch, capsys, kind, component):
+def test_export_and_sql_show_files(table, monkeypatch, capsys, kind, component, view):
     monkeypatch.setitem(KINDS, kind.name, kind)
     operation = begin(table, "mark", "files.mark")
     marks = {"com.a:http/01": 1, "com.a:http/02": 2}
@@ -249,9 +249,9 @@ def test_export_and_sql_show_files(table, monkeypatch, capsys, kind, component):
         write_bases(operation.root.files, component, [frame], MARKS.schema)[0] for frame in frames
     ]
     commit(operation, [Written(component, tuple(files))])
-    assert_seen(table, kind.name, marks, capsys)
+    assert_seen(table, view, marks, capsys)
     assert nutbeam("purge", table, "--url", "http://a.com/01") == 0
-    assert_seen(table, kind.name, {"com.a:http/02": 2}, capsys)
+    assert_seen(table, view, {"com.a:http/02": 2}, capsys)
 
 
 LINK = Columns(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 
 import pytest
-from crawling import cells_of, nutbeam, rows_of, tree
+from crawling import kept_cells, nutbeam, rows_of, tree
 from web_tables import InBigtable, newest
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
@@ -26,24 +26,25 @@ WORDS = {
     "parse": (),
     "updatedb": (),
     "dedup": (),
-    "compact": (),
     "round": AGENT,
     "next": AGENT,
     "readdb": (),
     "pages": (),
     "export": (),
-    "copy": ("TO",),
+    "files": ("state",),
     "sql": ("select 1",),
     "history": (),
+    "compact": (),
+    "copy": ("TO",),
     "rollback": ("--to", "1"),
     "fsck": (),
     "purge": ("--host", "a.example.com"),
-    "explain": ("http://a.example.com/",),
     "table": ("describe",),
     "filterchecker": None,
     "normalizerchecker": None,
     "robotsparser": None,
     "parsechecker": None,
+    "explain": ("http://a.example.com/",),
     "simweb": None,
 }
 # Commands that have nothing for tables of a back end, and say that instead.
@@ -74,7 +75,7 @@ def made(backend):
     root = open_table(address)
     files = root.files
     log = root.log if isinstance(root, BigtableWebTable) else None
-    cells = (lambda: cells_of(SimpleNamespace(log=log))) if log else dict
+    cells = (lambda: kept_cells(SimpleNamespace(log=log))) if log else dict
     return Table(address, "bigtable" if log else "folder", lambda: tree(files, ignore=()) | cells())
 
 

@@ -35,6 +35,7 @@ from .parse_worker import (
     Done,
     Job,
     read_arrow,
+    working_folder,
     write_arrow,
 )
 
@@ -74,7 +75,7 @@ class _Child:
     def start(self, number: int, job: Job) -> None:
         self.job, self.row = number, None
         self.deadline = time.monotonic() + GRACE_S
-        self.connection.send_bytes(pickle.dumps(job))
+        self.connection.send_bytes(pickle.dumps((working_folder(), job)))
 
     def end(self) -> str:
         """Ends the process and its child processes; returns the reason of its end."""

@@ -185,7 +185,8 @@ def _is_orphaned(parent: int) -> bool:
     return True
 
 
-def _working_folder() -> str:
+def working_folder() -> str:
+    """Returns the working folder of this process; ``/`` if it is removed."""
     try:
         return str(Path.cwd())
     except FileNotFoundError:
@@ -193,11 +194,11 @@ def _working_folder() -> str:
 
 
 def _serve(connection: Connection, scratch: Path) -> None:
-    home = _working_folder()
     while True:
-        job = pickle.loads(connection.recv_bytes())
+        folder, job = pickle.loads(connection.recv_bytes())
         try:
-            os.chdir(home)  # a job's paths may be relative, and parse filters may change the folder
+            # A job's paths may be relative; the parent and parse filters may change the folder.
+            os.chdir(folder)
             for done in work(job, connection, scratch):
                 connection.send(done)
         except MemoryError:

@@ -93,6 +93,16 @@ def test_pages_come_from_a_file(pool, tmp_path):
     assert [said(done) for done in pool.parse(jobs)] == [["b"], ["a"]]
 
 
+def test_paths_of_a_job_are_relative_to_where_it_is_sent(pool, tmp_path, monkeypatch):
+    """A pool outlives changes of the folder, as in a notebook."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        pq.write_table(table_of(PAGES, page(name)), "p.parquet")
+        jobs = [Job("", "p.parquet", (0,), (), OPTIONS)] * 4  # some for each child
+        assert [said(done) for done in pool.parse(jobs)] == [[name]] * 4
+
+
 def test_no_jobs(pool):
     assert list(pool.parse([])) == []
 

@@ -36,7 +36,7 @@ from nutbeam.io.batches import leases
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.pipelines import fetch
 from nutbeam.pipelines.command_line.cli import main
-leases.TIMES = leases.Times(*map(float, sys.argv[1].split(",")))
+leases.LEASE_TIMES = leases.LeaseTimes(*map(float, sys.argv[1].split(",")))
 print("ready", flush=True)
 input()
 """

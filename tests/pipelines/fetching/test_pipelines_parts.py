@@ -116,12 +116,14 @@ def test_parse_job_by_job(tmp_path, parsing, capsys, monkeypatch):
 
 def check_readers(table, capsys):
     """Asserts what the commands that read a table say of it."""
-    pages = {page["url"].removeprefix(URL): page for page in lines(capsys, "pages", table)}
-    assert {url: page["parse"] for url, page in pages.items()} == {
-        "/": "success(1,0)", "/cut": "success(1,0)", "/feed": "success(1,0)",
-        "/moved": "success(1,100)", "/one": "success(1,0)",
-        "/picture": "notparsed(0,0): no_parser: image/png",
-        "/item/1": "success(1,0)", "/item/2": "success(1,0)", "/item/3": "success(1,0)",
+    everything = ("pages", table, "--status", "fetched,duplicate")
+    pages = {page["url"].removeprefix(URL): page for page in lines(capsys, *everything)}
+    fine, names = ("success", "ok", None), ("parse_status", "parse_minor", "parse_message")
+    assert {url: tuple(page[name] for name in names) for url, page in pages.items()} == {
+        "/": fine, "/cut": fine, "/feed": fine, "/one": fine,
+        "/moved": ("success", "redirect", None),
+        "/picture": ("notparsed", "ok", "no_parser: image/png"),
+        "/item/1": fine, "/item/2": fine, "/item/3": fine,
     }  # fmt: skip
     # The page that was fetched itself is not overwritten.
     assert (pages["/one"]["text"], pages["/one"]["part_of"]) == ("one itself", None)

@@ -298,8 +298,11 @@ def test_a_spreadsheet_takes_nothing_for_a_formula(tables, tmp_path, say):
     assert not any(value[:1] in "=+-@" for value in record.values() if value)
 
 
+ALL_PAGES = ("--status", "fetched,duplicate")
+
+
 def check_pages(web, rows):
-    """Asserts that PAGE records, as dicts, are the pages of the web."""
+    """Asserts that PAGE records, as dicts, are the pages of the web, with duplicates."""
     pages = web.site.urls("page")
     assert sorted(row["url"] for row in rows) == sorted(pages)
     for row in rows:
@@ -319,15 +322,23 @@ def check_pages(web, rows):
 def test_pages_as_json_lines(web, table, say, tmp_path):
     out = tmp_path / "pages.jsonl"
     number = len(web.site.urls("page"))
-    assert say("pages", table, "-o", out) == f"{number} pages in {out}\n"
+    assert say("pages", table, "-o", out, *ALL_PAGES) == f"{number} pages in {out}\n"
     text = out.read_text()
     check_pages(web, json_lines(text))
-    assert say("pages", table) == text
+    assert say("pages", table, *ALL_PAGES) == text
+
+
+def test_pages_leaves_duplicates_out(web, table, say):
+    pages, found = web.site.urls("page"), statuses_of(table)
+    copies = {url for url in pages if found[url] == "db_duplicate"}
+    assert copies
+    urls = [row["url"] for row in json_lines(say("pages", table))]
+    assert sorted(urls) == sorted(pages - copies)
 
 
 def test_pages_as_parquet(web, table, say, tmp_path):
     out = tmp_path / "pages.parquet"
-    say("pages", table, "-o", out)
+    say("pages", table, "-o", out, *ALL_PAGES)
     frame = pl.read_parquet(out)
     check_pages(web, frame.to_dicts())
     assert frame.schema["last_fetch_time"] == pl.Datetime("ms", "UTC")

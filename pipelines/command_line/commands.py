@@ -97,7 +97,7 @@ COMMANDS = {
         example=f"mine {_SITE}",
     ),
     "pages": Command(
-        "views.pages", "Write the newest text of each page: JSON lines, CSV, Parquet.", group=LOOK,
+        "views.pages", "Write the text of each page: JSON lines, CSV or Parquet.", group=LOOK,
         example="mine -o pages.jsonl",
     ),
     "export": Command(

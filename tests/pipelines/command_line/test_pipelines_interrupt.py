@@ -100,7 +100,7 @@ def test_jobs_and_worker_processes(tmp_path, job, more):
 def test_the_last_lines_on_a_terminal_say_how_far_it_came_and_how_to_go_on(tmp_path):
     table, answer, chunks = held_table(tmp_path, "a", "b"), Held(), []
     with serve(answer) as server, terminal(chunks, 120, rows=20) as slave:
-        words = [sys.executable, "-P", "-m", "nutbeam.pipelines", "crawl", table, *doors_of(server)]
+        words = [sys.executable, "-P", "-m", "nutbeam", "crawl", table, *doors_of(server)]
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         process = subprocess.Popen(
             list(map(str, words)), env=environment | {"TERM": "xterm"}, start_new_session=True,

@@ -11,6 +11,7 @@ Everything that other programs use is here by name, and loaded when it is first 
 ``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is installed.
 """
 
+import logging
 import os.path
 
 # What type checkers read; at run time _MODULES says the same, and imports nothing.
@@ -42,6 +43,14 @@ __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 # Installed, the rooms (io, web, …) are in this folder. In a clone they are beside it.
 if not os.path.isdir(os.path.join(__path__[0], "pipelines")):  # noqa: PTH112, PTH118
     __path__.append(os.path.dirname(__path__[0]))  # noqa: PTH120
+
+
+def _is_shown(record: logging.LogRecord) -> bool:
+    """Leaves out what Beam says when it is imported without BigQuery's client: nobody here uses it."""
+    return not str(record.msg).startswith("apitools not found")
+
+
+logging.getLogger().addFilter(_is_shown)
 
 
 def __getattr__(name: str) -> object:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import logging
 import re
 from typing import Any
 
@@ -14,14 +13,6 @@ from ..web.base.options import options_of
 _SECRET = re.compile(r"auth|cookie|credential|header|_key$|passw|proxy|secret|token|_file$|_path$")
 _LOGIN = re.compile(r"//[^/\s]*@")  # a URL with a user, and perhaps a password
 _LONGEST = 200
-
-
-def _is_shown(record: logging.LogRecord) -> bool:
-    """Leaves out Beam's warning that BigQuery's client is not installed: no transform uses it."""
-    return not str(record.msg).startswith("apitools not found")
-
-
-logging.getLogger().addFilter(_is_shown)
 
 
 class Displayed(beam.PTransform):

@@ -19,7 +19,9 @@ def python(code):
 
 def test_the_import_loads_no_library():
     loaded = python(
-        "import sys; before = set(sys.modules); import nutbeam; print(*sys.modules.keys() - before)"
+        "import sys; before = set(sys.modules); import nutbeam; "
+        "new = {name.partition('.')[0] for name in sys.modules.keys() - before}; "
+        "print(*new - sys.stdlib_module_names)"
     )
     assert loaded == "nutbeam"
 
@@ -57,16 +59,14 @@ def test_a_name_that_is_not_there_says_which_are():
         from nutbeam import Partition  # noqa: F401
 
 
-@pytest.mark.parametrize(("first", "warns"), [("PartitionByHost", False), ("__version__", True)])
+@pytest.mark.parametrize(
+    ("first", "warns"), [("from nutbeam import PartitionByHost", False), ("pass", True)]
+)
 def test_no_pipeline_is_warned_of_a_client_that_no_transform_uses(first, warns):
     code = f"""
 import sys
-import apache_beam
-from nutbeam import {first}
-for name in [name for name in sys.modules if name.partition(".")[0] == "apitools"]:
-    del sys.modules[name]
 sys.modules["apitools"] = None  # as where Beam is installed without its extra gcp
-sys.modules.pop("apache_beam.io.gcp.internal.clients.bigquery", None)
+{first}
 import apache_beam.io.gcp.internal.clients.bigquery"""
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False

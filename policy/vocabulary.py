@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
-from .kinds import KINDS, Kind, kinds_in_tablets
+from .kinds import KINDS, Kind, kinds_in_tablets, kinds_of_batches
 from .schema import (
     BATCHES_COLUMNS,
     HOST_COLUMN,
@@ -89,15 +89,9 @@ def views() -> dict[str, View]:
     >>> list(views())[:6]
     ['state', 'hosts', 'pages', 'links', 'batches', 'batch_fetchlist']
     """
-    stored = {
-        f"batch_{kind.name}" if kind.of_batch else kind.name: View(
-            kind.meaning, shown_columns(kind), kind
-        )
-        for kind in sorted(KINDS.values(), key=lambda kind: not kind.of_batch)
-    }
-    first = {name: stored.pop(name) for name in kinds_in_tablets()}
+    in_tablets, of_batches = kinds_in_tablets(), kinds_of_batches()
     return (
-        first
+        {name: _view_of(KINDS[name]) for name in in_tablets}
         | {
             "pages": View(
                 "a URL that has been fetched and is not gone, with its newest text",
@@ -110,8 +104,17 @@ def views() -> dict[str, View]:
             "links": View("a link in the newest text of a URL", LINK_COLUMNS),
             "batches": View("a batch", BATCHES_COLUMNS),
         }
-        | stored
+        | {f"batch_{name}": _view_of(KINDS[name]) for name in of_batches}
+        | {
+            name: _view_of(kind)
+            for name, kind in KINDS.items()
+            if name not in (*in_tablets, *of_batches)
+        }
     )
+
+
+def _view_of(kind: Kind) -> View:
+    return View(kind.meaning, shown_columns(kind), kind)
 
 
 def shown_columns(kind: Kind) -> Columns:

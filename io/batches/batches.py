@@ -165,10 +165,14 @@ def adopted_findings(
         blocked: Function that returns the hosts that are on the blocklist; a file with
             such a host is left out.
     """
-    component = batch_component(batch, "host_findings")
-    there = names((root / component).parent)  # one request, whichever of the folders there are
-    folders = [root / name for name in folders_of(component) if (root / name).name in there]
-    paths = [path for folder in folders for path in _of_partition(folder, partition)]
+    folders = [root / name for name in folders_of(batch_component(batch, "host_findings"))]
+    there = names(folders[0].parent)  # one request, whichever of the folders there are
+    paths = [
+        path
+        for folder in folders
+        if folder.name in there
+        for path in _of_partition(folder, partition)
+    ]
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     found = ((path, _keys_of(path, "host_findings")) for path in last.values())
     return [

@@ -12,7 +12,7 @@ _WIDEST = 100  # characters of a value in a table
 _LONGEST = 1000  # characters of a value in a row that is shown by itself
 _NARROW = 24  # a column of a table has at least this width, if its values are so wide
 _NOT_A_TERMINAL = 120
-_FEW = 10  # so many rows, if too wide for a table, are shown one by one
+_FEW = 10  # rows; up to this number, rows too wide for a table are shown one by one
 
 Row = Sequence[Any]
 

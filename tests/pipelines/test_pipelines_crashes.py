@@ -183,7 +183,7 @@ def kills(backend, nursery, stages, number, seed):
 
 @pytest.mark.folder_first
 def test_kills(backend, nursery, stages):
-    moments = kills(backend, nursery, stages, 4, seed=1)
+    moments = kills(backend, nursery, stages, 3, seed=1)
     assert moments["as before"] > 0
 
 

@@ -72,6 +72,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", first(2, CASES), ids="-".join)
 def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case):
     wrong, rounds = case
@@ -86,6 +87,7 @@ def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case)
     assert not any(left)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("deletes", ["while_ahead", "when_right", "both"])
 def test_without_its_history_a_table_knows_since_when_the_clock_is_right(
     monkeypatch, backend, deletes

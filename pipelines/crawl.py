@@ -180,13 +180,13 @@ def _next_round(
 def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:
     check_versions(start)
     # Pins the batches that must be finished, unless the launcher has done so.
-    begin(start.table, "crawl", f"{start.operation}.crawl")
+    began = begin(start.table, "crawl", f"{start.operation}.crawl").now
     found = _next_round(start.table, start.operation, options, rounds)
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found
     named = f"{start.operation}.{number}"
-    return dataclasses.replace(start, operation=named, batch=batch, round=number)
+    return dataclasses.replace(start, operation=named, batch=batch, round=number, began=began)
 
 
 @dataclasses.dataclass

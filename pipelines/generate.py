@@ -273,14 +273,14 @@ def _divide(
 
 
 def _clock(operation: Operation) -> Clock:
-    return clock_of(operation.manifest(), operation.now)
+    return clock_of(operation.manifest(), operation.now)._replace(began=operation.began)
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:
     """Returns the times at which a row may be due."""
-    now = later(clock, options).now
-    far = now + options.max_fetch_interval * 1000
-    return Due(max(now, min(clock.latest, far)), far)
+    far = clock.now + options.max_fetch_interval * 1000
+    until = max(later(clock, options).now, min(clock.latest, far))
+    return Due(until, max(until, far))
 
 
 def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:

@@ -60,7 +60,8 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     )
     add_days: float = option(
         0.0,
-        "Choose as if it were this many days later.",
+        "Choose as if it were this many days later. A crawl fetches each URL at most once because "
+        "of this.",
         unit="d",
         nutch="generate -adddays",
         minimum=0.0,
@@ -89,7 +90,22 @@ def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.
         clock: The time.
         options: Options that exclude rows.
     """
-    return admissible(state.filter(due(later(clock, options), options)), options)
+    return admissible(state.filter(chosen_at(clock, options)), options)
+
+
+def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
+    """Returns a condition: a row is due, or ``add_days`` brings it forward.
+
+    A row that was fetched since the run began is not brought forward: otherwise each round of a
+    crawl would fetch it again.
+    """
+    if not options.add_days:
+        return due(clock, options)
+    forward = due(later(clock, options), options)
+    if clock.began is None:
+        return due(clock, options) | forward
+    before = (pl.col("last_fetch_time") < clock.began).fill_null(True)
+    return due(clock, options) | (before & forward)
 
 
 def admissible(rows: pl.LazyFrame, options: GenerateOptions) -> pl.LazyFrame:

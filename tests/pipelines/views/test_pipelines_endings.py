@@ -5,10 +5,11 @@ import re
 import socket
 
 import pytest
-from crawling import manifests_of, nutbeam
+from crawling import json_lines, manifests_of, nutbeam
 from waiting import PATIENCE
 from web_servers import doors, reply, serve
 
+from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
@@ -295,3 +296,9 @@ def test_nothing_is_cut_off_in_silence(site, tmp_path, capsys):
         "warning: 1 page was cut at 2,000 bytes, and not parsed (--content_limit)",
         f"1 request in 1 round, 1 page fetched; the table is in {tmp_path / 'b'}",
     ]
+    # They are pages all the same, without text.
+    assert nutbeam("pages", tmp_path / "b", "--columns", "url,parse_message,text") == 0
+    (page,) = json_lines(capsys.readouterr().out)
+    assert page == {"url": seeds[1], "parse_message": "truncated: length", "text": None}
+    frame = read(tmp_path / "a", "pages", columns=["url", "parse_status"])
+    assert dict(frame.rows())[seeds[1]] == "notparsed"

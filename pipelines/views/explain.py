@@ -65,6 +65,10 @@ def run(invocation: Invocation) -> int:
     return DONE
 
 
+# Stands for any local document; no URL has this row key.
+_LOCAL_PAGE = ":file:"
+
+
 class Explainer:
     """Explains URLs, one at a time.
 
@@ -157,7 +161,7 @@ class Explainer:
             if self._scope_is_unknown():
                 options = dataclasses.replace(options, scope="any", ignore_internal_links=False)
             schema = {"source": pl.String, "distance": pl.Int32}
-            links = pl.DataFrame({"source": [self._source], "distance": [None]}, schema=schema)
+            links = pl.DataFrame({"source": [self._source_of(url)], "distance": [None]}, schema)
             if self._needs_no_include():
                 links = links.with_columns(distance=pl.lit(0))
             use: Scope = "fetcher" if options.found_as == "fetcher" else "outlink"
@@ -166,6 +170,14 @@ class Explainer:
             )
         reason: str | None = judged.get_column("reason").item()
         return reason
+
+    def _source_of(self, url: str) -> str | None:
+        """Returns the row key of the page that leads to a URL; None if it may be any page.
+
+        Only local documents may link to a local file.
+        """
+        local = (urls.parse_url(url) or "").startswith("file:")
+        return _LOCAL_PAGE if self._source is None and local else self._source
 
     def _needs_no_include(self) -> bool:
         """Returns whether the URLs are seeds, or redirects of a seed."""

@@ -307,3 +307,20 @@ def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):
     assert "row: status db_fetched" in said
     assert "robots.txt: allowed" in said
     assert "verdict: in the table, not chosen now: not_due" in said
+
+
+def test_a_link_between_local_files_is_in_the_scope(explained, tmp_path):
+    site, table = tmp_path / "site", tmp_path / "table"
+    site.mkdir()
+    (site / "index.html").write_text("<a href=other.html>other</a>")
+    (site / "other.html").write_text("<p>x")
+    urls = [f"file://{site}/{name}.html" for name in ("index", "other", "new")]
+    words = ("--schemes", "file", "--file_roots", site)
+    assert nutbeam("crawl", table, urls[0], *words) == 0
+    (record,) = explained(table, urls[1], *words)
+    assert (record["scope"], record["reason"]) == ("domain", None)
+    assert record["row"]["status"] == "db_fetched"
+    (record,) = explained(table, urls[2], *words)
+    assert record["reason"] is None
+    (record,) = explained(table, urls[2], *words, "--source", "http://a.example.com/")
+    assert record["reason"] == "file_from_elsewhere"

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...web.base.agent import agent_token, require_agent
@@ -13,6 +14,7 @@ from ...web.base.robots_options import RobotsOptions
 from ...web.base.visible import visible
 from ...web.clients.requests_client import Client
 from ...web.exchange.http_options import HttpOptions
+from ...web.robots.match import TooCostly
 from ...web.robots.robots import (
     ALLOWED,
     DEFER,
@@ -24,6 +26,7 @@ from ...web.robots.robots import (
     fetch_robots,
     is_exempt,
 )
+from ...web.robots.robots_lines import Line, rule_lines
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..command_line.command import DONE, Argument, Invocation, configuration
@@ -44,7 +47,9 @@ class Options(RobotsOptions, HttpOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, and the URL."""
+    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, the URL, a tab, and
+    the line of robots.txt that decides, if one does.
+    """
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
@@ -52,12 +57,16 @@ def run(invocation: Invocation) -> int:
     answer = rules.error or rules.status if failed else rules.state
     line = f"robots.txt: {answer}{delay}, {len(rules.sitemaps)} sitemaps"
     print(visible(line), file=sys.stderr)
+    lines = rule_lines(rules.record.text, (agent_token(options), *options.robots_agents))
     judged = []
     for url in _urls(invocation.arguments["urls"]):
         verdict = _verdict(url, rules, options)
-        judged.append({"url": url, "verdict": verdict})
+        decided = _deciding(url, rules, lines) if verdict in _VERDICTS.values() else None
+        number, rule = decided or (None, None)
+        judged.append({"url": url, "verdict": verdict, "line": number, "rule": rule})
         if invocation.format == "text":
-            print(visible(f"{verdict}:\t{url}"), flush=True)
+            by = f"\tline {number}: {visible(str(rule))}" if decided else ""
+            print(f"{verdict}:\t{visible(url)}{by}", flush=True)
     if invocation.format == "json":
         record = {n: getattr(rules, n) for n in ("state", "status", "error", "crawl_delay")}
         record |= {"sitemaps": list(rules.sitemaps), "urls": judged}
@@ -73,6 +82,14 @@ def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
     if is_exempt(host, options.robots_allowlist):
         return "allowlisted"
     return _VERDICTS[rules.verdict(url)]
+
+
+def _deciding(url: str, rules: RobotsRules, lines: Sequence[Line]) -> Line | None:
+    """Returns the line of robots.txt that allows or denies a URL; None if no line matches."""
+    with contextlib.suppress(TooCostly):
+        number = rules.decide(url).rule
+        return None if number is None else lines[number]
+    return None
 
 
 def _rules(source: str, options: Options) -> RobotsRules:

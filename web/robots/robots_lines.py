@@ -35,7 +35,15 @@ def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
         decision = RobotsRules(RobotsRecord(200, text, 0), agents).decide(url)
     except TooCostly:
         return None
-    if decision.rule is None:
-        return None
-    number = read_robots_rules(text, agents).rules[decision.rule].line
-    return Line(number, split_lines(text)[number - 1].strip())
+    return None if decision.rule is None else rule_lines(text, agents)[decision.rule]
+
+
+def rule_lines(text: str, agents: tuple[str, ...]) -> list[Line]:
+    """Returns the line of each rule that applies to an agent, as ``Decision.rule`` counts them.
+
+    >>> rule_lines("User-agent: *\\nDisallow: /x\\nAllow: /x/y", ("bot",))[1]
+    Line(number=3, text='Allow: /x/y')
+    """
+    lines = split_lines(text)
+    numbers = [rule.line for rule in read_robots_rules(text, agents).rules]
+    return [Line(number, lines[number - 1].strip()) for number in numbers]

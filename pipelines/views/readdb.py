@@ -52,6 +52,11 @@ ARGUMENTS = (
 _COLUMNS = shown_columns(KINDS["state"])
 # Results of parsing that the state does not have.
 PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
+# The option that each of these needs, and how to write it.
+_CHOOSES = {"min_score": ("top", "--top NUMBER")} | dict.fromkeys(
+    ("regex", "status", "retry"),
+    ("dump", "--dump FILE, where - prints the records; nutbeam sql counts by any condition"),
+)
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
@@ -101,6 +106,9 @@ def run(invocation: Invocation) -> int:
     url = invocation.arguments["url"]
     if url and (options.stats or options.dump or options.top):
         raise UsageError(f"a URL stands alone, without --stats, --dump or --top: {url!r}")
+    for name in invocation.typed:
+        if name in _CHOOSES and not getattr(options, _CHOOSES[name][0]):
+            raise UsageError(f"--{name} is only for {_CHOOSES[name][1]}")
     warn_of_clocks(table)
     if url:
         return _show_url(invocation, table, url)

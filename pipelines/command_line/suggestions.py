@@ -51,7 +51,8 @@ def misspelt(name: str, known: Iterable[str]) -> list[str]:
     (['port'], ['to'])
     """
     folded = _folded(name)
-    most = 1 if len(folded) < 6 else 2
+    # A third of a short name may not be wrong: it would be another word.
+    most = 1 if len(folded) < 9 else 2
     errors = {each: _errors(folded, _folded(each)) for each in known}
     least = min(errors.values(), default=most + 1)
     return [each for each, number in errors.items() if number == least <= most]

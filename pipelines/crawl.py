@@ -117,14 +117,14 @@ def crawl(
         injecting = prepare(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
-        _run(injecting, table)
+        run_over_conflicts(injecting, table, launched)
     # Built once: the graph contains the table and the launch id; each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
     while (upcoming := _next_round(table, launched, options, options.rounds)) is not None:
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        _run(pipeline, table)
+        run_over_conflicts(pipeline, table, launched)
         seen = made[-1].snapshot if made else seen
         made = made_by(table, launched, seen)
         yield from made
@@ -138,10 +138,16 @@ def fetched_nothing(made: Sequence[Manifest]) -> bool:
     return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
 
 
-def _run(pipeline: beam.Pipeline, table: str) -> None:
-    """Runs a pipeline; repeats it if a phase has failed because of a purge.
+def run_over_conflicts(pipeline: beam.Pipeline, table: str, launched: str) -> None:
+    """Runs a pipeline; repeats it if a phase has failed because of a purge or of another crawl.
 
-    The failed phase has changed nothing. It starts again on the purged table.
+    The failed phase has changed nothing. It starts again on the changed table, and is skipped if
+    the other crawl has done its work.
+
+    Args:
+        pipeline: The pipeline.
+        table: Address of the table.
+        launched: Id of the launch, to recognize commits of others.
     """
     root = open_table(table)
     while True:
@@ -150,9 +156,19 @@ def _run(pipeline: beam.Pipeline, table: str) -> None:
             run_pipeline(pipeline)
             return
         except (ConflictError, PurgedMeanwhile) as error:
-            if not purged_since(root, seen):
+            if purged_since(root, seen):
+                other = "a purge"
+            elif _others_since(table, launched, seen):
+                other = "another crawl or job"
+            else:
                 raise
-            _LOG.warning("a purge has committed first, the phase is run again: %s", error)
+            _LOG.warning("%s has committed first, the phase is run again: %s", other, error)
+
+
+def _others_since(table: str, launched: str, seen: int) -> bool:
+    """Returns whether other launches have made snapshots after snapshot ``seen``."""
+    made = open_table(table).latest_snapshot() - seen
+    return made > len(made_by(table, launched, seen))
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:

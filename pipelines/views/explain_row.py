@@ -107,7 +107,14 @@ def not_generated(
         yield "low_score", f"score {row['score']:g}, min_score is {options.min_score:g}"
     batch = table.batch_of(key)
     if batch is not None:
-        yield "in_batch", f"in batch {batch}, which is {table.manifest.batches[batch].phase}"
+        phase = table.manifest.batches[batch].phase
+        yield (
+            "in_batch",
+            (
+                f"in batch {batch}, which is {phase}: another crawl may be at work on it, or else the "
+                "next crawl finishes it"
+            ),
+        )
     host = table.find("hosts", host_key_of(key))
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"

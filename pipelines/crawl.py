@@ -29,6 +29,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import also, option
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
+from .checkers.obstacles import check_obstacles, is_local
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
 from .launch.job import JobOptions, check_launch, prepare
@@ -73,7 +74,9 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
                          f"rounds is --rounds {seeds[-1]}")  # fmt: skip
     inject.check_seeds(seeds)
-    check_launch(invocation, begins_table=bool(seeds))
+    check_obstacles(invocation, seeds)
+    local = bool(seeds) and all(map(is_local, seeds))
+    check_launch(invocation, begins_table=bool(seeds), local=local)
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam

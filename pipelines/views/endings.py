@@ -9,9 +9,9 @@ from ...io.snapshots.manifest import Manifest
 from ...policy.vocabulary import iso
 from ...transforms.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
+from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
-from .reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 
 FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")

@@ -329,8 +329,6 @@ def nutbeam(*words, **options):
     [
         (["fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),
         (["simweb", "--prot=1"], 2, "unknown option '--prot'; did you mean '--port'?\n"),
-        (["crawl", "T", "--nosuch"], 2, "unknown option '--nosuch'\n"),
-        (["crawl", "T", "--max_depth", "3"], 2, "unknown option '--max_depth'; it is --depth\n"),
         (["simweb", "x"], 2, "nutbeam simweb: unexpected argument 'x'\n"),
         ([], 2, "nutbeam: a command is missing; nutbeam --help lists them"),
         (["help", "fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),

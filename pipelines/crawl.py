@@ -74,6 +74,9 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
                          f"rounds is --rounds {seeds[-1]}")  # fmt: skip
     inject.check_seeds(seeds)
+    if not seeds and not open_table(table).latest_snapshot():
+        raise UsageError(f"{open_table(table).why_empty()}; a first crawl needs seeds: nutbeam crawl "
+                         f"{table} URL")  # fmt: skip
     check_obstacles(invocation, seeds)
     local = bool(seeds) and all(map(is_local, seeds))
     check_launch(invocation, begins_table=bool(seeds), local=local)

@@ -60,8 +60,10 @@ from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import host_keys
 from ..web.urls.schemes import allowed_keys
-from .command_line.command import TABLE, Invocation
+from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
 from .launch.job import JobOptions, run_job
+from .views.endings import nothing_due
+from .views.next_due import next_url
 
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
@@ -124,7 +126,11 @@ class Weight:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "generate")
+    code = run_job(invocation, build, "generate")
+    if code == NOTHING_TO_DO and invocation.format == "text":
+        options = dataclasses.replace(invocation.options, add_days=0.0)
+        print(nothing_due(next_url(str(invocation.table), options)))
+    return code
 
 
 def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:

@@ -56,8 +56,9 @@ def script() -> NoReturn:
     command = words[0] if words and words[0] in COMMANDS else ""
     with visible_streams():  # threads may print until the end
         watch_signals(lambda message: _ended_by_force(command, message))
-        if command:  # the import of Beam takes a second or more
-            NOTICE.show(f"nutbeam {command}: starting ...", sys.stderr)
+        helped = words[:1] == ["help"] and words[1:2]  # help imports the command, too
+        if command or helped:  # the import of Beam takes a second or more
+            NOTICE.show(f"nutbeam {command or ' '.join(words[:2])}: starting ...", sys.stderr)
         code = main(words)
         ENDING.finish(code)
         NOTICE.clear()

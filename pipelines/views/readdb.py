@@ -35,6 +35,7 @@ from ...policy.vocabulary import (
     shown_columns,
     statuses_of,
 )
+from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -264,5 +265,8 @@ def _lines(record: dict[str, Any]) -> list[str]:
         f"status {STATUS_CODES.get(name, 0)} ({name}): {number:,}"
         for name, number in record["status"].items()
     ]
-    lines += [f"batch {n}: {b['phase']}, {b['urls']:,} URLs" for n, b in record["batches"].items()]
+    lines += [
+        f"batch {n}: {b['phase']}, {counted(b['urls'], 'URLs')}"
+        for n, b in record["batches"].items()
+    ]
     return lines

@@ -145,7 +145,7 @@ def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, cap
     assert {p["kind"] for p in problems} == {"clock"}
     said = "; ".join(p["message"] for p in problems)
     assert f"{len(before)} rows of state" in said
-    assert "1 rows of hosts" in said
+    assert "1 row of hosts" in said
     assert nutbeam("fsck", table, "--quick") == 3
     capsys.readouterr()
 

@@ -70,10 +70,20 @@ def test_cures_name_what_the_url_needs(url, reason, cure):
     assert cure in explained({reason: 1}, NOT_FETCHED, {reason: url}, OPTIONS)
 
 
+def test_a_seed_that_is_excluded_names_the_option():
+    text = explained({"excluded": 1}, REFUSED, {"excluded": URL}, OPTIONS)
+    assert (
+        text
+        == f"excluded 1 ({URL}: a pattern of --exclude is in it; without that pattern it is taken)"
+    )
+
+
 def test_the_most_frequent_reasons_come_first():
     reasons = {"dns": 1, "http_404": 3, "tls": 2, "reset": 1, "timeout": 1}
     text = explained(reasons, NOT_FETCHED, {}, OPTIONS)
     assert re.match(r"http_404 3 \(.*\), tls 2 \(.*\), dns 1 \(.*\), 2 more reasons$", text)
+    del reasons["timeout"]
+    assert explained(reasons, NOT_FETCHED, {}, OPTIONS).endswith(", 1 more reason")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +219,9 @@ def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, ca
     # The option alone does not help: the URL is not due.
     allowed = ("--allow_addresses", "127.0.0.0/8,::1/128")
     record = crawled(capsys, table, *allowed, code=1)
-    assert record["message"].startswith("nothing is due (its last try failed: address_denied); the")
+    assert record["message"].startswith(
+        f"nothing is due; the next URL, {seed} (its last try failed: address_denied), is due at "
+    )
     assert record["message"].endswith("--add_days 1 fetches it now")
     assert record["next"]["url"] == seed
     # The cures work.

@@ -19,7 +19,6 @@ PORTS = "--allowed_ports 80,443,8000-8999"
         (["http://[::1]:22/"], [], "the address of ::1 is private", f"--allow_addresses ::1/128 {PORTS},22"),
         (["http://10.1.2.3/"], ["--allow_addresses", "10.0.0.0/16"], "the address of 10.1.2.3",
          "--allow_addresses 10.0.0.0/16,10.1.2.3/32"),
-        (["http://localhost/"], ["--rounds", "5"], "the address", f"--rounds 5 {LOCAL}"),
         (["http://a.example.com:99/"], [], "the port 99 is not allowed; sites must be able to tell who",
          f"{PORTS},99 --agent_name NAME --agent_url URL"),
         (["file:///srv/my%20site/a.html"], [], "the scheme file is not allowed; no folder may be read",
@@ -48,6 +47,15 @@ def test_the_command_works(tmp_path, capsys):
         words = shlex.split(capsys.readouterr().err.partition("this works: nutbeam ")[2])
         words = [word for word in words if word not in ("--progress", "false")]
         assert nutbeam(*words) == 0
+
+
+def test_the_command_keeps_the_other_options(tmp_path, capsys):
+    words = ["--rounds", "5", "--allow_addresses", "10.0.0.0/8"]
+    assert nutbeam("crawl", tmp_path / "table", "http://localhost/", *words) == 2
+    line = capsys.readouterr().err
+    assert " --rounds 5 " in line
+    assert line.count("--allow_addresses") == 1
+    assert line.endswith("--allow_addresses 10.0.0.0/8,127.0.0.0/8,::1/128\n")
 
 
 def test_one_seed_that_can_be_requested_is_enough(tmp_path, capsys):

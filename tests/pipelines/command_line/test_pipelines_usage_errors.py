@@ -1,6 +1,9 @@
 """What is said about a command that cannot run: no wrong guesses, and JSON where logs are JSON."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -20,20 +23,29 @@ def test_an_option_that_does_not_exist(capsys, words, said):
     assert capsys.readouterr().err == f"nutbeam crawl: {said}"
 
 
+def said(*words, **environ):
+    """Returns what a command of another process prints on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "nutbeam", *words], env=os.environ | environ, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
 @pytest.mark.parametrize(
-    "words", [["--log_format", "json"], ["--log-format=json"], ["--nosuch", "--log_format", "json"]]
+    ("words", "environ"),
+    [
+        (["crawl", "--log_format", "json"], {}),
+        (["crawl", "T", "--nosuch", "--log-format=json"], {}),
+        (["nosuch"], {"NUTBEAM_LOG_FORMAT": "json"}),
+    ],
 )
-def test_usage_errors_are_json_where_logs_are(capsys, words):
-    assert main(["crawl", *words]) == 2
-    record = json.loads(capsys.readouterr().err)
+def test_usage_errors_are_json_where_logs_are(words, environ):
+    record = json.loads(said(*words, **environ))
     assert (record["severity"], record["event"], record["exit_code"]) == ("ERROR", "end", 2)
-    assert record["message"].startswith("nutbeam crawl: ")
+    assert record["message"].startswith("nutbeam")
 
 
-def test_the_environment_asks_for_json_too(capsys, monkeypatch):
-    monkeypatch.setenv("NUTBEAM_LOG_FORMAT", "json")
-    assert main(["nosuch"]) == 2
-    assert "unknown command 'nosuch'" in json.loads(capsys.readouterr().err)["message"]
-    monkeypatch.delenv("NUTBEAM_LOG_FORMAT")
-    assert main(["nosuch"]) == 2
-    assert capsys.readouterr().err.startswith("nutbeam: unknown command 'nosuch'")
+def test_other_usage_errors_are_text():
+    assert said("nosuch").startswith("nutbeam: unknown command 'nosuch'")

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from ...io.batches.seeds import is_url
 from ...web.base.agent import missing_agent
 from ...web.base.errors import UsageError
+from ...web.base.json_logs import without_login
 from ...web.exchange.http_options import HttpOptions, guard_of
 from ...web.network.guard import Denied, Guard, is_public, parse_address
 from ..command_line.command import Invocation, configuration
@@ -58,11 +59,11 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
     others = [[f"--{n}", text] for n, texts in invocation.typed.items() if n not in flags
               for text in texts]  # fmt: skip
     typed = ["nutbeam", "crawl", str(invocation.table), *seeds, *itertools.chain(*others)]
-    what = seeds[0] if len(seeds) == 1 else "none of the seeds"
+    what = without_login(seeds[0]) if len(seeds) == 1 else "none of the seeds"
     can = "cannot" if len(seeds) == 1 else "can"
     raise UsageError(
         f"{what} {can} be crawled: {'; '.join(reasons)}; this works: "
-        f"{shlex.join(typed)} {' '.join(words)}"
+        f"{without_login(shlex.join(typed))} {' '.join(words)}"
     )
 
 

@@ -58,6 +58,11 @@ def test_the_command_keeps_the_other_options(tmp_path, capsys):
     assert line.endswith("--allow_addresses 10.0.0.0/8,127.0.0.0/8,::1/128\n")
 
 
+def test_no_login_is_shown(tmp_path, capsys):
+    assert nutbeam("crawl", tmp_path / "table", "http://me:secret@localhost/") == 2
+    assert "secret" not in capsys.readouterr().err
+
+
 def test_one_seed_that_can_be_requested_is_enough(tmp_path, capsys):
     seeds = ["http://localhost:9999/", "http://a.example.com/"]
     assert nutbeam("crawl", tmp_path / "table", *seeds) == 2

@@ -95,9 +95,9 @@ def _add_transforms() -> None:
 
     name = f"{__name__}.transforms"
     module = ModuleType(name, "The transforms; each is in a module of its own.")
-    module.__path__ = [os.path.join(folder, "transforms") for folder in __path__]  # noqa: PTH118
-    module.__spec__ = ModuleSpec(name, None, is_package=True)
-    module.__spec__.submodule_search_locations = module.__path__
+    folders = [os.path.join(folder, "transforms") for folder in __path__]  # noqa: PTH118
+    spec = ModuleSpec(name, None, is_package=True)
+    module.__path__, module.__spec__, spec.submodule_search_locations = folders, spec, folders
     module.__getattr__ = _transform  # type: ignore[method-assign]
     sys.modules[name] = module
     globals()["transforms"] = module

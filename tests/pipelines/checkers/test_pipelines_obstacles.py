@@ -58,6 +58,12 @@ def test_the_command_keeps_the_other_options(tmp_path, capsys):
     assert line.endswith("--allow_addresses 10.0.0.0/8,127.0.0.0/8,::1/128\n")
 
 
+def test_a_new_table_needs_seeds(tmp_path, capsys):
+    assert nutbeam("crawl", tmp_path / "table", "--connect_to", "a:80:127.0.0.1:1") == 2
+    line = capsys.readouterr().err
+    assert f"a first crawl needs seeds: nutbeam crawl {tmp_path / 'table'} URL" in line
+
+
 def test_no_login_is_shown(tmp_path, capsys):
     assert nutbeam("crawl", tmp_path / "table", "http://me:secret@localhost/") == 2
     assert "secret" not in capsys.readouterr().err

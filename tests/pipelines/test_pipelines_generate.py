@@ -347,6 +347,10 @@ def test_a_table_without_rows_gives_no_batch(tables, tmp_path, capsys):
     assert nutbeam("generate", table, "--format", "json") == 1
     assert json.loads(capsys.readouterr().out)["counts"] == {}
     assert manifest_of(table).batches == {}
+    # People are told why.
+    assert nutbeam("generate", table) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["generate: nothing to do", "the table has no URL: give seeds"]
 
 
 def test_a_score_that_is_no_number_is_never_chosen(state, tables, tmp_path):

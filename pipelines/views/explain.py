@@ -15,6 +15,7 @@ from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
 from ...policy.vocabulary import record_of, shown_columns
 from ...web.base.options import also, option
+from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.filters.filter_chain import rule_place
 from ...web.filters.verdicts import UrlFilter, Verdict
@@ -46,8 +47,9 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Robot
         group="checkers",
     )  # fmt: skip
     source: str = option("", "URL of the page that leads to them, if any.", group="checkers")
-    # It has no effect here, but users copy it from the command lines of the jobs.
+    # They have no effect here, but users copy them from the command lines of the jobs.
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
+    file_roots: tuple[str, ...] = also(FileOptions, "file_roots")
 
 
 def run(invocation: Invocation) -> int:

@@ -318,7 +318,7 @@ def test_a_link_between_local_files_is_in_the_scope(explained, tmp_path):
     (site / "index.html").write_text("<a href=other.html>other</a>")
     (site / "other.html").write_text("<p>x")
     urls = [f"file://{site}/{name}.html" for name in ("index", "other", "new")]
-    words = ("--schemes", "file", "--file_roots", site)
+    words = ("--schemes", "http,file", "--file_roots", site)
     assert nutbeam("crawl", table, urls[0], *words) == 0
     (record,) = explained(table, urls[1], *words)
     assert (record["scope"], record["reason"]) == ("domain", None)

@@ -45,7 +45,7 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
     if not all(found):
         return
     reasons = list(dict.fromkeys(reason for needs in found for _, reason, _ in needs))
-    flags: dict[str, dict[str, None]] = {}
+    flags: dict[str, dict[str, Any]] = {}
     for name, _, value in (need for needs in found for need in needs):
         old = getattr(options, name)
         flags.setdefault(name, dict.fromkeys(map(str, old))).setdefault(value)

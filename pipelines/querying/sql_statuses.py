@@ -88,7 +88,7 @@ def _edits(node: Node, names: StatusNames) -> Iterator[_Edit]:
     elif function in (*_LIKE, *_GLOB):
         one, pattern = arguments(node)[:2]
         if names.column_of(one) is not None:
-            _check_pattern(constant(pattern), function, names)
+            _check_pattern(constant(pattern), str(function), names)
 
 
 def _both_ways(some: list[Node]) -> list[tuple[Node, Node]]:

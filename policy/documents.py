@@ -82,8 +82,8 @@ def documents_of(
         at_row(row)
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
-            record = {name: page[name] for name in _TAKEN}
-            records.append(record | cut_off(page["truncated"]))
+            taken = {name: page[name] for name in _TAKEN}
+            records.append(taken | cut_off(page["truncated"]))
             continue
         record, parsed = _document(page, options, filters, skip.get(row), counts)
         if parsed is not None:

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import dataclasses
 import importlib
+import itertools
 import logging
 import os
 import select
@@ -106,7 +107,7 @@ def _guarded(command: str, words: list[str]) -> int:
 def _asks_for_json(words: Sequence[str]) -> bool:
     """Returns whether the command line or the environment asks for logs as JSON."""
     found = os.environ.get("NUTBEAM_LOG_FORMAT", "")
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise([*words, ""]):
         flag, equals, value = word.partition("=")
         if flag.replace("-", "_") == "__log_format":
             found = value if equals else following

@@ -308,7 +308,7 @@ def test_robotsparser_and_parsechecker_of_a_server(typed):
         there = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--agent_name", "bot")
         fast = (*there, "--server_delay", "0", "--min_crawl_delay", "0", "--max_crawl_delay", "9")
         code, printed, _ = typed("robotsparser", "http://a.com/some/page", "http://a.com/x", *there)
-        assert (code, printed) == (0, "not allowed:\thttp://a.com/x\n")
+        assert (code, printed) == (0, "not allowed:\thttp://a.com/x\tline 2: Disallow: /x\n")
 
         code, printed, said = typed("parsechecker", "HTTP://a.com/#z", *fast, "--format", "json")
         assert said == ""

@@ -125,14 +125,15 @@ def test_a_million_lines(tables, tmp_path, capsys):
 def test_no_table(tmp_path, refuse, command):
     (tmp_path / "empty").mkdir()
     for name, why in (("missing", "it does not exist"), ("empty", "it has no manifest")):
-        error = refuse(command, tmp_path / name, *words_for(command))
+        error, _, hint = refuse(command, tmp_path / name, *words_for(command)).partition("; ")
         assert error == f"no web table at {str(tmp_path / name)!r}: {why}"
+        assert hint.startswith("a first crawl needs seeds: nutbeam crawl ") == (command == "crawl")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty"]
 
 
 @pytest.mark.parametrize("command", ["crawl", "fetch", "round"])
 def test_no_table_comes_before_no_agent(tmp_path, refuse, command):
-    assert refuse(command, tmp_path / "missing").endswith("it does not exist")
+    assert "no web table at" in refuse(command, tmp_path / "missing")
 
 
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])

@@ -18,7 +18,7 @@ from ..io.parsing.parse_pool import shared_pool
 from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ..io.snapshots.operations import begin, new_id
 from ..io.snapshots.rounds import next_round, stop_file
-from ..io.storage.errors import ConflictError, PurgedMeanwhile
+from ..io.storage.errors import ConflictError, NoTable, PurgedMeanwhile
 from ..io.table.opening import open_table
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
@@ -74,12 +74,14 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
                          f"rounds is --rounds {seeds[-1]}")  # fmt: skip
     inject.check_seeds(seeds)
-    if not seeds and not open_table(table).latest_snapshot():
-        raise UsageError(f"{open_table(table).why_empty()}; a first crawl needs seeds: nutbeam crawl "
-                         f"{table} URL")  # fmt: skip
     check_obstacles(invocation, seeds)
     local = bool(seeds) and all(map(is_local, seeds))
-    check_launch(invocation, begins_table=bool(seeds), local=local)
+    try:
+        check_launch(invocation, begins_table=bool(seeds), local=local)
+    except NoTable as error:
+        raise UsageError(
+            f"{error}; a first crawl needs seeds: nutbeam crawl {table} URL"
+        ) from error
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam

@@ -128,8 +128,7 @@ class Weight:
 def run(invocation: Invocation) -> int:
     code = run_job(invocation, build, "generate")
     if code == NOTHING_TO_DO and invocation.format == "text":
-        options = dataclasses.replace(invocation.options, add_days=0.0)
-        print(nothing_due(next_url(str(invocation.table), options)))
+        print(nothing_due(next_url(str(invocation.table), invocation.options)))
     return code
 
 

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from ...web.base.agent import agent_token, require_agent
@@ -14,7 +13,6 @@ from ...web.base.robots_options import RobotsOptions
 from ...web.base.visible import visible
 from ...web.clients.requests_client import Client
 from ...web.exchange.http_options import HttpOptions
-from ...web.robots.match import TooCostly
 from ...web.robots.robots import (
     ALLOWED,
     DEFER,
@@ -26,7 +24,7 @@ from ...web.robots.robots import (
     fetch_robots,
     is_exempt,
 )
-from ...web.robots.robots_lines import Line, rule_lines
+from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..command_line.command import DONE, Argument, Invocation, configuration
@@ -61,7 +59,7 @@ def run(invocation: Invocation) -> int:
     judged = []
     for url in _urls(invocation.arguments["urls"]):
         verdict = _verdict(url, rules, options)
-        decided = _deciding(url, rules, lines) if verdict in _VERDICTS.values() else None
+        decided = line_of(rules, url, lines) if verdict in _VERDICTS.values() else None
         number, rule = decided or (None, None)
         judged.append({"url": url, "verdict": verdict, "line": number, "rule": rule})
         if invocation.format == "text":
@@ -82,14 +80,6 @@ def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
     if is_exempt(host, options.robots_allowlist):
         return "allowlisted"
     return _VERDICTS[rules.verdict(url)]
-
-
-def _deciding(url: str, rules: RobotsRules, lines: Sequence[Line]) -> Line | None:
-    """Returns the line of robots.txt that allows or denies a URL; None if no line matches."""
-    with contextlib.suppress(TooCostly):
-        number = rules.decide(url).rule
-        return None if number is None else lines[number]
-    return None
 
 
 def _rules(source: str, options: Options) -> RobotsRules:

@@ -1,6 +1,5 @@
 """Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
-import dataclasses
 import json
 import logging
 import sys
@@ -51,8 +50,7 @@ def summary_of(
     counts, work = Counter(capped(total)), work_of(made)
     # Computed in this process, because a job on a cluster would take long to start.
     known, best = read_statistics(table, options, (), BEST)
-    # What is due by itself: add_days has done its part in this run.
-    waiting = next_url(table, dataclasses.replace(options, add_days=0.0))
+    waiting = next_url(table, options)
     examples = {} if work.fetched else _examples(table, made)
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []
     if len(seeds) == 1 and is_url(seeds[0]):

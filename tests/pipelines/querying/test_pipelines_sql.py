@@ -19,6 +19,7 @@ from crawling import (
     state_of,
 )
 from simulated_web import SimWeb
+from sql_rows import rows_of
 
 from nutbeam.policy.columns import Form
 from nutbeam.policy.kinds import KINDS, kinds_of_batches
@@ -26,10 +27,6 @@ from nutbeam.policy.vocabulary import iso, record_of, shown_columns, views
 
 duckdb = pytest.importorskip("duckdb")
 COLUMNS = shown_columns(KINDS["state"])
-
-
-def rows_of(ask, query):
-    return json_lines(ask(query, "--format", "json"))
 
 
 def test_the_state_is_that_of_the_newest_snapshot(table, ask):

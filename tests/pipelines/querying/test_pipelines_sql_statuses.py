@@ -1,13 +1,9 @@
 """sql takes short names of statuses, and refuses text that is no status."""
 
 import pytest
-from crawling import json_lines
+from sql_rows import rows_of
 
 pytest.importorskip("duckdb")
-
-
-def rows_of(ask, query):
-    return json_lines(ask(query, "--format", "json"))
 
 
 @pytest.mark.parametrize(

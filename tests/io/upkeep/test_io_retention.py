@@ -6,6 +6,7 @@ import time
 
 import pytest
 from crawling import latest_snapshot, manifest_at
+from growing_old import DAY, WEEK, make, pass_time, paths, put, written
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
@@ -13,46 +14,13 @@ from nutbeam.io.snapshots.operations import Operation, begin, committed, pinned_
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.errors import MissingFile, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets.file_lists import DataFile, load_files
-from nutbeam.io.tablets.written import Written
+from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.compaction import superseded
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.kinds import KINDS, Flushed, Kept, Kind
 from nutbeam.web.base.errors import UsageError, UserError
-
-DAY = 86_400
-WEEK = 7 * DAY
-
-
-def put(root, path, text="x"):
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
-    return path
-
-
-def written(root, component, *paths, replaced=()):
-    files = tuple(DataFile(put(root, path), rows=1, bytes=1) for path in paths)
-    return Written(component, files, tuple(replaced))
-
-
-def make(root, name, *parts, batch=None, job="update", **known):
-    operation = begin(str(root), job, f"{name}.{job}", batch=batch)
-    return commit(operation, parts, batch=Batch(**known) if known else None)
-
-
-def pass_time(root, days, since=0.0):
-    """Makes all files older that were not written before."""
-    for path in root.rglob("*"):
-        if path.is_file() and path.stat().st_mtime >= since:
-            then = path.stat().st_mtime - days * DAY
-            os.utime(path, (then, then))
-
-
-def paths(root, *folders):
-    found = (path for folder in folders for path in (root / folder).rglob("*") if path.is_file())
-    return sorted(path.relative_to(root).as_posix() for path in found)
 
 
 def assert_whole(root):
@@ -61,15 +29,6 @@ def assert_whole(root):
     for path in (root / "manifest").glob("*.json"):
         for component in manifest_at(root, int(path.stem)).components.values():
             assert all((root / file.path).exists() for file in load_files(root, component))
-
-
-@pytest.fixture
-def table(tmp_path):
-    """Three snapshots; each has one file of its own and one of all."""
-    make(tmp_path, "one", written(tmp_path, "state", "state/all", "state/a"))
-    make(tmp_path, "two", written(tmp_path, "state", "state/b", replaced=["state/a"]))
-    make(tmp_path, "three", written(tmp_path, "state", "state/c", replaced=["state/b"]))
-    return tmp_path
 
 
 def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
@@ -355,50 +314,3 @@ def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
     delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert latest_snapshot(table) == 4
-
-
-def test_files_that_a_clock_ahead_has_left_grow_old_all_the_same(table):
-    put(table, "state/orphan")
-    pass_time(table, -54 * 365)
-    make(table, "right", written(table, "state", "state/d", replaced=["state/c"]))
-    found = delete_expired(open_table(str(table)), WEEK)
-    assert found.pop("clock") > 5
-    assert found == {}
-    assert disturbed_by(open_table(str(table)), "compact") == []
-    pass_time(table, 8)
-    assert delete_expired(open_table(str(table)), WEEK)["deleted/snapshots"] == 3
-    assert paths(table, "state") == ["state/all", "state/d"]
-
-
-def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
-    begin(str(table), "inject", "dead.inject")
-    pass_time(table, -54 * 365)
-    make(table, "right", written(table, "state", "state/d"))
-    assert disturbed_by(open_table(str(table)), "compact") == ["dead.inject"]
-    delete_expired(open_table(str(table)), WEEK)
-    pass_time(table, 2)
-    assert disturbed_by(open_table(str(table)), "compact") == []
-
-
-def test_while_the_clock_is_behind_nothing_goes_and_no_file_is_touched(table):
-    pass_time(table, -400)
-    before = {path: path.stat().st_mtime for path in table.rglob("*") if path.is_file()}
-    assert delete_expired(open_table(str(table)), WEEK) == {}
-    assert {path: path.stat().st_mtime for path in before} == before
-
-
-def test_a_commit_sets_batches_of_the_future_right(table):
-    ahead = int(time.time() + 54 * 365 * DAY) * 1000
-    known = {"phase": "generated", "partitions": 1, "urls": 1}
-    times = {"created": ahead, "blocks_until": ahead + WEEK * 1000}
-    operation = begin(str(table), "generate", "g.generate", batch="b", now=ahead)
-    commit(operation, [], batch=Batch(**known, **times))
-    fetching = begin(str(table), "fetch", "f.fetch", batch="b")
-    made = make(table, "other", written(table, "hosts", "hosts/a"))
-    batch = made.batches["b"]
-    assert batch.created == made.time
-    assert batch.blocks_until == made.time + WEEK * 1000
-    assert made.latest_time == ahead
-    # Who works on the batch does not mind.
-    done = commit(fetching, [], batch=Batch(**known | {"phase": "fetched"}, **times))
-    assert (done.batches["b"].phase, done.batches["b"].created) == ("fetched", fetching.now)

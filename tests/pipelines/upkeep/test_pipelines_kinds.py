@@ -10,39 +10,21 @@ from operator import itemgetter
 import polars as pl
 import pyarrow as pa
 import pytest
-from crawling import cells_of, files_of, manifest_of, nutbeam, place_in, tree
+from crawling import cells_of, files_of, manifest_of, nutbeam, place_in
 from frames import frame_of
+from marking import MARKS, MARKS_KIND, ROWS, mark, values_of
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolution, Resolved, write_bases
-from nutbeam.io.tablets.tablets import tablets
+from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.columns import Column, Columns, Form, Purged, joined
 from nutbeam.policy.kinds import KINDS, Kind
 from nutbeam.policy.schema import TEXT
 from nutbeam.web.urls.row_keys import from_key
 
-SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])
-SEEN = pa.large_list(pa.struct(list(SEEN_ITEM.schema)))
-MARKS = Columns(
-    [
-        Column("key", TEXT, "A URL."),
-        Column("mark", pa.int64(), "Its mark."),
-        Column("target", TEXT, "Another key."),
-        Column("seen", SEEN, "When it was seen, and by whom.", items=SEEN_ITEM),
-    ]
-)
 LATER = joined(MARKS, [Column("later", TEXT, "A column of a later version.")])
-ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
-
-
-MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True)
-
-
 IN_FILES = ("folder", "folder, declared in rows", "bigtable")
 IN_ROWS = "bigtable, declared in rows"
 
@@ -63,34 +45,6 @@ def table(request, tmp_path, monkeypatch):
 
 in_files = pytest.mark.parametrize("table", IN_FILES, indirect=True)
 in_rows = pytest.mark.parametrize("table", [IN_ROWS], indirect=True)
-
-
-def newer(rows, changes):
-    kept = rows.join(changes, on="key", how="anti")
-    return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
-
-
-def mark(table, marks, name, **more):
-    """Commits marks, as a job of this component would."""
-    operation = begin(table, "mark", f"{name}.mark")
-    known = tablets(operation.files("marks"))
-    part = Range(None, None, known[0] if known else None)
-    rows = frame_of(
-        KINDS["marks"].schema, *({"key": k, "mark": n, **more} for k, n in sorted(marks.items()))
-    )
-    done = operation.root.resolve(
-        Resolution("marks", part, newer, order=operation.snapshot + 1), rows
-    )
-    commit(operation, done)
-
-
-def values_of(table, column="mark"):
-    """Returns a column of the marks of a table by key."""
-    root = open_table(table)
-    root = root.at(root.latest_snapshot())
-    known = tablets(load_files(root, manifest_of(table).components.get("marks")))
-    return dict(row for t in known for rows in root.scan("marks", t)
-                for row in rows.select("key", column).iter_rows())  # fmt: skip
 
 
 NEWEST = {**ROWS, "com.a:http/01": 100}
@@ -371,62 +325,3 @@ def test_rows_of_a_later_version_are_refused_and_stay(table, tmp_path, monkeypat
     assert "has version 2, this nutbeam reads up to 1: upgrade nutbeam" in capsys.readouterr().err
     assert nutbeam("fsck", table, "--repair", "--drop") == 3
     assert rows_as_later(table, monkeypatch) == {"com.a:http/02": "more"}
-
-
-@pytest.fixture
-def declare(monkeypatch):
-    """Declares the marks in rows, when a test calls it."""
-    kind = dataclasses.replace(MARKS_KIND, in_rows=True)
-    return lambda: monkeypatch.setitem(KINDS, "marks", kind)
-
-
-@pytest.mark.bigtable
-def test_a_table_that_is_older_than_the_component_gets_a_place_for_it(bigtable, tmp_path, declare):
-    table = bigtable.make(tmp_path / "files")
-    assert nutbeam("inject", table, "http://a.com/05") == 0
-    declare()
-    assert nutbeam("fsck", table) == 0  # which changes nothing
-    assert "marks" not in families_of(table)
-    mark(table, ROWS, "first")
-    assert families_of(table)["marks"] == families_of(table)["s"]
-    assert values_of(table) == ROWS
-    assert nutbeam("fsck", table) == 0
-
-
-def families_of(table):
-    from nutbeam.io.bigtable.admin import describe_table  # late: Google's libraries take a second
-
-    return describe_table(open_table(table).address).families
-
-
-@pytest.mark.bigtable
-def test_who_may_not_add_the_place_is_told_so(bigtable, tmp_path, declare, capsys):
-    from bigtable_emulator import Counter  # late: Google's libraries take a second
-
-    with Counter(bigtable.host) as server:
-        table = bigtable.make(tmp_path / "files", server.host)
-        assert nutbeam("inject", table, "http://a.com/05") == 0
-        before = tree(table)
-        declare()
-        server.forbidden = "/ModifyColumnFamilies"
-        capsys.readouterr()
-        assert nutbeam("inject", table, "http://a.com/06") == 3
-        err = capsys.readouterr().err
-        (said,) = [line for line in err.splitlines() if "column family 'marks'" in line]
-        assert "you may not add it: run one job as an account with roles/bigtable.admin" in said
-        assert "Traceback" not in err
-        assert tree(table) == before
-
-
-@pytest.mark.bigtable
-def test_a_place_that_keeps_too_few_versions_is_refused(bigtable, tmp_path, declare, capsys):
-    from nutbeam.io.bigtable import admin  # late: Google's libraries take a second
-
-    table = bigtable.make(tmp_path / "files")
-    address = open_table(table).address
-    change = admin.types.ModifyColumnFamiliesRequest.Modification(id="marks", create={})
-    admin.open_admin(address).modify_column_families(name=address.name, modifications=[change])
-    declare()
-    assert nutbeam("inject", table, "http://a.com/06") == 3
-    assert "column family 'marks' of" in (err := capsys.readouterr().err)
-    assert "must keep 4 versions of a cell, got another rule" in err

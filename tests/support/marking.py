@@ -1,0 +1,58 @@
+"""A component that only tests declare: marks on URLs."""
+
+import polars as pl
+import pyarrow as pa
+from crawling import manifest_of
+from frames import frame_of
+
+from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.ranges import Range
+from nutbeam.io.tablets.resolve import Resolution, Resolved
+from nutbeam.io.tablets.tablets import tablets
+from nutbeam.policy.columns import Column, Columns
+from nutbeam.policy.kinds import KINDS, Kind
+from nutbeam.policy.schema import TEXT
+
+SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])
+SEEN = pa.large_list(pa.struct(list(SEEN_ITEM.schema)))
+MARKS = Columns(
+    [
+        Column("key", TEXT, "A URL."),
+        Column("mark", pa.int64(), "Its mark."),
+        Column("target", TEXT, "Another key."),
+        Column("seen", SEEN, "When it was seen, and by whom.", items=SEEN_ITEM),
+    ]
+)
+ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
+MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True)
+
+
+def newer(rows, changes):
+    kept = rows.join(changes, on="key", how="anti")
+    return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
+
+
+def mark(table, marks, name, **more):
+    """Commits marks, as a job of this component would."""
+    operation = begin(table, "mark", f"{name}.mark")
+    known = tablets(operation.files("marks"))
+    part = Range(None, None, known[0] if known else None)
+    rows = frame_of(
+        KINDS["marks"].schema, *({"key": k, "mark": n, **more} for k, n in sorted(marks.items()))
+    )
+    done = operation.root.resolve(
+        Resolution("marks", part, newer, order=operation.snapshot + 1), rows
+    )
+    commit(operation, done)
+
+
+def values_of(table, column="mark"):
+    """Returns a column of the marks of a table by key."""
+    root = open_table(table)
+    root = root.at(root.latest_snapshot())
+    known = tablets(load_files(root, manifest_of(table).components.get("marks")))
+    return dict(row for t in known for rows in root.scan("marks", t)
+                for row in rows.select("key", column).iter_rows())  # fmt: skip

@@ -73,7 +73,7 @@ STATE_COLUMNS = Columns(
         Column("etag", TEXT, "ETag of its newest body, as the server sent it."),
         Column("last_modified", TEXT, "Last-Modified of its newest body, as the server sent it."),
         Column("score", pa.float32(), "Its importance (OPIC): the share that it got from links."),
-        Column("cash", pa.float32(), "Not used yet."),
+        Column("cash", pa.float32(), "Scoring `opic_cash`: what it has to give to its links."),
         Column(
             "signature",
             pa.large_binary(),
@@ -91,7 +91,11 @@ STATE_COLUMNS = Columns(
         Column("batch_id", TEXT, "The batch of the newest body.", purged=Purged.KEPT),
         Column("document", TEXT, "File that its newest text was written to.", purged=Purged.KEPT),
         Column("page", TEXT, "File that its newest body was written to.", purged=Purged.KEPT),
-        Column("repr_url", TEXT, "Not used yet."),
+        Column(
+            "repr_url",
+            TEXT,
+            "URL that stands for it, if redirects led to it and another URL of these is better.",
+        ),
         Column("distance", pa.int32(), "Number of links from the nearest seed; 0: it is a seed."),
         Column("fixed_interval", pa.int32(), "Interval that its seed list sets for good.", "s"),
         Column(
@@ -102,6 +106,24 @@ STATE_COLUMNS = Columns(
         ),
         Column("response_ms", pa.int32(), "Time from the request to the end of the answer.", "ms"),
         Column("metadata", TEXT_MAP, "Names and values from its seed list."),
+        Column(
+            "change_shape",
+            pa.float32(),
+            "What `--schedule rate` knows of its rate of changes, a gamma distribution: the shape.",
+        ),
+        Column("change_days", pa.float32(), "The same distribution: its rate parameter.", "d"),
+        Column(
+            "max_depth",
+            pa.int32(),
+            "Scoring `depth`: how far from its seed pages may be; null: the usual limit.",
+        ),
+        Column(
+            "duplicate_of",
+            TEXT,
+            "Of a duplicate: the page that was kept instead.",
+            form=Form.URL,
+        ),
+        Column("usage", TEXT, "What the page allows its content to be used for; null: it is silent."),
     )
 )
 STATE = STATE_COLUMNS.schema
@@ -185,6 +207,23 @@ HOSTS_COLUMNS = Columns(
             "sitemaps", TEXT, "Sitemaps that robots.txt names, one per line.", purged=Purged.LINES
         ),
         Column("backoff_level", pa.int32(), "Failed requests, halved by each success."),
+        *(
+            Column(name.removeprefix("db_"), pa.int64(), f"Number of its URLs that are `{name}`.")
+            for name in STATUS_NAMES.values()
+        ),
+        Column("connection_failures", pa.int64(), "Number of its URLs whose last request failed."),
+        Column("dns_failures", pa.int32(), "Failed look-ups of its address since the last success."),
+        time_column("dns_time", "When its address was last looked up."),
+        Column("homepage", TEXT, "Its home page, if it was fetched.", form=Form.URL),
+        Column("score", pa.float32(), "Its importance."),
+        Column("response_times", pa.large_binary(), "Sketch of its response times.", form=Form.HEX),
+        Column(
+            "linking_domains",
+            pa.large_binary(),
+            "Sketch of the foreign domains that link to this registered domain.",
+            form=Form.HEX,
+        ),
+        Column("settings", TEXT_MAP, "Settings of the operator for this host."),
     )
 )
 HOSTS = HOSTS_COLUMNS.schema
@@ -231,7 +270,15 @@ DOCUMENTS_COLUMNS = joined(
 DOCUMENTS = DOCUMENTS_COLUMNS.schema
 
 # The effect of a batch on the table: one row per URL that was tried.
-OUTCOME_COLUMNS = STATE_COLUMNS.pick("key", "document", "status", "score", "signature")
+OUTCOME_COLUMNS = joined(
+    STATE_COLUMNS.pick("key", "document", "status", "score", "signature"),
+    PAGES_COLUMNS.pick("fetch_status"),
+    [
+        code_column("old_status", STATUS_NAMES, "Its status before; null: it was not in the table."),
+        Column("old_document", TEXT, "File with its text before.", purged=Purged.KEPT),
+    ],
+    STATE_COLUMNS.pick("repr_url", "usage"),
+)
 OUTCOME = OUTCOME_COLUMNS.schema
 
 # The changes of update: an event per page, a sum per link target.

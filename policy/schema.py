@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from .base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
 from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
 
 TEXT = pa.large_string()
@@ -19,20 +20,6 @@ TEXT_MAP = pa.map_(TEXT, TEXT)
 # In a row's metadata: seconds between two requests to its host (Nutch: _variableFetchDelay_).
 FETCH_DELAY = "nutch.fetchDelay"
 MAX_DELAY = 86_400.0
-
-
-class Status(IntEnum):
-    """A URL's state, with Nutch's codes (CrawlDatum 1.x)."""
-
-    DB_UNFETCHED = 1
-    DB_FETCHED = 2
-    DB_GONE = 3
-    DB_REDIR_TEMP = 4
-    DB_REDIR_PERM = 5
-    DB_NOTMODIFIED = 6
-    DB_DUPLICATE = 7
-    DB_ORPHAN = 8
-    DB_PARSE_FAILED = 9
 
 
 STATUS_NAMES = {int(status): status.name.lower() for status in Status}
@@ -123,7 +110,9 @@ STATE_COLUMNS = Columns(
             "Of a duplicate: the page that was kept instead.",
             form=Form.URL,
         ),
-        Column("usage", TEXT, "What the page allows its content to be used for; null: it is silent."),
+        Column(
+            "usage", TEXT, "What the page allows its content to be used for; null: it is silent."
+        ),
     )
 )
 STATE = STATE_COLUMNS.schema
@@ -212,7 +201,9 @@ HOSTS_COLUMNS = Columns(
             for name in STATUS_NAMES.values()
         ),
         Column("connection_failures", pa.int64(), "Number of its URLs whose last request failed."),
-        Column("dns_failures", pa.int32(), "Failed look-ups of its address since the last success."),
+        Column(
+            "dns_failures", pa.int32(), "Failed look-ups of its address since the last success."
+        ),
         time_column("dns_time", "When its address was last looked up."),
         Column("homepage", TEXT, "Its home page, if it was fetched.", form=Form.URL),
         Column("score", pa.float32(), "Its importance."),
@@ -274,7 +265,9 @@ OUTCOME_COLUMNS = joined(
     STATE_COLUMNS.pick("key", "document", "status", "score", "signature"),
     PAGES_COLUMNS.pick("fetch_status"),
     [
-        code_column("old_status", STATUS_NAMES, "Its status before; null: it was not in the table."),
+        code_column(
+            "old_status", STATUS_NAMES, "Its status before; null: it was not in the table."
+        ),
         Column("old_document", TEXT, "File with its text before.", purged=Purged.KEPT),
     ],
     STATE_COLUMNS.pick("repr_url", "usage"),

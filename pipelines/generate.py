@@ -31,6 +31,7 @@ from ..io.batches.batches import (
     take_up,
     write_file,
 )
+from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
@@ -48,6 +49,7 @@ from ..policy.selection import (
     later,
     queue_names,
     ranked,
+    sorted_out,
     spanning,
 )
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
@@ -225,18 +227,19 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
 def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns due rows with ranks, without those of open batches and of resting hosts."""
     operation, tablet = surveyed.operation, surveyed.tablet
-    clock = _clock(operation)
-    least = _leaders(operation, options).least
+    clock, scorings = _clock(operation), scorings_of(options)
+    least = _leaders(operation, options).least if scorings.sorts_by_score else 0
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
-        rows = eligible(state, clock, options)
+        rows = eligible(state, clock, options, scorings)
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(clock, options)
     has_metadata = operation.root.may_have_values(tablet, "metadata")
-    columns = (*OF_STATE, "metadata") if has_metadata else OF_STATE
+    columns = (*OF_STATE, *(("metadata",) if has_metadata else ()))
+    columns = tuple(dict.fromkeys((*columns, *scorings.sort_columns)))
     rows = operation.root.read("state", [tablet], columns, narrow, due)
-    rows, counts = delayed(rows)
+    rows, counts = delayed(sorted_out(rows, options, scorings))
     manifest = operation.manifest()
     claimed = claimed_keys(
         operation.root, manifest, manifest.open_batches(operation.now), tablet.first, tablet.last

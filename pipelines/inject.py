@@ -18,6 +18,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources
+from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.operations import Operation, new_id
 from ..io.storage.files import creating
@@ -162,8 +163,10 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
 
 
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
+    scorings = scorings_of(options)
+
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        merged, counts = inject_seeds(rows, changes, operation.now, options)
+        merged, counts = inject_seeds(rows, changes, operation.now, options, scorings)
         return Resolved(merged, counts=counts)
 
     return resolve

@@ -16,6 +16,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import batch_component
+from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
@@ -23,11 +24,12 @@ from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
-from ..io.tablets.tablets import rows_of_large_hosts
+from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.links import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin, LinkOptions, changes_of
 from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
+from ..policy.scoring.scorings import Scorings
 from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
@@ -118,18 +120,30 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
     document = item.documents.path if item.documents else None
     parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
-    documents = collect(parsed.select(DOCUMENT_COLUMNS))
+    scorings = scorings_of(options)
+    documents = collect(parsed.select({*DOCUMENT_COLUMNS, *scorings.document_columns}))
     order, batch = item.pages.order, str(item.operation.batch)
     origin = BatchOrigin(order, batch, item.pages.path, document)
     seeds = read_seeds_hosts(root, seed_files(item.operation))
-    rows, counts = changes_of(pages, documents, origin, seeds, options)
+    known = _known_rows(item.operation, pages.get_column("key"), scorings)
+    rows, counts = changes_of(pages, documents, origin, seeds, options, scorings, known)
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
+    events = rows.filter(~linked).drop(column.name for column in scorings.passed)
+    yield from (("state", chunk) for chunk in to_chunks(events))
     # Only one of sixty changes is an event, so links are shuffled without the columns of events.
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
+    names = (*LINKED, *(column.name for column in scorings.passed))
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(names)))
+
+
+def _known_rows(operation: Operation, keys: pl.Series, scorings: Scorings) -> pl.DataFrame | None:
+    """Returns the rows of pages, if a scoring needs them."""
+    if not scorings.row_columns:
+        return None
+    known = tablets(operation.files("state"))
+    return operation.root.find("state", known, keys, ("key", *scorings.row_columns))
 
 
 @functools.lru_cache(maxsize=2)
@@ -140,9 +154,10 @@ def _rows_of_hosts(operation: Operation) -> Mapping[str, int]:
 def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resolver:
     known = _rows_of_hosts(operation) if options.max_per_host >= 0 else None
     table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
+    scorings, now = scorings_of(options), operation.now
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        kept, outcome, counts = update_state(rows, changes, operation.now, options, table)
+        kept, outcome, counts = update_state(rows, changes, now, options, table, scorings)
         return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
 
     return resolve

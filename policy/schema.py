@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from .base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
 from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
 
 TEXT = pa.large_string()
@@ -19,20 +20,6 @@ TEXT_MAP = pa.map_(TEXT, TEXT)
 # In a row's metadata: seconds between two requests to its host (Nutch: _variableFetchDelay_).
 FETCH_DELAY = "nutch.fetchDelay"
 MAX_DELAY = 86_400.0
-
-
-class Status(IntEnum):
-    """A URL's state, with Nutch's codes (CrawlDatum 1.x)."""
-
-    DB_UNFETCHED = 1
-    DB_FETCHED = 2
-    DB_GONE = 3
-    DB_REDIR_TEMP = 4
-    DB_REDIR_PERM = 5
-    DB_NOTMODIFIED = 6
-    DB_DUPLICATE = 7
-    DB_ORPHAN = 8
-    DB_PARSE_FAILED = 9
 
 
 STATUS_NAMES = {int(status): status.name.lower() for status in Status}

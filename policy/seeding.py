@@ -7,10 +7,12 @@ import polars as pl
 from ..web.base.options import option
 from .schedule import ScheduleOptions
 from .schema import STATE, Status, conform, to_frame
+from .scoring.scoring_options import ScoringOptions
+from .scoring.scorings import OPIC, Scorings
 
 
 @dataclasses.dataclass(frozen=True)
-class SeedOptions(ScheduleOptions):
+class SeedOptions(ScheduleOptions, ScoringOptions):
     """Options of the scores of seeds, and of seeds that are already in the table."""
 
     GROUP = "inject"
@@ -35,7 +37,11 @@ class SeedOptions(ScheduleOptions):
 
 
 def inject_seeds(
-    rows: pl.DataFrame, seeds: pl.DataFrame, now: int, options: SeedOptions
+    rows: pl.DataFrame,
+    seeds: pl.DataFrame,
+    now: int,
+    options: SeedOptions,
+    scorings: Scorings = OPIC,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds seeds to the rows of a range of keys.
 
@@ -47,6 +53,7 @@ def inject_seeds(
         seeds: SEEDS rows for keys in the same range.
         now: Due time of new URLs, ms.
         options: Options for known URLs.
+        scorings: The scorings.
 
     Returns:
         (STATE rows in key order, counts).
@@ -55,10 +62,10 @@ def inject_seeds(
     is_known = last.get_column("key").is_in(rows.get_column("key").implode())
     known = last.filter(is_known)
     fresh = last if options.overwrite_known else last.filter(~is_known)
-    created = _new_rows(fresh, now, options)
+    created = scorings.injected(_new_rows(fresh, now, options))
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
     if options.update_known:
-        kept = _renew(kept, known, options)
+        kept = scorings.renewed(_renew(kept, known, options))
     merged = pl.concat([kept, created]).sort("key")
     counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}
     counts["duplicate_lines"] = len(seeds) - len(last)

@@ -28,6 +28,8 @@ from .clocks import COUNT, set_right
 from .links import sum_links
 from .schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions, gone_interval, retry_time
 from .schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
+from .scoring.scoring_options import ScoringOptions
+from .scoring.scorings import OPIC, Scorings
 from .traps import BudgetOptions, within_budget
 
 Counts = dict[str, int]
@@ -52,6 +54,8 @@ _ABSENT = tuple(
         ),
     )
 )
+# Columns that OUTCOME has and the state does not.
+_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document")
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
@@ -59,7 +63,7 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateOptions(ScheduleOptions, BudgetOptions):
+class UpdateOptions(ScheduleOptions, BudgetOptions, ScoringOptions):
     """Options of update: the URLs to add to the table, and the handling of parse failures."""
 
     GROUP = "update"
@@ -98,6 +102,7 @@ def update_state(
     now: int,
     options: UpdateOptions,
     table: Surroundings = _UNKNOWN,
+    scorings: Scorings = OPIC,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
     """Applies the results of a batch to the rows of one range of keys.
 
@@ -107,11 +112,13 @@ def update_state(
         now: The time that counts as now, ms; new URLs are due then.
         options: Intervals and limits.
         table: Facts from outside the range.
+        scorings: The scorings.
 
     Returns:
         (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
     """
-    events, links = _timely(_events(changes), now), _links(changes)
+    changes = scorings.completed(changes)
+    events, links = _timely(_events(changes), now), _links(changes, scorings)
     at_event, at_link = (_find(rows, some) for some in (events, links))
     stale = _stale(rows, events.get_column("event.fetch_time")[at_event], now).fill_null(False)
     rows, wrong = set_right(rows, now, options, table.since)
@@ -119,17 +126,20 @@ def update_state(
     unknown = events.filter(_missed(events, at_event))
     strangers = links.filter(_missed(links, at_link))
     new, dropped = _new_rows(strangers, unknown, events, options, table.of_hosts)
-    known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
+    known = rows.hstack(links.drop("key")[at_link])
     # Only rows with an event get the columns of events; other rows need few columns.
-    arrived = _arrive(pl.concat([known, new], how="diagonal"), now, options)
+    incoming = pl.concat([known, new], how="diagonal")
     at_event = pl.concat([at_event.set(stale | of_part, None), _find(new, events)])
+    if scorings.own:
+        incoming = _with_own(incoming, at_event.is_not_null(), changes, scorings)
+    arrived = _arrive(incoming, now, options, scorings)
     tried = at_event.is_not_null()
     event = events.drop("key")[at_event.drop_nulls()]
     is_known = pl.Series("is_known", np.arange(len(arrived)) < len(rows)).filter(tried)
     visited = arrived.filter(tried).with_columns(is_known).hstack(event)
-    resolved = _schedule(_statuses(visited, options), options)
-    outcome = _outcome(resolved)
-    resolved = resolved.select(*STATE.names).cast(_TYPES)
+    visited = _schedule(_statuses(visited, options), options)
+    resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
+    outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
     counts = _counts(resolved) | {
         "added": len(new),
         "stale_results": int((stale & ~of_part).sum()),
@@ -236,14 +246,35 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
     return rows.select(tried.alias("tried")).get_column("tried")
 
 
-def _links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the score and distance that each key gets from links."""
+def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
+    """Returns the score and distance that each key gets from links, and what scorings pass on."""
+    passed = (column.name for column in scorings.passed)
     return sum_links(
         changes.filter(pl.col("inlink_score").is_not_null())
-        .select("key", "order", "inlink_score", "inlink_distance")
+        .select("key", "order", "inlink_score", "inlink_distance", *passed)
         .sort("order", maintain_order=True)
-        .drop("order")
+        .drop("order"),
+        scorings,
     )
+
+
+def _with_own(
+    rows: pl.DataFrame, tried: pl.Series, changes: pl.DataFrame, scorings: Scorings
+) -> pl.DataFrame:
+    """Adds what documents bring to the rows of their pages.
+
+    Args:
+        rows: Rows of the table, and new ones.
+        tried: Whether the result of each counts, because it is newer than the row.
+        changes: All changes.
+        scorings: The scorings.
+    """
+    merged = (column.merge.alias(column.name) for column in scorings.own)
+    events = changes.filter(pl.col("fetch_status").is_not_null()).sort("order", maintain_order=True)
+    own = events.group_by("key").agg(*merged)
+    found = own.drop("key")[_find(rows, own)]
+    timely = [column.name for column in scorings.own if not column.if_stale]
+    return rows.hstack(found).with_columns(pl.when(tried).then(pl.col(*timely)) if timely else [])
 
 
 def _is(*statuses: int) -> pl.Expr:
@@ -255,16 +286,16 @@ def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
     return pl.when(condition).then(value).otherwise(otherwise)
 
 
-def _arrive(rows: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
-    """Sets the defaults of new rows, and adds scores and distances from links (OPIC 1.x)."""
+def _arrive(
+    rows: pl.DataFrame, now: int, options: UpdateOptions, scorings: Scorings
+) -> pl.DataFrame:
+    """Sets the defaults of new rows, and adds scores and distances from links."""
     is_new, is_linked = pl.col("status").is_null(), pl.col("inlink_score").is_not_null()
-    score = pl.col("score").fill_null(0.0).cast(pl.Float64)
-    return rows.with_columns(
+    return scorings.arrived(rows, now).with_columns(
         status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
         fetch_time=pl.col("fetch_time").fill_null(now),
         fetch_interval=_where(is_new, options.fetch_interval, "fetch_interval"),
         retries=pl.col("retries").fill_null(0),
-        score=score + pl.col("inlink_score").fill_null(0.0),
         distance=pl.min_horizontal("distance", "inlink_distance"),
         last_inlink_day=_where(is_linked, now // DAY_MS, "last_inlink_day"),
     )

@@ -196,10 +196,17 @@ class BigtableWebTable(WebTable):
         return read_range(self.log, component, _range(tablet), self._pinned, columns, due)
 
     @_of_rows
-    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+    def find(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        keys: pl.Series,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
         from ..bigtable.stored_rows import stored_rows
 
-        return stored_rows(self.log, component, keys, self._pinned)
+        rows = stored_rows(self.log, component, keys, self._pinned)
+        return rows if columns is None else rows.select(columns)
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series

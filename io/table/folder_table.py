@@ -146,12 +146,16 @@ class FolderTable(WebTable):
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
         return folded(self.place, stored_schema(self.place, component, tablet), tablet)
 
-    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
-        some = tablets_of_keys(known, keys)
+    def find(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        keys: pl.Series,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        some, names = tablets_of_keys(known, keys), columns or KINDS[component].schema.names
         sought = pl.col("key").is_in(keys.unique().implode())
-        return self.read(
-            component, some, KINDS[component].schema.names, methodcaller("filter", sought)
-        )
+        return self.read(component, some, names, methodcaller("filter", sought))
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series

@@ -192,13 +192,20 @@ class WebTable(abc.ABC):
         """Yields all rows of a tablet in key order, in pieces; raises the errors of ``read``."""
 
     @abc.abstractmethod
-    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+    def find(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        keys: pl.Series,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
         """Returns the rows of some keys.
 
         Args:
             component: ``state`` or ``hosts``.
             known: All its tablets; only tablets that may have one of the keys are read.
             keys: The keys to find.
+            columns: Names of the columns to return; None for all.
         """
 
     @abc.abstractmethod

@@ -12,13 +12,14 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...io.parsing.plugins import scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
-from ...policy.documents import DocumentOptions
 from ...policy.schedule import ScheduleOptions
+from ...policy.scoring.scoring_options import BUILT_IN, ScoringOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError
@@ -34,7 +35,14 @@ from ..command_line.command import Invocation, configuration
 from ..command_line.live import live_view
 from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
-from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
+from .launch import (
+    LaunchOptions,
+    chosen_plugins,
+    launch_args,
+    preflight,
+    worker_address,
+    workers_elsewhere,
+)
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker
 
@@ -85,11 +93,13 @@ def check(options: Any) -> None:
     """Sets up rules and clients as workers do, so that a wrong configuration fails first.
 
     Raises:
-        UsageError: Rule files, addresses or the agent's name cannot be used.
+        UsageError: Rule files, files of scorings, addresses or the agent's name cannot be used.
     """
     with configuration():
         if isinstance(options, UrlOptions):
             rules_of(options)
+        if isinstance(options, ScoringOptions) and not set(options.scoring) - set(BUILT_IN):
+            scorings_of(options)  # plug-ins may be on workers only
         if isinstance(options, HttpOptions):
             guard_of(options)
             require_agent(options)
@@ -143,8 +153,8 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
-        check = beam.Map(check_worker, _newest_snapshot(ticket.table), filters)
+        plugins = chosen_plugins(options)
+        check = beam.Map(check_worker, _newest_snapshot(ticket.table), *plugins)
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -200,7 +201,10 @@ class Explainer:
         return "host_total" if 0 <= options.max_per_host <= table.rows_of_host(key) else None
 
     def _too_deep(self, row: Mapping[str, Any]) -> bool:
-        return 0 <= self._options.depth <= (row["distance"] or 0)
+        options = self._options
+        limit = (row["max_depth"] or options.depth_max) if "depth" in options.scoring else math.inf
+        depth = 0 if row["distance"] is None else row["distance"] + 1
+        return depth >= limit or 0 <= options.depth <= (row["distance"] or 0)
 
 
 def verdict(record: Mapping[str, Any]) -> str:

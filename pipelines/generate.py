@@ -41,7 +41,7 @@ from ..io.tablets.tablets import Due, Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.schedule import Clock
-from ..policy.schema import FETCHLIST, STATE, conform, to_frame
+from ..policy.schema import FETCHLIST, STATE, conform, empty, to_frame
 from ..policy.selection import (
     GenerateOptions,
     delayed,
@@ -70,6 +70,9 @@ ARGUMENTS = (TABLE,)
 FILE_BYTES = 32 << 20
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN = (*OF_STATE, "delay")
+# Of these the columns that are null in most tables; then they are not read.
+RARE = ("document", "fixed_interval", "metadata", "repr_url")
+STATE_TYPES = empty(STATE).schema
 SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
@@ -235,9 +238,9 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(clock, options)
-    has_metadata = operation.root.may_have_values(tablet, "metadata")
-    columns = (*OF_STATE, *(("metadata",) if has_metadata else ()))
-    columns = tuple(dict.fromkeys((*columns, *scorings.sort_columns)))
+    absent = set(RARE) - operation.root.columns_with_values(tablet, RARE)
+    columns = dict.fromkeys((*OF_STATE, *scorings.sort_columns))
+    columns = [name for name in columns if name not in absent]
     rows = operation.root.read("state", [tablet], columns, narrow, due)
     rows, counts = delayed(sorted_out(rows, options, scorings))
     manifest = operation.manifest()
@@ -307,8 +310,11 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    nulls = [name for name in RARE if name not in rows.columns]
     best = (
-        _best(part, options.top_n).select(*CHOSEN, "rank", spans=pl.lit(part is apart))
+        _best(part, options.top_n)
+        .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
+        .select(*CHOSEN, "rank", spans=pl.lit(part is apart))
         for part in (inside, apart)
     )
     rows = pl.concat(best, rechunk=False)

@@ -7,8 +7,10 @@
     batch.host_findings ─ route ─ merge ─▶ hosts'
 """
 
+import contextlib
 import dataclasses
 import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,20 +23,30 @@ from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
+from ..io.storage.errors import MissingFile
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.links import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin, LinkOptions, changes_of
-from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
+from ..policy.links import (
+    COLUMNS_OF_PAGES,
+    DOCUMENT_COLUMNS,
+    LISTED,
+    BatchOrigin,
+    Before,
+    LinkOptions,
+    changes_of,
+)
+from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
 from ..policy.scoring.scorings import Scorings
 from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.base.progress import PROGRESS
+from ..web.exchange.status import FETCH_NOTMODIFIED
 from .command_line.command import TABLE, Invocation
 from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
@@ -42,6 +54,7 @@ from .launch.job import BatchOptions, run_job
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 LINKED = ("key", "order", "inlink_score", "inlink_distance")
+HERITAGE = ("fetch_interval", "fixed_interval", "metadata", "repr_url")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +69,12 @@ class Options(UpdateTableOptions, BatchOptions):
 
 @dataclasses.dataclass(frozen=True)
 class FilePair:
-    """A file of pages, and the file of their documents, if any."""
+    """A file of pages, the file of their documents, if any, and the fetch list of its partition."""
 
     operation: Operation
     pages: DataFile
     documents: DataFile | None
+    fetchlist: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,9 +116,13 @@ def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
     parsed = operation.files(batch_component(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
     pages = operation.files(batch_component(batch, "pages"))
+    listed = defaultdict[int | None, list[str]](list)
+    for file in operation.files(batch_component(batch, "fetchlist")):
+        listed[file.partition].append(file.path)
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
-        yield FilePair(operation, file, documents.get((file.partition, file.order)))
+        parsed_file = documents.get((file.partition, file.order))
+        yield FilePair(operation, file, parsed_file, tuple(listed[file.partition]))
     for file in operation.files(batch_component(batch, "host_findings")):
         yield FindingsFile(operation, file)
 
@@ -126,7 +144,9 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     origin = BatchOrigin(order, batch, item.pages.path, document)
     seeds = read_seeds_hosts(root, seed_files(item.operation))
     known = _known_rows(item.operation, pages.get_column("key"), scorings)
-    rows, counts = changes_of(pages, documents, origin, seeds, options, scorings, known)
+    before, lost = _before(item, pages)
+    rows, counts = changes_of(pages, documents, origin, seeds, options, before, scorings, known)
+    counts |= {"documents_missing": lost} if lost else {}
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
@@ -135,7 +155,31 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     yield from (("state", chunk) for chunk in to_chunks(events))
     # Only one of sixty changes is an event, so links are shuffled without the columns of events.
     names = (*LINKED, *(column.name for column in scorings.passed))
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(names)))
+    scored = linked & pl.col("inlink_score").is_not_null()
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(scored).select(names)))
+    heirs = rows.filter(linked & ~scored).select("key", "order", *HERITAGE)
+    yield from (("state", chunk) for chunk in to_chunks(heirs))
+
+
+def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
+    """Returns (what was known of pages, number of those whose document is not there any more).
+
+    Of a page that answered 304, the links are in its newest document.
+    """
+    root = item.operation.root
+    keys = pl.col("key").is_in(pages.get_column("key").implode())
+    listed = scan([root / path for path in item.fetchlist], FETCHLIST)
+    rows = collect(listed.filter(keys).select(LISTED))
+    unchanged = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key")
+    wanted = rows.join(unchanged, on="key").filter(pl.col("document").is_not_null())
+    found = []
+    for (path,), some in wanted.group_by("document"):
+        known = pl.col("key").is_in(some.get_column("key").implode())
+        with contextlib.suppress(MissingFile):
+            documents = scan([root / str(path)], DOCUMENTS).select("key", "outlinks")
+            found.append(collect(documents.filter(known)).unique("key", keep="first"))
+    documents = pl.concat([empty(DOCUMENTS).select("key", "outlinks"), *found])
+    return Before(rows, documents), len(unchanged) - len(documents)
 
 
 def _known_rows(operation: Operation, keys: pl.Series, scorings: Scorings) -> pl.DataFrame | None:

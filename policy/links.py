@@ -1,15 +1,23 @@
 """Derives changes from the files of a batch: an event per page, a sum per link target."""
 
 import dataclasses
+from typing import NamedTuple
 
 import polars as pl
 
 from ..web.base.options import option
-from ..web.exchange.status import FETCH_SUCCESS, SUCCESS
+from ..web.exchange.status import (
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_PERM,
+    FETCH_SUCCESS,
+    SUCCESS,
+)
 from ..web.rules.url_rules import host_keys
+from ..web.urls.representative import choose_representative
+from ..web.urls.row_keys import from_key
 from .parts import pages_first
 from .rule_counts import by_rule
-from .schema import CHANGES, DOCUMENTS, STATE, conform, empty, to_frame
+from .schema import CHANGES, DOCUMENTS, FETCHLIST, STATE, conform, empty, to_frame
 from .scope import Seeds, TargetOptions, judge
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
@@ -19,6 +27,9 @@ COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
 DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
                     "part_of", "fetch_time", "content_type")  # fmt: skip
+_INHERITED = ("fetch_interval", "fixed_interval", "metadata")
+# What changes depend on of the rows before.
+LISTED = ("key", "signature", "document", "repr_url", *_INHERITED)
 _TYPES = empty(DOCUMENTS).schema
 
 
@@ -59,12 +70,30 @@ class BatchOrigin:
     document: str | None
 
 
+class Before(NamedTuple):
+    """What was known of pages when generate chose them.
+
+    Attributes:
+        rows: FETCHLIST rows of these pages, with the columns ``LISTED``; a page that the fetch
+            followed has none.
+        documents: DOCUMENTS rows of the newest bodies of pages that answered 304: ``key`` and
+            ``outlinks``.
+    """
+
+    rows: pl.DataFrame = empty(FETCHLIST)
+    documents: pl.DataFrame = empty(DOCUMENTS)
+
+
+_NOTHING = Before()
+
+
 def changes_of(
     pages: pl.DataFrame,
     documents: pl.DataFrame,
     origin: BatchOrigin,
     seeds: Seeds,
     options: LinkOptions,
+    before: Before = _NOTHING,
     scorings: Scorings = OPIC,
     rows: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -77,6 +106,7 @@ def changes_of(
         origin: Their batch and files.
         seeds: Hosts and domains of the seeds, for the scope of redirects.
         options: Rules for targets of links.
+        before: What was known of these pages before.
         scorings: The scorings.
         rows: The rows of these pages in the state, with ``row_columns`` of the scorings.
 
@@ -94,13 +124,16 @@ def changes_of(
         batch_id=pl.lit(origin.batch),
     )
     redirects, counts = _redirects(once, documents, seeds, options)
-    pages = scorings.share(_pages(documents, options, scorings, rows))
+    linking = _linking(once, documents, before)
+    pages = scorings.share(_pages(linking, options, scorings, rows))
     if too_deep := _dropped(pages):
         counts["dropped/too_deep"] = too_deep
     told, by_pages = _parts(documents, once, origin, options)
     if scorings.passed:
         redirects = _with_passed(redirects, once, scorings, rows)
-    links = [_links_of(pages, options, scorings), redirects.drop("source"), by_pages]
+    heirs = _heirs(redirects, before.rows)
+    redirects = redirects.drop("source", "temporary")
+    links = [_links_of(pages, options, scorings), redirects, by_pages]
     sums = sum_links(pl.concat(links, how="diagonal"), scorings)
     if scorings.own:
         own = pages.select("key", *(column.name for column in scorings.own))
@@ -108,8 +141,42 @@ def changes_of(
             part.join(own, on="key", how="left", maintain_order="left") for part in (events, told)
         )
     schema = scorings.changes(CHANGES)
-    changes = [to_frame(conform(part, schema)) for part in (events, told, sums)]
+    changes = [to_frame(conform(part, schema)) for part in (events, told, sums, heirs)]
     return pl.concat(changes).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+
+
+def _linking(pages: pl.DataFrame, documents: pl.DataFrame, before: Before) -> pl.DataFrame:
+    """Returns the documents whose links count as seen; those of unchanged pages give no score."""
+    old = before.rows.select("key", old=pl.col("signature"))
+    unchanged = (pl.col("signature") == pl.col("old")).fill_null(False)
+    score = pl.when(unchanged).then(0.0).otherwise("score")
+    judged = documents.join(old, on="key", how="left", maintain_order="left")
+    judged = judged.with_columns(score.cast(pl.Float32).alias("score")).drop("old")
+    answered = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key", "distance")
+    kept = before.documents.select("key", "outlinks").join(answered, on="key")
+    kept = kept.with_columns(score=pl.lit(0.0, pl.Float32))
+    return pl.concat([judged, kept], how="diagonal")
+
+
+def _heirs(redirects: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
+
+    The target of several redirects is the heir of the first.
+    """
+    known = rows.select("repr_url", *_INHERITED, source="key")
+    found = redirects.join(known, on="source", how="left", maintain_order="left")
+    ends = found.select("source", "repr_url", "key", "temporary")
+    chosen = pl.Series("repr_url", [_representative(*end) for end in ends.iter_rows()], pl.String)
+    found = found.select("key", *_INHERITED).with_columns(chosen)
+    found = found.filter(pl.any_horizontal(pl.exclude("key").is_not_null()))
+    return found.unique("key", keep="first", maintain_order=True)
+
+
+def _representative(source: str, known: str | None, target: str, temporary: bool) -> str | None:
+    """Returns the URL that stands for a redirect's target; None if it is its own."""
+    url = from_key(target)
+    better = choose_representative(known or from_key(source), url, temporary=temporary)
+    return better if better != url else None
 
 
 def _parts(
@@ -259,15 +326,23 @@ def _redirects(
     pages: pl.DataFrame, documents: pl.DataFrame, seeds: Seeds, options: LinkOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the targets of redirects and refreshes, as links without score."""
+    # Nutch counts a refresh after less than 5 s as temporary; its time is not known here.
+    permanent = pl.col("fetch_status") == FETCH_REDIR_PERM
     found = pl.concat(
         part.filter(pl.col(name).is_not_null()).select(
-            pl.col("key").alias("source"), "distance", pl.col(name).alias("url")
+            pl.col("key").alias("source"),
+            "distance",
+            pl.col(name).alias("url"),
+            temporary=temporary,
         )
-        for part, name in ((pages, "redirect"), (documents, "refresh"))
+        for part, name, temporary in (
+            (pages, "redirect", ~permanent),
+            (documents, "refresh", pl.lit(True)),
+        )
     )
     found = judge(found, found.get_column("url"), "fetcher", options, seeds)
     dropped = found.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
     counts |= by_rule(found)
     accepted = found.filter(pl.col("reason").is_null())
-    return _without_score(accepted).with_columns(accepted.get_column("source")), counts
+    return _without_score(accepted).hstack(accepted.select("source", "temporary")), counts

@@ -143,6 +143,8 @@ FETCHLIST_COLUMNS = joined(
         Column("delay", pa.float64(), "Pause between requests to its host; null: the usual.", "s"),
         Column("address", TEXT, "IP address of its host, with a queue per address."),
     ],
+    # What update needs of the row before: for the target of a redirect, and after a 304.
+    STATE_COLUMNS.pick("document", "fetch_interval", "fixed_interval", "metadata", "repr_url"),
 )
 FETCHLIST = FETCHLIST_COLUMNS.schema
 
@@ -287,6 +289,8 @@ CHANGES = pa.schema(
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
         ("part", pa.bool_()),  # a part of another page, not fetched
+        # What the target of a redirect inherits.
+        *columns(STATE, "fetch_interval", "fixed_interval", "metadata", "repr_url"),
     ]
 )
 

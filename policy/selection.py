@@ -140,7 +140,7 @@ def later(clock: Clock, options: GenerateOptions) -> Clock:
 
 
 def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Replaces the metadata of rows by their ``delay`` (s); returns (rows, counts).
+    """Adds the ``delay`` (s) that the metadata of rows says; returns (rows, counts).
 
     A value that is not a delay is counted as ``bad_values``; then the usual delay applies. Rows
     without the column have no metadata.
@@ -152,9 +152,7 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """
     if "metadata" not in rows.columns:
         return rows.with_columns(delay=pl.lit(None, pl.Float64)), {}
-    metadata = rows.get_column("metadata")
-    rows = rows.drop("metadata")
-    texts = metadata.map.get(FETCH_DELAY)
+    texts = rows.get_column("metadata").map.get(FETCH_DELAY)
     delay = texts.cast(pl.Float64, strict=False)
     good = delay.is_between(0.0, MAX_DELAY)  # NaN is above every number
     bad = int((texts.is_not_null() & ~good.fill_null(False)).sum())

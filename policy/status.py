@@ -54,6 +54,8 @@ _ABSENT = tuple(
         ),
     )
 )
+# What the target of a redirect inherits.
+_HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
 # Columns that OUTCOME has and the state does not.
 _OF_OUTCOME = ("event.fetch_status", "old_status", "old_document")
 # Columns of a row that an event sets, and those that it sets only if it has a body.
@@ -127,12 +129,13 @@ def update_state(
     strangers = links.filter(_missed(links, at_link))
     new, dropped = _new_rows(strangers, unknown, events, options, table.of_hosts)
     known = rows.hstack(links.drop("key")[at_link])
+    heirs = _heirs(changes)
     # Only rows with an event get the columns of events; other rows need few columns.
     incoming = pl.concat([known, new], how="diagonal")
     at_event = pl.concat([at_event.set(stale | of_part, None), _find(new, events)])
     if scorings.own:
         incoming = _with_own(incoming, at_event.is_not_null(), changes, scorings)
-    arrived = _arrive(incoming, now, options, scorings)
+    arrived = _inherit(_arrive(incoming, now, options, scorings), heirs, len(rows))
     tried = at_event.is_not_null()
     event = events.drop("key")[at_event.drop_nulls()]
     is_known = pl.Series("is_known", np.arange(len(arrived)) < len(rows)).filter(tried)
@@ -223,7 +226,7 @@ def _events(changes: pl.DataFrame) -> pl.DataFrame:
         # The event of a page has priority over that of a part of another page.
         .sort(pl.col("part").is_not_null(), "order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
-        .drop("order", "inlink_score", "inlink_distance")
+        .drop("order", "inlink_score", "inlink_distance", *_HERITAGE)
     )
     return events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
 
@@ -255,6 +258,43 @@ def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
         .sort("order", maintain_order=True)
         .drop("order"),
         scorings,
+    )
+
+
+def _heirs(changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns what the targets of redirects inherit, one row per target."""
+    found = changes.filter(
+        pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(_HERITAGE).is_not_null())
+    )
+    first = found.sort("order", maintain_order=True).unique(
+        "key", keep="first", maintain_order=True
+    )
+    return first.select("key", *_HERITAGE)
+
+
+def _inherit(rows: pl.DataFrame, heirs: pl.DataFrame, known: int) -> pl.DataFrame:
+    """Gives targets of redirects their URL to be shown, and new ones the columns of their source.
+
+    Args:
+        rows: Known rows, then new ones.
+        heirs: See ``_heirs``.
+        known: Number of known rows.
+    """
+    if heirs.is_empty():
+        return rows
+    given = heirs.drop("key").rename(lambda name: f"given.{name}")[_find(rows, heirs)]
+    is_new = pl.Series(np.arange(len(rows)) >= known)
+    return (
+        rows.hstack(given)
+        .with_columns(
+            pl.coalesce("given.repr_url", "repr_url").alias("repr_url"),
+            *(
+                pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
+                for name in _HERITAGE
+                if name != "repr_url"
+            ),
+        )
+        .drop(given.columns)
     )
 
 

@@ -24,7 +24,7 @@ from ..storage.files import (
     remove_file,
 )
 from ..storage.markers import has_marker, markers, set_marker
-from ..storage.parquet_files import batches, may_have_values
+from ..storage.parquet_files import batches, columns_with_values
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, version_of
 from ..tablets.checksums import verify_tablets
@@ -168,8 +168,8 @@ class FolderTable(WebTable):
                 if len(found := rows.filter(pc.is_in(rows["key"], sought))):
                     yield to_frame(found)
 
-    def may_have_values(self, tablet: Tablet, column: str) -> bool:
-        return any(may_have_values(self / path, column) for path in tablet.paths)
+    def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
+        return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 
     def may_have_due(self, tablet: Tablet, due: Due) -> bool:
         return tablet.may_have(due)

@@ -271,6 +271,7 @@ OUTCOME_COLUMNS = joined(
             "old_status", STATUS_NAMES, "Its status before; null: it was not in the table."
         ),
         Column("old_document", TEXT, "File with its text before.", purged=Purged.KEPT),
+        Column("old_signature", pa.large_binary(), "Its fingerprint before.", form=Form.HEX),
     ],
     STATE_COLUMNS.pick("repr_url", "usage"),
 )
@@ -294,15 +295,19 @@ CHANGES = pa.schema(
     ]
 )
 
-# Rows that dedup compares, and its changes (only the key of these matters).
+# Rows that dedup compares.
 SIGNATURES = pa.schema(
     [
-        *columns(STATE, "key", "signature", "score", "last_fetch_time"),
+        *columns(STATE, "key", "status", "score", "last_fetch_time"),
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
         ("group", TEXT),  # signature, with host or domain if pages are only compared within these
+        ("twins", TEXT),  # group and URL without its scheme
     ]
 )
+
+# The changes of dedup: duplicates with the page that stays, and pages that are none any more.
+VERDICTS = pa.schema(columns(STATE, "key", "duplicate_of"))
 
 # The blocklist: hashes of names that must not be added to the table again.
 BLOCKLIST_COLUMNS = Columns(

@@ -57,7 +57,7 @@ _ABSENT = tuple(
 # What the target of a redirect inherits.
 _HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
 # Columns that OUTCOME has and the state does not.
-_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document")
+_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document", "old_signature")
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
@@ -361,6 +361,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         notmodified=unchanged,
         old_status=pl.when("is_known").then("status"),
         old_document=pl.col("document"),
+        old_signature=old,
         status=pl.when(failed)
         .then(int(Status.DB_PARSE_FAILED))
         .when(unchanged)
@@ -396,6 +397,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .then(fetched + interval.cast(pl.Int64) * 1000)
         .otherwise(retry_time(fetched, pl.col("event.retry_after"))),
         last_fetch_time=fetched,
+        duplicate_of=pl.lit(None, pl.String),
         modified_time=_where(first_seen, fetched, "modified_time"),
         force=force,
     )

@@ -45,6 +45,7 @@ from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.exchange.status import FETCH_NOTMODIFIED
 from .command_line.command import TABLE, Invocation
@@ -64,7 +65,7 @@ class UpdateTableOptions(UpdateOptions, LinkOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Options(UpdateTableOptions, BatchOptions):
-    """Options of updatedb."""
+    """Options of updatedb. ``--batch`` may name several, with commas, and batches not parsed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,14 +87,29 @@ class FindingsFile:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "update")
+    """Updates the table from a batch, or from several, one after the other."""
+    batches = [name.strip() for name in invocation.options.batch.split(",")]
+    if len(batches) == 1:
+        return run_job(invocation, build, "update")
+    if not all(batches) or len(set(batches)) < len(batches):
+        raise UsageError(f"--batch must be different ids, got {invocation.options.batch!r}")
+    return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
+
+
+def _each(invocation: Invocation, batches: list[str]) -> Iterator[tuple[str, Invocation]]:
+    """Yields each batch with its command, which has an operation of its own."""
+    for number, name in enumerate(batches, 1):
+        operation = invocation.options.operation
+        own = f"{operation}-{number}" if operation else ""
+        options = dataclasses.replace(invocation.options, operation=own, batch=name)
+        yield name, dataclasses.replace(invocation, options=options)
 
 
 def build(
     tickets: beam.PCollection[Ticket], options: UpdateTableOptions
 ) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the returned ticket is for the next job."""
-    operations = tickets | "Begin" >> Begin("update", needs="parsed")
+    operations = tickets | "Begin" >> Begin("update", needs="parsed", takes="fetched")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Files", receipts=_COUNTS, at_once=True,

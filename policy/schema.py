@@ -347,6 +347,7 @@ PAGE_COLUMNS = joined(
     STATE_COLUMNS.pick("last_fetch_time", "modified_time", "fetch_time", "score"),
     DOCUMENTS_COLUMNS.pick("distance", "metadata"),
     DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of"),
+    STATE_COLUMNS.pick("repr_url"),
     [Column("links", PAGE_LINKS, "Accepted links: URL of the target, anchor, rel.")],
 )
 

@@ -60,7 +60,7 @@ def _first(view: TableView, options: GenerateOptions | None) -> str | None:
     """Returns the key that is due first, of those that the options do not exclude."""
 
     scorings = None if options is None else scorings_of(options)
-    columns = _COLUMNS
+    columns: tuple[str, ...] = _COLUMNS
     if scorings is not None and not scorings.sorts_by_score:
         columns = tuple(dict.fromkeys((*_COLUMNS, "score", "distance", *scorings.sort_columns)))
 

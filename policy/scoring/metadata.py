@@ -108,6 +108,6 @@ def overlaid(maps: pl.Series, above: pl.Series) -> pl.Series:
     each = each.with_columns(pl.col("entry").struct.field("key"))
     once = each.unique(("row", "key"), keep="first", maintain_order=True)
     merged = once.group_by("row", maintain_order=True).agg("entry").get_column("entry").cast(_TYPE)
-    numbers = pl.int_range(len(maps), dtype=at.dtype, eager=True)
+    numbers = pl.int_range(len(maps), dtype=pl.Int64, eager=True)
     places = put(numbers, at, pl.int_range(len(maps), len(maps) + len(at), eager=True))
     return pl.concat([maps, merged.alias(maps.name)]).gather(places)

@@ -77,6 +77,10 @@ class Scorings:
         kinds = [step.sorts for step in self.steps]
         return kinds.count("score") == 1 and "other" not in kinds
 
+    def _as_before(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        """Returns changed rows with the types that they had."""
+        return self._finite(new).select(old.columns).cast(old.schema)
+
     def _finite(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Replaces numbers that a row must not have: NaN by 0, others by the nearest."""
         numbers = pl.col(*self._numbers)
@@ -97,11 +101,11 @@ class Scorings:
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Changes new rows of seeds."""
-        return self._finite(_applied(rows, [step.injected for step in self.steps]))
+        return self._as_before(rows, _applied(rows, [step.injected for step in self.steps]))
 
     def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Changes rows of known URLs whose metadata was updated by inject."""
-        return self._finite(_applied(rows, [step.renewed for step in self.steps]))
+        return self._as_before(rows, _applied(rows, [step.renewed for step in self.steps]))
 
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Adds ``sort_value``, by which generate chooses the best rows."""

@@ -60,8 +60,8 @@ class Similarity(Scoring):
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Sets the score of pages with a new text, and of pages that were never fetched."""
         waits = pl.col("last_fetch_time").is_null()
-        best = pl.when(pl.col("status").is_null()).then(_PASSED)
-        best = best.otherwise(pl.max_horizontal("score", _PASSED))
+        is_new = pl.col("status").is_null()
+        best = pl.when(is_new).then(_PASSED).otherwise(pl.max_horizontal("score", _PASSED))
         score = pl.when(pl.col(_OWN).is_not_null()).then(_OWN)
         return rows.with_columns(
             score=score.when(waits & pl.col(_PASSED).is_not_null()).then(best).otherwise("score")

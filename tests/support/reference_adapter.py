@@ -1,4 +1,4 @@
-"""Runs update_state and the reference on the same rows, and lists where they differ."""
+"""Runs the product and the reference on the same rows, and lists where they differ."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,10 +7,19 @@ from typing import Any, NamedTuple
 import polars as pl
 from frames import frame_of
 from reference_schedules import Row
-from reference_update import KNOWN, NOT_CHANGED, UNFETCHED, Rules, update_url
+from reference_scoring import Factors
+from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
+from nutbeam.policy.links import (
+    COLUMNS_OF_PAGES,
+    DOCUMENT_COLUMNS,
+    BatchOrigin,
+    LinkOptions,
+    changes_of,
+)
 from nutbeam.policy.schedule import Clock, due
-from nutbeam.policy.schema import CHANGES, STATE
+from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
+from nutbeam.policy.scope import Seeds
 from nutbeam.policy.status import UpdateOptions, update_state
 
 NO_BUDGETS = dict.fromkeys(
@@ -116,3 +125,24 @@ def _to_state(row: Row) -> Row:
 
 def _by_key(frame: pl.DataFrame) -> dict[str, Row]:
     return {row["key"]: row for row in frame.iter_rows(named=True)}
+
+
+def product_shares(documents: list[Row], factors: Factors) -> dict[str, tuple[float, int | None]]:
+    """Returns (score, distance) that the product gives to each target of links of parsed pages."""
+    parsed = [
+        page | {"outlinks": [{"key": key} for key in page["outlinks"]] or None, "parse_status": 1}
+        for page in documents
+    ]
+    pages = [{"key": page["key"], "fetch_status": SUCCESS} for page in documents]
+    changes, _ = changes_of(
+        frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
+        frame_of(DOCUMENTS, *parsed).select(DOCUMENT_COLUMNS),
+        BatchOrigin(1, "b", "p", "d"),
+        Seeds(),
+        LinkOptions(internal_link_factor=factors.internal, external_link_factor=factors.external),
+    )
+    return {
+        row["key"]: (row["inlink_score"], row["inlink_distance"])
+        for row in changes.iter_rows(named=True)
+        if row["fetch_status"] is None
+    }

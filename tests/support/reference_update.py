@@ -31,9 +31,10 @@ from reference_schedules import (
     MODIFIED,
     NOTMODIFIED,
     UNKNOWN,
+    Adaptive,
     Limits,
     Row,
-    Schedule,
+    adaptive_schedule,
     default_schedule,
     gone_schedule,
     interval_of,
@@ -63,7 +64,7 @@ class Rules:
     """Options of update.
 
     Attributes:
-        schedule: None is the default schedule.
+        adaptive: Settings of the adaptive schedule; None: the default schedule.
         orphan_days: Days without a link until a page is gone, and until it is an orphan;
             None: orphans are not judged.
     """
@@ -71,7 +72,7 @@ class Rules:
     limits: Limits = dataclasses.field(default_factory=Limits)
     additions_allowed: bool = True
     delete_failed_parse: bool = False
-    schedule: Schedule | None = None
+    adaptive: Adaptive | None = None
     orphan_days: tuple[int, int] | None = None
 
 
@@ -155,10 +156,11 @@ def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
 def _schedule(row: Row, event: Row, change: str, rules: Rules) -> None:
     """Sets the next date of a page that answered."""
     limits, fetched = rules.limits, event["fetch_time"]
-    schedule = rules.schedule or default_schedule(limits)
+    adaptive = rules.adaptive
+    schedule = adaptive_schedule(adaptive, limits) if adaptive else default_schedule(limits)
     interval, due = schedule(row, fetched, change)
     row |= {"fetch_interval": round(interval), "fetch_time": due, "retries": 0}
-    if interval <= limits.max_fetch_interval or (rules.schedule and row["fixed_interval"]):
+    if interval <= limits.max_fetch_interval or (adaptive and row["fixed_interval"]):
         return
     row |= {"fetch_interval": limits.shortened, "fetch_time": fetched + limits.shortened * 1000}
     if event["fetch_status"] == NOT_CHANGED:

@@ -15,7 +15,9 @@ SCORINGS, by name:
     ``urlboost``: (URLs, [(pattern, factor)]) -> factor of each URL.
     A page is a row with ``targets`` (row keys) and ``changed``.
 
-RATES: (visits of a page, prior) -> (shape, rate parameter in days); see ``reference_rates``.
+RATES, of the schedule ``rate``:
+    ``posterior``: (visits, (shape, days) of the prior) -> (shape, days) after the visits, in order.
+    ``intervals``: (changes a day of pages, fetches a day) -> interval in days of each page.
 """
 
 from collections.abc import Callable

@@ -19,6 +19,7 @@ import polars as pl
 
 from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources
 from ..io.rows.blocklist import read_blocklist
+from ..io.rows.hosts import merge_resolver
 from ..io.snapshots.operations import Operation, new_id
 from ..io.storage.files import creating
 from ..io.storage.places import in_store
@@ -27,7 +28,6 @@ from ..io.table.opening import open_table
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.hosts import merge_hosts
 from ..policy.rule_counts import RuleCountOptions
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
@@ -164,16 +164,6 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         merged, counts = inject_seeds(rows, changes, operation.now, options)
-        return Resolved(merged, counts=counts)
-
-    return resolve
-
-
-def merge_resolver(operation: Operation) -> Resolver:
-    """Returns the resolver of host records."""
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        merged, counts = merge_hosts(rows, changes, operation.now)
         return Resolved(merged, counts=counts)
 
     return resolve

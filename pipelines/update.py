@@ -16,8 +16,9 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import batch_component
+from ..io.batches.removed import without_removed
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import read_seeds_hosts, seed_files
+from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.parquet_files import collect, scan
@@ -34,7 +35,6 @@ from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
-from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -142,7 +142,8 @@ def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resol
     table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        changes, removed = without_removed(operation, rows, changes)
         kept, outcome, counts = update_state(rows, changes, operation.now, options, table)
-        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
+        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts | removed)
 
     return resolve

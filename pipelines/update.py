@@ -18,9 +18,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import batch_component
+from ..io.batches.removed import without_removed
 from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import read_seeds_hosts, seed_files
+from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.errors import MissingFile
@@ -49,7 +50,6 @@ from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.exchange.status import FETCH_NOTMODIFIED
 from .command_line.command import TABLE, Invocation
-from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -217,7 +217,8 @@ def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resol
     scorings, now = scorings_of(options), operation.now
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        changes, removed = without_removed(operation, rows, changes)
         kept, outcome, counts = update_state(rows, changes, now, options, table, scorings)
-        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
+        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts | removed)
 
     return resolve

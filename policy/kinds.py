@@ -202,6 +202,14 @@ KINDS = {
             paired_with="pages",
         ),
         Kind(
+            "removed",
+            STATE_COLUMNS.pick("key"),
+            "a URL that `filterdb` removed while the batch was open, so that `updatedb` does not add it again",
+            of_batch=True,
+            in_order=True,
+            kept=Kept.NO_LONGER,
+        ),
+        Kind(
             "outcome",
             OUTCOME_COLUMNS,
             "a URL that fetch tried, as updatedb left it",

@@ -13,7 +13,7 @@ from .scoring.scorings import OPIC, Scorings
 
 @dataclasses.dataclass(frozen=True)
 class SeedOptions(ScheduleOptions, ScoringOptions):
-    """Options of the scores of seeds, and of seeds that are already in the table."""
+    """Options of the scores of seeds, and of URLs that are already in the table."""
 
     GROUP = "inject"
 
@@ -27,6 +27,13 @@ class SeedOptions(ScheduleOptions, ScoringOptions):
         False,
         "Update score, interval and metadata of a known URL that is injected again.",
         nutch="db.injector.update, inject -update",
+    )
+
+    filter_normalize_all: bool = option(
+        False,
+        "Filter and normalize the URLs of the table, too, by the rules for seeds; filterdb also "
+        "applies those for links. URLs that are refused are dropped.",
+        nutch="inject -filterNormalizeAll",
     )
 
     def __post_init__(self) -> None:
@@ -45,8 +52,8 @@ def inject_seeds(
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds seeds to the rows of a range of keys.
 
-    If several seeds have the same URL, the last one counts. The row of a known URL stays
-    unchanged, unless an option changes it.
+    If several seeds have the same URL, the last one counts. A known URL becomes a seed: its
+    distance is 0. The rest of its row stays, unless an option changes it.
 
     Args:
         rows: STATE rows in key order.
@@ -66,6 +73,9 @@ def inject_seeds(
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
     if options.update_known:
         kept = scorings.renewed(_renew(kept, known, options))
+    if len(known):
+        is_seed = pl.col("key").is_in(known.get_column("key").implode())
+        kept = kept.with_columns(distance=pl.when(is_seed).then(0).otherwise("distance"))
     merged = pl.concat([kept, created]).sort("key")
     counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}
     counts["duplicate_lines"] = len(seeds) - len(last)

@@ -248,6 +248,7 @@ def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
         print()
         return
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
+    head += " (dry run)" if record.get("dry_run") else ""
     counts = (f"{name} {number:,}" for name, number in record.get("counts", {}).items())
     text = ", ".join(counts) or "nothing to do"
     if record.get("submitted"):

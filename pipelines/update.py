@@ -161,7 +161,7 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     seeds = read_seeds_hosts(root, seed_files(item.operation))
     known = _known_rows(item.operation, pages.get_column("key"), scorings)
     before, lost = _before(item, pages)
-    rows, counts = changes_of(pages, documents, origin, seeds, options, before, scorings, known)
+    rows, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
     counts |= {"documents_missing": lost} if lost else {}
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))

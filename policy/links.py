@@ -93,9 +93,9 @@ def changes_of(
     origin: BatchOrigin,
     seeds: Seeds,
     options: LinkOptions,
-    before: Before = _NOTHING,
     scorings: Scorings = OPIC,
     rows: pl.DataFrame | None = None,
+    before: Before = _NOTHING,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the changes from the pages and documents of one file, with links summed per target.
 
@@ -106,9 +106,9 @@ def changes_of(
         origin: Their batch and files.
         seeds: Hosts and domains of the seeds, for the scope of redirects.
         options: Rules for targets of links.
-        before: What was known of these pages before.
         scorings: The scorings.
         rows: The rows of these pages in the state, with ``row_columns`` of the scorings.
+        before: What was known of these pages before.
 
     Returns:
         (CHANGES rows, with the columns that the scorings add; counts of dropped targets by

@@ -39,7 +39,7 @@ def updated(state, pages, documents=(), listed=(), old=()):
         ORIGIN,
         Seeds(),
         LinkOptions(scope="any"),
-        before,
+        before=before,
     )
     rows, _, _ = update_state(frame_of(STATE, *state), changes, NOW, OPTIONS)
     return {row["key"]: row for row in rows.to_dicts()}

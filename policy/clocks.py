@@ -8,7 +8,7 @@ tried is due at once.
 import polars as pl
 
 from ..web.base.clock import EARLIEST_MS
-from .schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
+from .schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
 from .schema import Status
 
 COUNT = "clock"  # name of the count of corrected rows

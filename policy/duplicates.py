@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from .schedule import TOLERANCE_MS
+from .schedules.schedule import TOLERANCE_MS
 from .schema import Status
 
 # Nutch's names of the criteria, each with (column, whether a larger value is better).

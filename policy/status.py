@@ -26,7 +26,11 @@ from ..web.exchange.status import (
 )
 from .clocks import COUNT, set_right
 from .links import sum_links
-from .schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions, gone_interval, retry_time
+from .schedules.default_schedule import default_schedule
+from .schedules.reschedule import reschedule
+from .schedules.schedule import DAY_MS, TOLERANCE_MS
+from .schedules.schedule_options import RescheduleOptions
+from .schedules.visits import Schedule, ScheduleContext
 from .schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from .traps import BudgetOptions, within_budget
 
@@ -38,6 +42,20 @@ _STATUS_OF = {
     FETCH_REDIR_PERM: int(Status.DB_REDIR_PERM),
     FETCH_RETRY: int(Status.DB_UNFETCHED),
 }
+# What an index shows of a page with one of these is gone: with the same content it comes back.
+_ABSENT = tuple(
+    map(
+        int,
+        (
+            Status.DB_GONE,
+            Status.DB_REDIR_TEMP,
+            Status.DB_REDIR_PERM,
+            Status.DB_DUPLICATE,
+            Status.DB_ORPHAN,
+            Status.DB_PARSE_FAILED,
+        ),
+    )
+)
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
@@ -45,7 +63,7 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateOptions(ScheduleOptions, BudgetOptions):
+class UpdateOptions(RescheduleOptions, BudgetOptions):
     """Options of update: the URLs to add to the table, and the handling of parse failures."""
 
     GROUP = "update"
@@ -69,10 +87,14 @@ class Surroundings(NamedTuple):
     Attributes:
         of_hosts: Number of URLs that large hosts (reversed) have already.
         since: See ``set_right``.
+        pages: Number of rows of the table; None: unknown.
+        schedule: Schedules the rows that were visited.
     """
 
     of_hosts: Mapping[str, int] | None = None
     since: int | None = None
+    pages: int | None = None
+    schedule: Schedule = default_schedule
 
 
 _UNKNOWN = Surroundings()
@@ -111,7 +133,8 @@ def update_state(
     at_event = pl.concat([at_event.set(stale | of_part, None), _find(new, events)])
     tried = at_event.is_not_null()
     event = events.drop("key")[at_event.drop_nulls()]
-    resolved = _schedule(_statuses(arrived.filter(tried).hstack(event), options), options)
+    resolved = _schedule(_statuses(arrived.filter(tried).hstack(event), options), options, table)
+    outcome = _outcome(resolved)
     resolved = resolved.select(*STATE.names).cast(_TYPES)
     counts = _counts(resolved) | {
         "added": len(new),
@@ -123,7 +146,7 @@ def update_state(
     untried = arrived.filter(~tried).select(*STATE.names).cast(_TYPES)
     return (
         pl.concat([untried, resolved]).sort("key"),
-        resolved.select(*OUTCOME.names).sort("key"),
+        outcome.sort("key"),
         {name: n for name, n in counts.items() if n},
     )
 
@@ -263,16 +286,22 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
     same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
+    back = pl.col("status").is_in(_ABSENT)
     gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries + 1 >= options.retry_max))
     no_interval = pl.col("fetch_interval").fill_null(0) <= 0
     return frame.with_columns(
         failed=failed,
         gone=gone | failed,
         modified=_is(FETCH_SUCCESS) & (old != new).fill_null(False),
+        notmodified=unchanged,
+        visited=~_is(FETCH_RETRY) & ~gone & ~failed,
+        old_status=pl.col("status"),
+        old_retries=retries,
+        old_document=pl.col("document"),
         status=pl.when(failed)
         .then(int(Status.DB_PARSE_FAILED))
         .when(unchanged)
-        .then(int(Status.DB_NOTMODIFIED))
+        .then(pl.when(back).then(int(Status.DB_FETCHED)).otherwise(int(Status.DB_NOTMODIFIED)))
         .when(gone)
         .then(int(Status.DB_GONE))
         .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),
@@ -285,25 +314,23 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     )
 
 
-def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
+def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
-    fetched, interval = pl.col("event.fetch_time"), pl.col("fetch_interval")
     has_body = _is(FETCH_SUCCESS)
-    visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
-    # If the interval is too long, the next request is unconditional, for any signature.
-    force = visited & (interval > options.max_fetch_interval)
-    interval = pl.when("gone").then(gone_interval(interval, options)).otherwise(interval)
-    first_seen = has_body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
+    too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
+    if options.schedule != "default":  # other schedules limit intervals themselves
+        too_long = pl.lit(False)
+    frame = frame.with_columns(
+        # A 304 says nothing about a page whose interval is too long: it is due again, without
+        # conditions.
+        force=too_long & _is(FETCH_NOTMODIFIED),
+        fetch_interval=_where(too_long, int(0.9 * options.max_fetch_interval), "fetch_interval"),
+    )
+    frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
-        fetch_interval=interval,
-        fetch_time=pl.when(visited | pl.col("gone"))
-        .then(fetched + interval.cast(pl.Int64) * 1000)
-        .otherwise(retry_time(fetched, pl.col("event.retry_after"))),
-        last_fetch_time=fetched,
-        modified_time=_where(first_seen, fetched, "modified_time"),
-        force=force,
+        last_fetch_time=pl.col("event.fetch_time"),
     )
     forced = {
         "status": int(Status.DB_UNFETCHED),
@@ -311,14 +338,25 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         "etag": None,
         "last_modified": None,
         "modified_time": 0,
-        "retries": 0,
-        "fetch_interval": int(0.9 * options.max_fetch_interval),
     }
     return scheduled.with_columns(
-        _where("force", value, name).alias(name) for name, value in forced.items()
+        fetch_time=_where("force", "event.fetch_time", "fetch_time"),
+        **{name: _where("force", value, name) for name, value in forced.items()},
     ).with_columns(
         # If parsing failed, the next request is unconditional.
         signature=_where("failed", None, "signature")
+    )
+
+
+def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:
+    """Returns the OUTCOME rows; a URL that has failed has no document."""
+    answered = _is(FETCH_SUCCESS, FETCH_NOTMODIFIED)
+    return (
+        resolved.with_columns(
+            document=pl.when(answered).then("document"), fetch_status="event.fetch_status"
+        )
+        .select(*OUTCOME.names)
+        .cast(empty(OUTCOME).schema)
     )
 
 

@@ -18,7 +18,7 @@ from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
 from ...policy.documents import DocumentOptions
-from ...policy.schedule import ScheduleOptions
+from ...policy.schedules.schedule import ScheduleOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...io.snapshots.manifest import Pinned
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.schedule import DAY_MS
+from ...policy.schedules.schedule import DAY_MS
 from ...policy.selection import GenerateOptions, admissible
 from ...web.urls.row_keys import from_key
 from .explain_row import TableView, not_generated

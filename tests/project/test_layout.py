@@ -20,7 +20,7 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("",),
+    "policy": ("", "schedules"),
     "transforms": ("",),
 }
 LARGEST = {"transforms": 20, "policy": 25}  # they are flat

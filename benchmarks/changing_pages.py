@@ -45,7 +45,7 @@ class Population:
 
     Attributes:
         classes: Class of each page.
-        rates: Changes a day of each Poisson page, of ``come_and_go`` while it is there; else 0.
+        rates: Changes a day of each Poisson page, ``come_and_go`` among them; else 0.
         changes: Days of the changes of each page, ascending.
         moves: Days on which a page goes and comes back, alternately, ascending.
         host: Number of the host of each page.

@@ -67,7 +67,7 @@ def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostInter
         if low is None or high is None or not shortest <= low <= high <= longest:
             raise ValueError(
                 f"{file.name}:{number}: expected a host, its shortest and its longest interval in "
-                f"s, between {shortest:g} and {longest:g}, got {line!r}"
+                f"s, between {shortest} and {longest}, got {line!r}"
             )
         found[host_key(host.lower())] = (low, high)
     return HostIntervals(tuple((name, *bounds) for name, bounds in found.items()))
@@ -80,8 +80,8 @@ def _paired(parts: list[str], shortest: float, longest: float) -> list[tuple[str
 def _seconds(text: str, usual: float) -> float | None:
     """Returns an interval in s; None if the text is none."""
     if text == "default":
-        return usual
+        return float(usual)
     try:
-        return float(text) or usual
+        return float(text) or float(usual)
     except ValueError:
         return None

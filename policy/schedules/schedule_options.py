@@ -35,14 +35,14 @@ class RescheduleOptions(ScheduleOptions):
         minimum=0.0,
         maximum=1.0,
     )
-    min_interval: float = option(
-        60.0,
+    min_interval: int = option(
+        60,
         "Shortest interval of all schedules but default.",
         unit="s",
         nutch="db.fetch.schedule.adaptive.min_interval",
         minimum=1,
     )
-    max_interval: float = option(
+    max_interval: int = option(
         MAX_INTERVAL_S,
         "Longest interval of all schedules but default; never more than max_fetch_interval.",
         unit="s",
@@ -87,16 +87,16 @@ class RescheduleOptions(ScheduleOptions):
         if self.max_interval > self.max_fetch_interval and self.max_interval != MAX_INTERVAL_S:
             raise ValueError(
                 f"--max_interval must be at most --max_fetch_interval {self.max_fetch_interval}, "
-                f"got {self.max_interval:g}"
+                f"got {self.max_interval}"
             )
         if self.min_interval > self.longest:
             raise ValueError(
-                f"--min_interval must be at most --max_interval {self.longest:g}, "
-                f"got {self.min_interval:g}"
+                f"--min_interval must be at most --max_interval {self.longest}, "
+                f"got {self.min_interval}"
             )
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int:
         """The longest interval of all schedules but default, s."""
         return min(self.max_interval, self.max_fetch_interval)
 

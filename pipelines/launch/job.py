@@ -12,13 +12,15 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...io.parsing.plugins import chosen_plugins
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
-from ...policy.documents import DocumentOptions
+from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
+from ...policy.schedules.schedule_options import RescheduleOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError
@@ -85,9 +87,11 @@ def check(options: Any) -> None:
     """Sets up rules and clients as workers do, so that a wrong configuration fails first.
 
     Raises:
-        UsageError: Rule files, addresses or the agent's name cannot be used.
+        UsageError: Rule files, files of schedules, addresses or the agent's name cannot be used.
     """
     with configuration():
+        if isinstance(options, RescheduleOptions):
+            built_in_schedule(options)
         if isinstance(options, UrlOptions):
             rules_of(options)
         if isinstance(options, HttpOptions):
@@ -143,8 +147,7 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
-        check = beam.Map(check_worker, _newest_snapshot(ticket.table), filters)
+        check = beam.Map(check_worker, _newest_snapshot(ticket.table), chosen_plugins(options))
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)

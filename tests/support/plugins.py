@@ -1,4 +1,4 @@
-"""Packages with parse filters, installed into a folder by hand: it needs neither pip nor network."""
+"""Packages with plug-ins, installed into a folder by hand: it needs neither pip nor network."""
 
 import tomllib
 
@@ -7,7 +7,7 @@ from here import TESTS
 EXAMPLE = TESTS / "plugin"
 
 
-def install(folder, name, files, filters, version="1.0"):
+def install(folder, name, files, filters, version="1.0", schedules=None):
     """Installs a package as pip would.
 
     Args:
@@ -16,14 +16,19 @@ def install(folder, name, files, filters, version="1.0"):
         files: Content of each file, by path.
         filters: Object of each parse filter, by name.
         version: Of the distribution.
+        schedules: Object of each schedule, by name.
     """
     info = f"{name.replace('-', '_')}-{version}.dist-info"
-    points = "".join(f"{filter_} = {target}\n" for filter_, target in filters.items())
+    groups = {"nutbeam.parse_filters": filters, "nutbeam.schedules": schedules or {}}
+    points = "".join(
+        f"[{group}]\n" + "".join(f"{point} = {target}\n" for point, target in objects.items())
+        for group, objects in groups.items()
+    )
     contents = {
         **files,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": f"[nutbeam.parse_filters]\n{points}",
+        f"{info}/entry_points.txt": points,
     }
     contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*contents, f"{info}/RECORD"])
     for path, content in contents.items():
@@ -35,5 +40,8 @@ def install_example(folder):
     """Installs the package in tests/plugin as its pyproject.toml says."""
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
     (file,) = EXAMPLE.glob("*.py")
-    filters = project["entry-points"]["nutbeam.parse_filters"]
-    install(folder, project["name"], {file.name: file.read_text()}, filters, project["version"])
+    points = project["entry-points"]
+    install(
+        folder, project["name"], {file.name: file.read_text()}, points["nutbeam.parse_filters"],
+        project["version"], points.get("nutbeam.schedules"),
+    )  # fmt: skip

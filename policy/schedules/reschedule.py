@@ -6,7 +6,6 @@ from ...web.base.quoting import quoted
 from .schedule import gone_interval, retry_time
 from .visits import FETCHED, Schedule, ScheduleContext, content_time
 
-_SET = ("fetch_interval", "fetch_time", "modified_time")
 _OLD = {"status": "old_status", "retries": "old_retries"}
 
 
@@ -62,7 +61,10 @@ def _mistake(before: pl.DataFrame, after: pl.DataFrame, longest: int) -> str:
         0, pl.max_horizontal(pl.lit(longest), "fixed_interval")
     )
     rows = after.filter(~right.fill_null(False))
-    if len(rows):
-        found = rows.select("key", "event.fetch_time", *_SET).row(0, named=True)
-        return f"a row must be due between its fetch and {longest} s later, got {quoted(found)}"
-    return ""
+    if rows.is_empty():
+        return ""
+    key, interval, seconds = rows.select("key", "fetch_interval", wait).row(0)
+    return (
+        f"an interval must be above 0 s, and a row due at most {longest} s after its fetch, got "
+        f"an interval of {interval} s, due after {seconds} s, for {quoted(key)}"
+    )

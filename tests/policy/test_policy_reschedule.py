@@ -77,10 +77,13 @@ def test_visits_have_their_values_from_before_and_no_failures():
     ("change", "message"),
     [
         (lambda rows: rows.head(0), "it must return all rows, in their order"),
-        (lambda rows: rows.with_columns(fetch_interval=0), "'fetch_interval': 0"),
-        (lambda rows: rows.with_columns(fetch_time=pl.col("event.fetch_time") - 1), "be due"),
-        (lambda rows: rows.with_columns(fetch_time=NOW + 91 * DAY_MS), "7776000 s later"),
-        (lambda rows: rows.with_columns(fetch_time=None), "'fetch_time': None"),
+        (lambda rows: rows.with_columns(fetch_interval=0), "interval of 0 s"),
+        (
+            lambda rows: rows.with_columns(fetch_time=pl.col("event.fetch_time") - 1),
+            "after -0.001 s",
+        ),
+        (lambda rows: rows.with_columns(fetch_time=NOW + 91 * DAY_MS), "at most 7776000 s"),
+        (lambda rows: rows.with_columns(fetch_time=None), "due after None s"),
     ],
 )
 def test_a_schedule_that_is_wrong_is_named(change, message):

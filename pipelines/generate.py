@@ -40,7 +40,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.schedule import Clock
+from ..policy.schedules.schedule import Clock
 from ..policy.schema import FETCHLIST, STATE, conform, empty, to_frame
 from ..policy.selection import (
     GenerateOptions,

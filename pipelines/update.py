@@ -19,7 +19,7 @@ import polars as pl
 
 from ..io.batches.batches import batch_component
 from ..io.batches.removed import without_removed
-from ..io.parsing.plugins import scorings_of
+from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
@@ -40,6 +40,8 @@ from ..policy.links import (
     LinkOptions,
     changes_of,
 )
+from ..policy.schedules.built_in import built_in_schedule
+from ..policy.schedules.visits import Schedule
 from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
 from ..policy.scoring.scorings import Scorings
 from ..policy.status import Surroundings, UpdateOptions, update_state
@@ -114,7 +116,9 @@ def build(
         _items, _changes, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Files", receipts=_COUNTS, at_once=True,
     )  # fmt: skip
-    resolver = functools.partial(_status_resolver, options=options)
+    # A built-in schedule reads its files here; a plug-in is loaded where it works.
+    schedule = built_in_schedule(options)
+    resolver = functools.partial(_status_resolver, options=options, schedule=schedule)
     targets = {
         "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome"}),
         "hosts": Target(HOSTS, merge_resolver),
@@ -211,9 +215,22 @@ def _rows_of_hosts(operation: Operation) -> Mapping[str, int]:
     return rows_of_large_hosts(operation.files("state"))
 
 
-def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resolver:
-    known = _rows_of_hosts(operation) if options.max_per_host >= 0 else None
-    table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
+@functools.lru_cache(maxsize=2)
+def _rows_of_table(operation: Operation) -> int:
+    return sum(file.live_rows for file in operation.files("state"))
+
+
+def _status_resolver(
+    operation: Operation, options: UpdateTableOptions, schedule: Schedule | None
+) -> Resolver:
+    if schedule is None:
+        ((_, schedule),) = load_plugins(SCHEDULES, (options.schedule,))
+    table = Surroundings(
+        _rows_of_hosts(operation) if options.max_per_host >= 0 else None,
+        oldest_open(operation.manifest(), operation.now),
+        _rows_of_table(operation),
+        schedule,
+    )
     scorings, now = scorings_of(options), operation.now
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:

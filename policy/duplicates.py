@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ..web.base.options import option
-from .schedule import TOLERANCE_MS
+from .schedules.schedule import TOLERANCE_MS
 from .schema import Status
 
 Counts = dict[str, int]

@@ -16,7 +16,7 @@ from ..web.rules.url_rules import host_keys
 from .blocklist import REASON as PURGED
 from .blocklist import Blocklist
 from .rule_counts import by_rule
-from .schedule import DAY_MS
+from .schedules.schedule import DAY_MS
 from .schema import HOSTS, STATE, TEXT, Status, conform, to_frame
 from .scope import TargetOptions
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
 from .columns import Column, Columns
-from .schedule import ScheduleOptions
+from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
     DOCUMENTS_COLUMNS,

@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from .schedule import ScheduleOptions
+from .schedules.schedule import ScheduleOptions
 from .schema import STATE, Status, conform, to_frame
 from .scoring.scoring_options import ScoringOptions
 from .scoring.scorings import OPIC, Scorings

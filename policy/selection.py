@@ -11,7 +11,7 @@ from ..web.rules.url_rules import host_keys
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key, host_key
 from ..web.urls.schemes import SchemeOptions
-from .schedule import DAY_MS, Clock, ScheduleOptions, due
+from .schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
 from .schema import FETCH_DELAY, MAX_DELAY
 from .scoring.scoring_options import ScoringOptions
 from .scoring.scorings import OPIC, Scorings

@@ -26,7 +26,11 @@ from ..web.exchange.status import (
 )
 from .clocks import COUNT, set_right
 from .links import sum_links
-from .schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions, gone_interval, retry_time
+from .schedules.default_schedule import default_schedule
+from .schedules.reschedule import reschedule
+from .schedules.schedule import DAY_MS, TOLERANCE_MS
+from .schedules.schedule_options import RescheduleOptions
+from .schedules.visits import Schedule, ScheduleContext
 from .schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from .scoring.scoring_options import ScoringOptions
 from .scoring.scorings import OPIC, Scorings
@@ -65,7 +69,7 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateOptions(ScheduleOptions, BudgetOptions, ScoringOptions):
+class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
     """Options of update: the URLs to add to the table, and the handling of parse failures."""
 
     GROUP = "update"
@@ -89,10 +93,14 @@ class Surroundings(NamedTuple):
     Attributes:
         of_hosts: Number of URLs that large hosts (reversed) have already.
         since: See ``set_right``.
+        pages: Number of rows of the table; None: unknown.
+        schedule: Schedules the rows that were visited.
     """
 
     of_hosts: Mapping[str, int] | None = None
     since: int | None = None
+    pages: int | None = None
+    schedule: Schedule = default_schedule
 
 
 _UNKNOWN = Surroundings()
@@ -140,7 +148,7 @@ def update_state(
     event = events.drop("key")[at_event.drop_nulls()]
     is_known = pl.Series("is_known", np.arange(len(arrived)) < len(rows)).filter(tried)
     visited = arrived.filter(tried).with_columns(is_known).hstack(event)
-    visited = _schedule(_statuses(visited, options), options)
+    visited = _schedule(_statuses(visited, options), options, table)
     resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
     outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
     counts = _counts(resolved) | {
@@ -359,7 +367,9 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         gone=gone | failed,
         modified=_is(FETCH_SUCCESS) & (old != new).fill_null(False),
         notmodified=unchanged,
+        visited=~_is(FETCH_RETRY) & ~gone & ~failed,
         old_status=pl.when("is_known").then("status"),
+        old_retries=retries,
         old_document=pl.col("document"),
         old_signature=old,
         status=pl.when(failed)
@@ -378,28 +388,24 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     )
 
 
-def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
+def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
-    fetched, interval = pl.col("event.fetch_time"), pl.col("fetch_interval")
     has_body = _is(FETCH_SUCCESS)
-    visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
-    # A 304 says nothing about a page whose interval is too long: it is due again, without conditions.
-    too_long = visited & (interval > options.max_fetch_interval)
-    force = too_long & _is(FETCH_NOTMODIFIED)
-    interval = _where(too_long, int(0.9 * options.max_fetch_interval), "fetch_interval")
-    interval = pl.when("gone").then(gone_interval(interval, options)).otherwise(interval)
-    first_seen = has_body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
+    too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
+    if options.schedule != "default":  # other schedules limit intervals themselves
+        too_long = pl.lit(False)
+    frame = frame.with_columns(
+        # A 304 says nothing about a page whose interval is too long: it is due again, without
+        # conditions.
+        force=too_long & _is(FETCH_NOTMODIFIED),
+        fetch_interval=_where(too_long, int(0.9 * options.max_fetch_interval), "fetch_interval"),
+    )
+    frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
-        fetch_interval=interval,
-        fetch_time=pl.when(visited | pl.col("gone"))
-        .then(fetched + interval.cast(pl.Int64) * 1000)
-        .otherwise(retry_time(fetched, pl.col("event.retry_after"))),
-        last_fetch_time=fetched,
+        last_fetch_time=pl.col("event.fetch_time"),
         duplicate_of=pl.lit(None, pl.String),
-        modified_time=_where(first_seen, fetched, "modified_time"),
-        force=force,
     )
     forced = {
         "status": int(Status.DB_UNFETCHED),

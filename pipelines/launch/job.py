@@ -12,14 +12,16 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import scorings_of
+from ...io.parsing.plugins import chosen_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
-from ...policy.schedule import ScheduleOptions
-from ...policy.scoring.scoring_options import BUILT_IN, ScoringOptions
+from ...policy.schedules.built_in import built_in_schedule
+from ...policy.schedules.schedule import ScheduleOptions
+from ...policy.schedules.schedule_options import RescheduleOptions
+from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError
@@ -37,7 +39,6 @@ from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
 from .launch import (
     LaunchOptions,
-    chosen_plugins,
     launch_args,
     preflight,
     worker_address,
@@ -93,12 +94,17 @@ def check(options: Any) -> None:
     """Sets up rules and clients as workers do, so that a wrong configuration fails first.
 
     Raises:
-        UsageError: Rule files, files of scorings, addresses or the agent's name cannot be used.
+        UsageError: Rule files, files of schedules or scorings, addresses or the agent's name cannot
+            be used.
     """
     with configuration():
+        if isinstance(options, RescheduleOptions):
+            built_in_schedule(options)
         if isinstance(options, UrlOptions):
             rules_of(options)
-        if isinstance(options, ScoringOptions) and not set(options.scoring) - set(BUILT_IN):
+        if isinstance(options, ScoringOptions) and not set(options.scoring) - set(
+            BUILT_IN_SCORINGS
+        ):
             scorings_of(options)  # plug-ins may be on workers only
         if isinstance(options, HttpOptions):
             guard_of(options)
@@ -153,8 +159,7 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        plugins = chosen_plugins(options)
-        check = beam.Map(check_worker, _newest_snapshot(ticket.table), *plugins)
+        check = beam.Map(check_worker, _newest_snapshot(ticket.table), chosen_plugins(options))
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)

@@ -12,21 +12,10 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from ...io.parsing.plugins import (
-    PARSE_FILTERS,
-    SCORINGS,
-    check_filters,
-    check_scorings,
-    installed_filters,
-    installed_scorings,
-    load_filters,
-    load_scorings,
-)
+from ...io.parsing.plugins import check_plugins, chosen_plugins, installed_plugins, load_plugins
 from ...io.storage.places import is_path
 from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
-from ...policy.documents import DocumentOptions
-from ...policy.scoring.scoring_options import ScoringOptions
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from .delivery import delivered, installed, is_file, package_file
@@ -148,22 +137,13 @@ def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     names = [name for name in options.plugin_package if not is_file(name)]
     for name in names if elsewhere else [*names, *(package.name for package in packages)]:
         installed(name)
-    filters, scorings = chosen_plugins(options)
-    if not elsewhere:
-        load_filters(filters)
-        load_scorings(scorings)
-    elif options.deliver:  # else the workers' image has the plug-ins; workers check that
-        points = [point for package in packages for point in package.entry_points]
-        delivered_filters = {point.name for point in points if point.group == PARSE_FILTERS}
-        check_filters(filters, {*installed_filters(), *delivered_filters})
-        delivered_scorings = {point.name for point in points if point.group == SCORINGS}
-        check_scorings(scorings, {*installed_scorings(), *delivered_scorings})
-
-
-def chosen_plugins(options: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the names of (parse filters, scorings) that options choose."""
-    filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
-    return filters, options.scoring if isinstance(options, ScoringOptions) else ()
+    points = [point for package in packages for point in package.entry_points]
+    for group, chosen in chosen_plugins(options):
+        if not elsewhere:
+            load_plugins(group, chosen)
+        elif options.deliver:  # else the workers' image has the plug-ins; workers check that
+            sent = {point.name for point in points if point.group == group.name}
+            check_plugins(group, chosen, {*installed_plugins(group), *sent})
 
 
 def _options(beam_args: Sequence[str]) -> PipelineOptions:

@@ -17,7 +17,7 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.clocks import resting, wrong_times
-from ...policy.schedule import TOLERANCE_MS, Clock, due
+from ...policy.schedules.schedule import TOLERANCE_MS, Clock, due
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
 from ...policy.scope import Seeds
 from ...policy.selection import GenerateOptions, eligible, groups, later, ranked, sorted_out

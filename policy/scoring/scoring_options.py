@@ -4,7 +4,9 @@ import dataclasses
 
 from ...web.base.options import option
 
-BUILT_IN = ("opic", "opic_cash", "depth", "link", "orphan", "similarity", "metadata", "urlboost")
+BUILT_IN_SCORINGS = (
+    *("opic", "opic_cash", "depth", "link", "orphan", "similarity", "metadata", "urlboost"),
+)
 # Two forms of one algorithm: both would add the scores of links.
 _EITHER = ("opic", "opic_cash")
 
@@ -17,8 +19,8 @@ class ScoringOptions:
 
     scoring: tuple[str, ...] = option(
         ("opic",),
-        f"How pages and links are scored: scorings, applied in this order. {', '.join(BUILT_IN)}; "
-        "plug-ins add more. inject, generate and updatedb need the same value.",
+        "How pages and links are scored: scorings, applied in this order. "
+        f"{', '.join(BUILT_IN_SCORINGS)}; plug-ins add more. inject, generate and updatedb need the same value.",
         nutch="scoring.filter.order",
         pattern="[A-Za-z0-9_.-]+",
     )

@@ -7,7 +7,7 @@ import pytest
 from crawling import assert_whole, crawl, distances, nutbeam, reach, state_of
 from plugins import install
 
-from nutbeam.io.parsing.plugins import load_scorings
+from nutbeam.io.parsing.plugins import load_plugins
 
 SCORING = """
 import polars as pl
@@ -37,9 +37,9 @@ def plugin(tmp_path, monkeypatch):
     targets = {"short": "my_scorings:Short", "broken": "no_such_module:it"}
     install(folder, "my-scorings", {"my_scorings.py": SCORING}, targets, group="nutbeam.scorings")
     monkeypatch.syspath_prepend(str(folder))
-    load_scorings.cache_clear()
+    load_plugins.cache_clear()
     yield
-    load_scorings.cache_clear()
+    load_plugins.cache_clear()
 
 
 def assert_conserved(table, web):
@@ -144,7 +144,9 @@ def test_an_unknown_scoring_is_refused_with_those_that_there_are(command, tmp_pa
     table = seeds_in(tmp_path / "table", tmp_path)
     seed = ["http://example.com/"] if command in ("inject", "crawl") else []
     message = said(command, table, *seed, "--scoring", "opic,pagerank")
-    assert message.startswith("there is no scoring 'pagerank': there are opic, opic_cash, depth,")
+    assert message.startswith(
+        "no scoring 'pagerank' is installed: there are opic, opic_cash, depth,"
+    )
 
 
 def test_a_plugin_that_cannot_be_imported(plugin, tmp_path, said):

@@ -3,7 +3,7 @@
 from crawling import nutbeam, rows_of
 from web_servers import reply, serve
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.web.base.clock import clock_of, now_ms
 
 PAGES = {"/": b'<a href="/news">news</a>', "/news": b'<a href="/">home</a>'}

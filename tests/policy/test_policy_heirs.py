@@ -12,7 +12,7 @@ from nutbeam.policy.links import (
     LinkOptions,
     changes_of,
 )
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.status import update_state

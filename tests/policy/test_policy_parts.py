@@ -15,7 +15,7 @@ from nutbeam.policy.links import (
     changes_of,
 )
 from nutbeam.policy.purging import pattern_of, purge_rows
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.status import UpdateOptions, update_state

@@ -23,7 +23,7 @@ from status_rows import (
     update,
 )
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
 from nutbeam.policy.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (

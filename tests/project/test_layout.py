@@ -20,7 +20,7 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("", "scoring", "base"),
+    "policy": ("", "schedules", "scoring", "base"),
     "transforms": ("",),
 }
 LARGEST = {"transforms": 20, "policy": 25}  # they are flat

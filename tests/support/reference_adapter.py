@@ -17,7 +17,7 @@ from nutbeam.policy.links import (
     LinkOptions,
     changes_of,
 )
-from nutbeam.policy.schedule import Clock, due
+from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.status import UpdateOptions, update_state

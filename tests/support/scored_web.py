@@ -6,7 +6,7 @@ import polars as pl
 from frames import frame_of
 
 from nutbeam.policy.links import BatchOrigin, LinkOptions, changes_of
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions

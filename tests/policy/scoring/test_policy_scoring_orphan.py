@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from scored_web import NOW, ScoredWeb, scorings
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import Status
 from nutbeam.policy.scoring.orphan import is_orphan
 from nutbeam.policy.scoring.scoring_options import ScoringOptions

@@ -6,6 +6,10 @@ budget: the fetches a day divided by the pages of the table. An update sees only
 table, so it takes the visited rows as a sample of it: a row that is visited every I days is in a
 batch with a probability of 1 / I, so it stands for a number of pages in proportion to I. Each
 range of keys thus plans fetches in proportion to its pages, and no number has to be stored.
+
+The threshold is also the time in which a page that is worth following hardly changes. So if a page
+has changed, and little is known of it, it is fetched again after that time: then it is clear whether
+it is worth more fetches.
 """
 
 import numpy as np
@@ -19,6 +23,8 @@ from .visits import FETCHED, ScheduleContext, content_time, next_fetch, server_t
 
 # A Last-Modified that is less old was probably made for the answer.
 _MADE_FOR_ANSWER_MS = 60_000
+# From this shape on, a page's rate is known well enough.
+_WELL_KNOWN = 2.0
 _SOUGHT = ("modified", "notmodified", "change_shape", "change_days")
 
 
@@ -36,7 +42,11 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
     weights = _array(facts.get_column("elapsed").fill_null(mean)) / mean
     bounds = options.min_interval / DAY_S, options.longest / DAY_S
     threshold = best_threshold(mean, known, np.clip(weights, 0.0, None), *bounds)
-    intervals = best_intervals(threshold, known, *bounds) * DAY_S
+    intervals = best_intervals(threshold, known, *bounds)
+    # Does the page change too fast to be followed? It does if it has changed again this soon.
+    unclear = facts.select(pl.col("modified") & pl.col("age").is_null()).to_series().to_numpy()
+    unclear &= known.shape < _WELL_KNOWN
+    intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
     return visits.with_columns(
         change_shape=pl.Series(known.shape, dtype=pl.Float32),
         change_days=pl.Series(known.days, dtype=pl.Float32),

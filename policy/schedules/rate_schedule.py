@@ -3,9 +3,9 @@
 What is known of a page's rate of changes is in its row, in ``change_shape`` and ``change_days``
 (``change_rate``). The intervals follow from a threshold (``allocation``), which follows from the
 budget: the fetches a day divided by the pages of the table. An update sees only a part of the
-table, so it takes the visited rows as a sample of it: a row that is visited every I days is in a
-batch with a probability of 1 / I, so it stands for a number of pages in proportion to I. Each
-range of keys thus plans fetches in proportion to its pages, and no number has to be stored.
+table, so the threshold does not follow from the pages that it sees: it is that of pages with all
+kinds of rates (``best_threshold``). If a table has more pages of which each fetch gains much, its
+rows are due somewhat earlier than the budget allows; then generate's limit delays them all.
 
 The threshold is also the time in which a page that is worth following hardly changes. So if a page
 has changed, and little is known of it, it is fetched again after that time: then it is clear whether
@@ -38,10 +38,8 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
         content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
     )
     known = _learnt(facts)
-    mean = options.mean_interval(context.pages)
-    weights = _array(facts.get_column("elapsed").fill_null(mean)) / mean
     bounds = options.min_interval / DAY_S, options.longest / DAY_S
-    threshold = best_threshold(mean, known, np.clip(weights, 0.0, None), *bounds)
+    threshold = best_threshold(options.mean_interval(context.pages), *bounds)
     intervals = best_intervals(threshold, known, *bounds)
     # Does the page change too fast to be followed? It does if it has changed again this soon.
     unclear = facts.select(pl.col("modified") & pl.col("age").is_null()).to_series().to_numpy()

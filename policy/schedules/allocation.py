@@ -17,7 +17,9 @@ import numpy as np
 
 from .change_rate import Array, ChangeRate
 
-_ROUNDS = 12  # of Newton's method; 6 suffice where the gain is not flat
+# Rounds of Newton's method: 6 suffice where the gain is not flat. The number is always the same, so
+# that a row gets the same interval among any others.
+_ROUNDS = 10
 _HALVINGS = 24  # of the range of thresholds, to a relative error of 1e-6
 # Changes a day of the pages for which the threshold is chosen, and how well they are known.
 _RAREST, _FASTEST, _KNOWN = 1 / 3000, 24.0, 1e4
@@ -58,8 +60,6 @@ def best_intervals(threshold: float, known: ChangeRate, shortest: float, longest
         value, slope = _gain(times, known.shape)
         step = np.log(wanted / np.maximum(value, 1e-300)) * value / np.maximum(slope, 1e-300)
         times = np.clip(times * np.exp(np.clip(step, -5, 5)), low, high)
-        if np.abs(step).max(initial=0) < 1e-4:
-            break
     return times * known.days
 
 

@@ -25,25 +25,25 @@ from .visits import FETCHED, ScheduleContext, content_time, next_fetch, server_t
 _MADE_FOR_ANSWER_MS = 60_000
 # From this shape on, a page's rate is known well enough.
 _WELL_KNOWN = 2.0
-_SOUGHT = ("modified", "notmodified", "change_shape", "change_days")
+_FACTS = ("modified", "notmodified", "change_shape", "change_days")
 
 
 def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
     """Learns from the visits, and sets the best intervals; see ``visits``."""
     options = context.options
     facts = visits.select(
-        *_SOUGHT,
+        *_FACTS,
         elapsed=(FETCHED - pl.col("last_fetch_time")) / DAY_MS,
         age=_age(),
         content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
     )
-    known = _learnt(facts)
+    known = _estimates(facts)
     bounds = options.min_interval / DAY_S, options.longest / DAY_S
     threshold = best_threshold(options.mean_interval(context.pages), *bounds)
     intervals = best_intervals(threshold, known, *bounds)
     # Does the page change too fast to be followed? It does if it has changed again this soon.
     unclear = facts.select(pl.col("modified") & pl.col("age").is_null()).to_series().to_numpy()
-    unclear &= known.shape < _WELL_KNOWN
+    unclear = unclear & (known.shape < _WELL_KNOWN)
     intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
     return visits.with_columns(
         change_shape=pl.Series(known.shape, dtype=pl.Float32),
@@ -59,7 +59,7 @@ def _age() -> pl.Expr:
     return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
 
 
-def _learnt(facts: pl.DataFrame) -> ChangeRate:
+def _estimates(facts: pl.DataFrame) -> ChangeRate:
     """Returns what is known of the rates after the visits."""
     shape = _array(facts.get_column("change_shape").fill_null(PRIOR_SHAPE))
     days = _array(facts.get_column("change_days").fill_null(PRIOR_DAYS))
@@ -75,10 +75,10 @@ def _learnt(facts: pl.DataFrame) -> ChangeRate:
         ((modified & has_age) | facts.select(first).to_series(), dated, age),
         (modified & ~has_age & facts.get_column("content_seen"), changed, elapsed),
     )
-    for rows, learn, days_of in cases:
+    for rows, after_visit, days_of in cases:
         at = rows.fill_null(False).to_numpy()
         if at.any():
-            after = learn(known.take(at), days_of[at])
+            after = after_visit(known.take(at), days_of[at])
             known.shape[at], known.days[at] = after
     return known
 

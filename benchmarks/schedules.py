@@ -39,6 +39,8 @@ START = EARLIEST_MS + 30 * DAY_MS
 SCHEDULES = ("default", "adaptive", "rate")
 ANSWERED, AWAY, FAILED, FORBIDDEN = range(4)
 LEAST_GAIN = 1.10
+# The intervals are so short that all schedules use all fetches; the longest one is a year.
+OPTIONS = {"fetch_interval": 20 * 86_400, "max_fetch_interval": 365 * 86_400}
 
 
 @dataclasses.dataclass
@@ -62,16 +64,17 @@ class Visits:
 
 def run(pages: Population, schedule: str, fetches: int) -> Visits:
     """Crawls the pages with a schedule."""
-    options = UpdateOptions(schedule=schedule, fetches_per_day=float(fetches))
+    options = UpdateOptions(schedule=schedule, fetches_per_day=float(fetches), **OPTIONS)
     known = Surroundings(pages=len(pages.classes), schedule=built_in_schedule(options))
-    state, began, requests = _new_table(pages), time.perf_counter(), []
+    state, before = _new_table(pages), _before(pages)
+    began, requests = time.perf_counter(), []
     for day in range(int(pages.days)):
         at = _chosen(state, START + day * DAY_MS, fetches, options)
         if not len(at):
             continue
         days = day + np.arange(len(at)) / fetches
         rows = state[np.sort(at)]
-        answer, changes = _answers(pages, state, at, days)
+        answer, changes = _answers(pages, before, state, at, days)
         requests.append((at, days, answer))
         done, _, _ = update_state(rows, changes, START + (day + 1) * DAY_MS, options, known)
         rest = np.ones(len(state), dtype=bool)
@@ -88,7 +91,7 @@ def _new_table(pages: Population) -> pl.DataFrame:
         status=pl.lit(int(Status.DB_UNFETCHED)),
         # In an order of their own, as a crawl finds them.
         fetch_time=pl.lit(np.random.default_rng(0).permutation(number) + START - len(number)),
-        fetch_interval=pl.lit(30 * 86_400),
+        fetch_interval=pl.lit(OPTIONS["fetch_interval"]),
         retries=pl.lit(0),
         score=pl.lit(1.0),
         distance=pl.lit(0),
@@ -107,8 +110,21 @@ def _chosen(state: pl.DataFrame, now: int, fetches: int, options: UpdateOptions)
     return ready.get_column("at").to_numpy()
 
 
+def _before(pages: Population) -> np.ndarray:
+    """Returns the day of the last change of each page before the start, for Last-Modified."""
+    poisson = pages.rates > 0
+    conditions = [poisson, pages.classes == "bursts", pages.classes == "periodic"]
+    means = [1 / np.where(poisson, pages.rates, 1), web.BURST_EVERY, np.mean(web.PERIODS)]
+    before = -np.random.default_rng(19).exponential(np.select(conditions, means, 1.0))
+    return np.where(pages.classes == "never", -1_000.0, before)
+
+
 def _answers(
-    pages: Population, state: pl.DataFrame, at: np.ndarray, days: np.ndarray
+    pages: Population,
+    before: np.ndarray,
+    state: pl.DataFrame,
+    at: np.ndarray,
+    days: np.ndarray,
 ) -> tuple[np.ndarray, pl.DataFrame]:
     """Returns what the servers answer, and the CHANGES rows of it."""
     versions = np.array(
@@ -134,7 +150,7 @@ def _answers(
         codes.GONE,
     )
     changed = [
-        pages.changes[page][version - 1] if version else -100.0
+        pages.changes[page][version - 1] if version else before[page]
         for page, version in zip(at, versions, strict=True)
     ]
     said = [_last_modified(word, day) for word, day in zip(says, changed, strict=True)]
@@ -253,6 +269,31 @@ def report(results: list[Result]) -> bool:
             print(f"rate / {name}: {best['rate'] / freshness:.3f} (at least {LEAST_GAIN})")
             good &= best["rate"] >= LEAST_GAIN * freshness
     return good
+
+
+def draw(pages: Population, results: list[Result], path: str) -> None:
+    """Draws freshness over time, and by class of pages."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "schedules"
+    from matplotlib import pyplot
+
+    _, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+    days = np.arange(0, pages.days + 1, 10)
+    live = np.diff(live_times(pages).until(days))
+    names = list(web.SHARES)
+    for number, result in enumerate(results):
+        left.plot(days[1:], np.diff(result.fresh.until(days)) / live, label=result.name)
+        places = np.arange(len(names)) + 0.27 * (number - 1)
+        right.bar(places, [result.by_class[name] for name in names], 0.27, label=result.name)
+    left.set(xlabel="day", ylabel="fresh share of the live pages", ylim=(0, None))
+    right.set_xticks(range(len(names)), [name.replace("_", " ") for name in names])
+    right.set(ylabel="freshness in two years", ylim=(0, 1))
+    left.legend(frameon=False)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    pyplot.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:

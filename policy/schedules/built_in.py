@@ -4,7 +4,7 @@ from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from .adaptive_schedule import AdaptiveSchedule
 from .default_schedule import default_schedule
 from .host_intervals import HostIntervals, host_intervals
-from .mime_schedule import BUILT_IN, MimeAdaptiveSchedule, mime_rates
+from .mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
 from .rate_schedule import rate_schedule
 from .schedule_options import RescheduleOptions
 from .visits import Schedule
@@ -28,7 +28,7 @@ def built_in_schedule(options: RescheduleOptions) -> Schedule | None:
         return AdaptiveSchedule(_hosts(options))
     if options.schedule == "mime_adaptive":
         path = options.mime_rates
-        file = read_rule_file(path) if path else BUILT_IN
+        file = read_rule_file(path) if path else SHIPPED_RATES
         return MimeAdaptiveSchedule(_hosts(options), mime_rates(file))
     return None
 

@@ -33,14 +33,14 @@ class ChangeRate(NamedTuple):
         return ChangeRate(self.shape[chosen], self.days[chosen])
 
 
-# Before the first visit: one change in 30 days on average, but anything from hours to years is likely.
-PRIOR_SHAPE, PRIOR_DAYS = 0.5, 15.0
+# Before the first visit: anything from several changes a day to none in years is about as likely.
+PRIOR_SHAPE, PRIOR_DAYS = 0.15, 0.7
 
 
 def unchanged(known: ChangeRate, elapsed: Array) -> ChangeRate:
     """Returns what is known after pages have not changed for ``elapsed`` days; it is exact.
 
-    >>> unchanged(ChangeRate(np.array([0.5]), np.array([15.0])), np.array([30.0])).days
+    >>> unchanged(ChangeRate(np.array([0.2]), np.array([15.0])), np.array([30.0])).days
     array([45.])
     """
     return ChangeRate(known.shape, known.days + elapsed)

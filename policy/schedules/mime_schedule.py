@@ -10,7 +10,7 @@ from .host_intervals import HostIntervals
 from .visits import ScheduleContext
 
 # As in Nutch's adaptive-mimetypes.txt.
-BUILT_IN = RuleFile(
+SHIPPED_RATES = RuleFile(
     "adaptive-mimetypes.txt",
     "text/html\t0.2\t0.2\napplication/xhtml+xml\t0.2\t0.2\napplication/pdf\t0.1\t0.4\n",
 )

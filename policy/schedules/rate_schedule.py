@@ -3,9 +3,13 @@
 What is known of a page's rate of changes is in its row, in ``change_shape`` and ``change_days``
 (``change_rate``). The intervals follow from a threshold (``allocation``), which follows from the
 budget: the fetches a day divided by the pages of the table. An update sees only a part of the
-table, so it takes the visited rows as a sample of it: a row that is visited every I days is in a
-batch with a probability of 1 / I, so it stands for a number of pages in proportion to I. Each
-range of keys thus plans fetches in proportion to its pages, and no number has to be stored.
+table, so the threshold does not follow from the pages that it sees: it is that of pages with all
+kinds of rates (``best_threshold``). If a table has more pages of which each fetch gains much, its
+rows are due somewhat earlier than the budget allows; then generate's limit delays them all.
+
+The threshold is also the time in which a page that is worth following hardly changes. So if a page
+has changed, and little is known of it, it is fetched again after that time: then it is clear whether
+it is worth more fetches.
 """
 
 import numpy as np
@@ -19,24 +23,28 @@ from .visits import FETCHED, ScheduleContext, content_time, next_fetch, server_t
 
 # A Last-Modified that is less old was probably made for the answer.
 _MADE_FOR_ANSWER_MS = 60_000
-_SOUGHT = ("modified", "notmodified", "change_shape", "change_days")
+# From this shape on, a page's rate is known well enough.
+_WELL_KNOWN = 2.0
+_FACTS = ("modified", "notmodified", "change_shape", "change_days")
 
 
 def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
     """Learns from the visits, and sets the best intervals; see ``visits``."""
     options = context.options
     facts = visits.select(
-        *_SOUGHT,
+        *_FACTS,
         elapsed=(FETCHED - pl.col("last_fetch_time")) / DAY_MS,
         age=_age(),
         content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
     )
-    known = _learnt(facts)
-    mean = options.mean_interval(context.pages)
-    weights = _array(facts.get_column("elapsed").fill_null(mean)) / mean
+    known = _estimates(facts)
     bounds = options.min_interval / DAY_S, options.longest / DAY_S
-    threshold = best_threshold(mean, known, np.clip(weights, 0.0, None), *bounds)
-    intervals = best_intervals(threshold, known, *bounds) * DAY_S
+    threshold = best_threshold(options.mean_interval(context.pages), *bounds)
+    intervals = best_intervals(threshold, known, *bounds)
+    # Does the page change too fast to be followed? It does if it has changed again this soon.
+    unclear = facts.select(pl.col("modified") & pl.col("age").is_null()).to_series().to_numpy()
+    unclear = unclear & (known.shape < _WELL_KNOWN)
+    intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
     return visits.with_columns(
         change_shape=pl.Series(known.shape, dtype=pl.Float32),
         change_days=pl.Series(known.days, dtype=pl.Float32),
@@ -51,7 +59,7 @@ def _age() -> pl.Expr:
     return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
 
 
-def _learnt(facts: pl.DataFrame) -> ChangeRate:
+def _estimates(facts: pl.DataFrame) -> ChangeRate:
     """Returns what is known of the rates after the visits."""
     shape = _array(facts.get_column("change_shape").fill_null(PRIOR_SHAPE))
     days = _array(facts.get_column("change_days").fill_null(PRIOR_DAYS))
@@ -67,10 +75,10 @@ def _learnt(facts: pl.DataFrame) -> ChangeRate:
         ((modified & has_age) | facts.select(first).to_series(), dated, age),
         (modified & ~has_age & facts.get_column("content_seen"), changed, elapsed),
     )
-    for rows, learn, days_of in cases:
+    for rows, after_visit, days_of in cases:
         at = rows.fill_null(False).to_numpy()
         if at.any():
-            after = learn(known.take(at), days_of[at])
+            after = after_visit(known.take(at), days_of[at])
             known.shape[at], known.days[at] = after
     return known
 

@@ -6,7 +6,7 @@ from visits import DAY, MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.host_intervals import HostIntervals, host_intervals
-from nutbeam.policy.schedules.mime_schedule import BUILT_IN, MimeAdaptiveSchedule, mime_rates
+from nutbeam.policy.schedules.mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schedules.schedule_options import RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext
@@ -14,7 +14,7 @@ from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 from nutbeam.web.rule_files.rule_files import RuleFile
 
 ADAPTIVE = AdaptiveSchedule(HostIntervals())
-MIME = MimeAdaptiveSchedule(HostIntervals(), mime_rates(BUILT_IN))
+MIME = MimeAdaptiveSchedule(HostIntervals(), mime_rates(SHIPPED_RATES))
 YEAR = {"max_fetch_interval": 365 * DAY}
 
 

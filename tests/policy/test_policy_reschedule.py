@@ -125,7 +125,6 @@ def test_horizon(row, days):
 
 @pytest.mark.parametrize("name", BUILT_IN_SCHEDULES)
 def test_an_update_in_parts_gives_the_same_rows(name):
-    """Schedules decide row by row; only the threshold of rate follows from the whole sample."""
     old = [
         old_row(Status.DB_FETCHED, signature=A, key=f"k{n}", modified_time=NOW - n * DAY_MS)
         for n in range(4)
@@ -133,7 +132,4 @@ def test_an_update_in_parts_gives_the_same_rows(name):
     events = [event(FETCH_SUCCESS, key=f"k{n}", signature=A if n % 2 else B) for n in range(4)]
     together = updated(old, *events, name=name)
     alone = [updated([row], one, name=name)[0] for row, one in zip(old, events, strict=True)]
-    if name == "rate":
-        for row in (*together, *alone):
-            row.pop("fetch_interval"), row.pop("fetch_time")
     assert together == alone

@@ -56,7 +56,7 @@ def test_built_in_schedules_in_a_crawl(site, capsys):
         assert row["change_shape"] is None
     assert crawl(site, "--schedule", "rate", "--fetches_per_day", "0.02") == 0
     row = row_of(site, capsys)
-    assert row["change_shape"] == 0.5
+    assert row["change_shape"] == pytest.approx(0.15)
     assert 15 < row["fetch_interval"] / 86_400 <= 90
 
 

@@ -151,10 +151,11 @@ def _linking(pages: pl.DataFrame, documents: pl.DataFrame, before: Before) -> pl
     unchanged = (pl.col("signature") == pl.col("old")).fill_null(False)
     score = pl.when(unchanged).then(0.0).otherwise("score")
     judged = documents.join(old, on="key", how="left", maintain_order="left")
-    judged = judged.with_columns(score.cast(pl.Float32).alias("score")).drop("old")
+    judged = judged.with_columns(score.cast(pl.Float32).alias("score"), unchanged=unchanged)
+    judged = judged.drop("old")
     answered = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key", "distance")
     kept = before.documents.select("key", "outlinks").join(answered, on="key")
-    kept = kept.with_columns(score=pl.lit(0.0, pl.Float32))
+    kept = kept.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
     return pl.concat([judged, kept], how="diagonal")
 
 
@@ -234,6 +235,7 @@ def shares(
         (a row for each link: ``key``, ``inlink_score``, ``inlink_distance``; number of links
         that were left out as too deep).
     """
+    documents = documents.with_columns(unchanged=pl.lit(False))
     pages = scorings.share(_pages(documents, options, scorings, None))
     return _links_of(pages, options, scorings), _dropped(pages)
 
@@ -250,6 +252,7 @@ def _pages(
     pages = documents.select(
         "key",
         "distance",
+        "unchanged",
         *((pl.col("part_of"),) if scorings.row_columns else ()),
         *(pl.col(name).alias(f"document.{name}") for name in scorings.document_columns),
         score=pl.col("score").fill_null(0.0).cast(pl.Float64),
@@ -315,6 +318,7 @@ def _with_passed(
         ),
         part_of=pl.lit(None, pl.String),
         score=pl.lit(0.0),
+        unchanged=pl.lit(False),
         links=pl.lit(1, pl.UInt32),
     )
     given = scorings.share(_with_rows(pages, scorings, rows))

@@ -3,7 +3,7 @@
 Cash is neither made nor lost by links: a page that gives some has so much less. A seed starts with
 its score as cash, and so does a row that another scoring has made. What a page gets is added to its
 score and to its cash; when it is fetched, its links get its cash in equal parts. A page without
-links keeps its cash (Nutch loses it).
+links keeps its cash (Nutch loses it), and so does one that has not changed.
 
 Cash is lost with links that update does not add to the table (``--max_new_per_host`` and similar
 limits), and with factors of links below 1; factors above 1 make cash.
@@ -33,7 +33,7 @@ class OpicCash(Opic):
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Gives each link an equal part of the page's cash."""
         cash = _cash().fill_nan(0.0)
-        gives = (cash > 0) & (pl.col("links") > 0)
+        gives = (cash > 0) & (pl.col("links") > 0) & ~pl.col("unchanged")
         return pages.with_columns(
             share=pl.when(gives).then(cash / pl.col("links")).otherwise(0.0),
             **{_SPENT: pl.when(gives).then(cash)},

@@ -83,9 +83,10 @@ class Scoring:
         """Decides what the pages of one file give to each of their links.
 
         Args:
-            pages: One row per page: ``key``, ``score``, ``distance`` (null: unknown),
-                ``links`` (their number; 0 drops them), ``share`` (0 at first), ``row_columns`` (null if
-                the page is not in the table yet, or is a part of another page), and
+            pages: One row per page: ``key``, ``score`` (0 if the page is unchanged), ``distance``
+                (null: unknown), ``unchanged`` (it gives nothing, but its links count as seen),
+                ``links`` (their number; 0 drops them), ``share`` (0 at first), ``row_columns``
+                (null if the page is not in the table yet, or is a part of another page), and
                 ``document_columns``, named ``document.NAME``. The step adds the columns of
                 ``passed`` and ``own``.
         """

@@ -6,7 +6,7 @@ import random
 import pytest
 import reference_scoring
 from reference_adapter import product_shares
-from reference_attached import SCORINGS
+from reference_attached import product_boosts, product_cash, product_depth
 from reference_scoring import (
     Factors,
     boost,
@@ -17,6 +17,7 @@ from reference_scoring import (
     depth_sort,
     depth_update,
     link_sort,
+    max_depth_of,
     opic_sort,
     opic_update,
     share_out,
@@ -138,7 +139,6 @@ def random_pages(numbers):
     ]  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="the scorings are not built yet")
 @pytest.mark.parametrize("seed", range(5))
 def test_cash_of_the_product(seed):
     pages = random_pages(random.Random(seed))
@@ -146,23 +146,25 @@ def test_cash_of_the_product(seed):
         cash_distribute(page, page["targets"], Factors(0.5, 1.0), changed=page["changed"])
         for page in pages
     ]
-    found = SCORINGS["opic_cash"](pages, Factors(0.5, 1.0))
+    found = product_cash(pages, Factors(0.5, 1.0))
     for (row, shares), (cash, given) in zip(expected, found, strict=True):
         assert cash == pytest.approx(row["cash"])
         assert given == pytest.approx(shares)
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="the scorings are not built yet")
 @pytest.mark.parametrize("seed", range(5))
 def test_depth_of_the_product(seed):
     pages = random_pages(random.Random(seed))
-    expected = [(depth_of_links(page, 3), depth_sort(page, "", 1.0, 3)) for page in pages]
-    assert SCORINGS["depth"](pages, 3) == expected
+    for page, (given, value) in zip(pages, product_depth(pages, 3), strict=True):
+        expected = depth_of_links(page, 3)
+        if expected is not None:
+            expected["max_depth"] = max_depth_of(page, 3)
+        assert given == expected
+        assert value == depth_sort(page, "", 1.0, 3)
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="the scorings are not built yet")
 def test_urlboost_of_the_product():
     patterns = [("/1", 2.0), ("h3", 0.5), ("/13", 9.0)]
     urls = [f"http://h{at % 5}.com/{at}" for at in range(30)]
     expected = [urlboost(patterns)({}, url, 1.0) for url in urls]
-    assert SCORINGS["urlboost"](urls, patterns) == expected
+    assert product_boosts(urls, patterns) == expected

@@ -11,8 +11,9 @@ Where the specification leaves a choice:
   its cash; so does a page without links. Nothing is lost then, if both factors are 1.
 - Cash is divided by the links that count, and the rest of a link that was filtered is not lost.
 - ``depth``: a seed has depth 1, so the depth is ``distance`` + 1. A page of unknown depth keeps its
-  links, as unknown ones (Nutch drops them: its defect 39). A target's limit is that of the page
-  which gives it its depth; of pages of the same depth the largest limit counts.
+  links (Nutch drops them: its defect 39); they get the depth that links of a seed have, so that
+  limits hold for what is found from there. A target's limit is that of the page which gives it its
+  depth; of pages of the same depth the largest limit counts.
 - ``urlboost``: the first pattern that is found in the URL gives the factor.
 - In a chain each scoring gets the sort value of the one before it, and 1.0 is the first.
 - The sums of scores are computed in double precision, and kept in single precision.
@@ -119,11 +120,11 @@ def depth_of_links(row: Row, usual: int = DEFAULT_MAX_DEPTH) -> Row | None:
     {'distance': 1, 'max_depth': 2}
     >>> depth_of_links({"distance": 1, "max_depth": 2})
     >>> depth_of_links({"distance": None, "max_depth": None})
-    {'distance': None, 'max_depth': None}
+    {'distance': 1, 'max_depth': None}
     """
     depth = depth_of(row)
     if depth is None:
-        return {"distance": None, "max_depth": row["max_depth"]}
+        return {"distance": 1, "max_depth": row["max_depth"]}
     if depth >= max_depth_of(row, usual):
         return None
     return {"distance": depth, "max_depth": row["max_depth"]}

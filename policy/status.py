@@ -58,6 +58,7 @@ _ABSENT = tuple(
         ),
     )
 )
+_MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
 # What the target of a redirect inherits.
 _HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
 # Columns that OUTCOME has and the state does not.
@@ -380,7 +381,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .then(int(Status.DB_GONE))
         .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),
         retries=pl.when(_is(FETCH_RETRY))
-        .then(retries + 1)
+        .then(pl.min_horizontal(retries, _MOST_RETRIES - 1) + 1)
         .when(_is(FETCH_GONE))
         .then(retries)
         .otherwise(0),

@@ -99,19 +99,13 @@ def part_of(case):
     return "returned" if returned else "plain"
 
 
-def waiting(part, reason):
-    return pytest.param(
-        part, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
-    )
-
-
 PARTS = [
     "plain",
-    waiting("returned", "a page that was gone, redirected or a duplicate returns as db_fetched"),
-    waiting("returned_from_orphan", "an orphan, or a page that failed to parse, as well"),
-    waiting("long_interval", "over the longest interval only a 304 makes a page due at once"),
-    waiting("long_interval_304", "a 304 over the longest interval makes a page due, once"),
-    waiting("long_interval_returned", "the same for a page that returns"),
+    "returned",
+    "returned_from_orphan",
+    "long_interval",
+    "long_interval_304",
+    "long_interval_returned",
 ]
 
 
@@ -157,9 +151,6 @@ def test_every_transition_of_pages_that_failed_to_parse():
     assert disagreements(cases, Rules(delete_failed_parse=True)) == []
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an outcome tells the fetch status, and status and text before"
-)
 def test_outcomes_tell_what_changed():
     cases = [case for case in CASES if part_of(case) == "plain" and case.interval == 2_592_000]
     assert disagreements(cases, Rules(), outcome_differences) == []
@@ -184,12 +175,10 @@ def test_results_older_than_the_row_are_ignored(older):
     assert differences(product, run_reference(rows, changes, NOW, Rules())) == []
 
 
-@pytest.mark.xfail(strict=True, reason="retries are bounded: they do not become negative")
 def test_retries_never_overflow():
     assert disagreements([Case(GONE, "retry", retries=2**31 - 1)], Rules()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="a redirect hands its interval and metadata to its target")
 @pytest.mark.parametrize("before", [None, 1, 2])
 def test_the_target_of_a_redirect_inherits_its_interval_and_metadata(before):
     key = "com.example:http/target"

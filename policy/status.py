@@ -26,6 +26,7 @@ from ..web.exchange.status import (
 )
 from .clocks import COUNT, set_right
 from .links import sum_links
+from .schedules.built_in import LIMITING_SCHEDULES
 from .schedules.default_schedule import default_schedule
 from .schedules.reschedule import reschedule
 from .schedules.schedule import DAY_MS, TOLERANCE_MS
@@ -393,13 +394,14 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     """Sets the times, and copies columns of the event."""
     has_body = _is(FETCH_SUCCESS)
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
-    if options.schedule != "default":  # other schedules limit intervals themselves
+    if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
+    shorter = max(1, int(0.9 * options.max_fetch_interval))
     frame = frame.with_columns(
         # A 304 says nothing about a page whose interval is too long: it is due again, without
         # conditions.
         force=too_long & _is(FETCH_NOTMODIFIED),
-        fetch_interval=_where(too_long, int(0.9 * options.max_fetch_interval), "fetch_interval"),
+        fetch_interval=_where(too_long, shorter, "fetch_interval"),
     )
     frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
     scheduled = frame.with_columns(

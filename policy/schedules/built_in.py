@@ -9,7 +9,9 @@ from .rate_schedule import rate_schedule
 from .schedule_options import RescheduleOptions
 from .visits import Schedule
 
-BUILT_IN_SCHEDULES = ("default", "adaptive", "mime_adaptive", "rate")
+# Those that keep to the longest interval, whatever the interval of a row was.
+LIMITING_SCHEDULES = ("adaptive", "mime_adaptive", "rate")
+BUILT_IN_SCHEDULES = ("default", *LIMITING_SCHEDULES)
 
 
 def built_in_schedule(options: RescheduleOptions) -> Schedule | None:

@@ -74,6 +74,21 @@ def test_visits_have_their_values_from_before_and_no_failures():
 
 
 @pytest.mark.parametrize(
+    ("kind", "days", "status"),
+    [(FETCH_REDIR_TEMP, 81, Status.DB_REDIR_TEMP), (FETCH_NOTMODIFIED, 0, Status.DB_UNFETCHED)],
+)
+def test_a_schedule_of_a_plugin_gets_no_interval_that_is_too_long(kind, days, status):
+    def schedule(visits, context):
+        wait = pl.col("fetch_interval").cast(pl.Int64) * 1000
+        return visits.with_columns(fetch_time=pl.col("event.fetch_time") + wait)
+
+    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=100 * DAY)
+    (row,) = updated([old], event(kind), schedule=schedule, name="mine")
+    assert (row["fetch_interval"], row["status"]) == (81 * DAY, status)
+    assert row["fetch_time"] == NOW + days * DAY_MS
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda rows: rows.head(0), "it must return all rows, in their order"),

@@ -16,6 +16,7 @@ from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
 from ..io.batches.batches import batch_component
 from ..io.batches.removed import without_removed
@@ -159,7 +160,8 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     document = item.documents.path if item.documents else None
     parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
     scorings = scorings_of(options)
-    documents = collect(parsed.select({*DOCUMENT_COLUMNS, *scorings.document_columns}))
+    needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings.document_columns))
+    documents = collect(parsed.select(*needed))
     order, batch = item.pages.order, str(item.operation.batch)
     origin = BatchOrigin(order, batch, item.pages.path, document)
     seeds = read_seeds_hosts(root, seed_files(item.operation))
@@ -171,8 +173,8 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
-    events = rows.filter(~linked).drop(column.name for column in scorings.passed)
-    yield from (("state", chunk) for chunk in to_chunks(events))
+    schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), schema))
     # Only one of sixty changes is an event, so links are shuffled without the columns of events.
     names = (*LINKED, *(column.name for column in scorings.passed))
     scored = linked & pl.col("inlink_score").is_not_null()

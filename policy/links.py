@@ -132,8 +132,10 @@ def changes_of(
     if scorings.passed:
         redirects = _with_passed(redirects, once, scorings, rows)
     heirs = _heirs(redirects, before.rows)
-    redirects = redirects.drop("source", "temporary")
-    links = [_links_of(pages, options, scorings), redirects, by_pages]
+    shared, left_out = _links_of(pages, options, scorings)
+    if left_out:
+        counts["dropped/by_scoring"] = left_out
+    links = [shared, redirects.drop("source", "temporary"), by_pages]
     sums = sum_links(pl.concat(links, how="diagonal"), scorings)
     if scorings.own:
         own = pages.select("key", *(column.name for column in scorings.own))
@@ -237,7 +239,7 @@ def shares(
     """
     documents = documents.with_columns(unchanged=pl.lit(False))
     pages = scorings.share(_pages(documents, options, scorings, None))
-    return _links_of(pages, options, scorings), _dropped(pages)
+    return _links_of(pages, options, scorings)[0], _dropped(pages)
 
 
 def _pages(
@@ -279,8 +281,10 @@ def _dropped(pages: pl.DataFrame) -> int:
     return int(dropped or 0)
 
 
-def _links_of(pages: pl.DataFrame, options: LinkOptions, scorings: Scorings) -> pl.DataFrame:
-    """Returns a row per link, with what its page gives to it."""
+def _links_of(
+    pages: pl.DataFrame, options: LinkOptions, scorings: Scorings
+) -> tuple[pl.DataFrame, int]:
+    """Returns a row per link, with what its page gives to it; and how many a scoring left out."""
     internal, external = options.internal_link_factor, options.external_link_factor
     passed = [column.name for column in scorings.passed]
     same_factor = internal == external
@@ -302,7 +306,8 @@ def _links_of(pages: pl.DataFrame, options: LinkOptions, scorings: Scorings) -> 
         same = host_keys(links.get_column("source")) == host_keys(links.get_column("key"))
         factor = pl.when(same).then(internal).otherwise(external)
         links = links.with_columns(inlink_score=pl.col("inlink_score") * factor)
-    return scorings.links(links).select("key", "inlink_score", "inlink_distance", *passed)
+    kept = scorings.links(links).select("key", "inlink_score", "inlink_distance", *passed)
+    return kept, len(links) - len(kept)
 
 
 def _with_passed(

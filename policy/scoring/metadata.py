@@ -45,9 +45,13 @@ class Metadata(Scoring):
         return links.with_columns(pl.when(has_any).then("inlink_score").alias(_BEST))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Sets the metadata of new rows."""
+        """Sets the metadata of new rows; what their own document has brought counts more."""
         brought = pl.col("status").is_null() & pl.col(_PASSED).is_not_null()
-        return rows.with_columns(metadata=pl.when(brought).then(_PASSED).otherwise("metadata"))
+        found = rows.select(
+            metadata=pl.when(brought).then(_PASSED).otherwise("metadata"),
+            own=pl.when(brought).then("metadata"),
+        )
+        return rows.with_columns(overlaid(found["metadata"], found["own"]))
 
 
 class ParseMetadata(Scoring):

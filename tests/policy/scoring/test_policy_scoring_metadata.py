@@ -50,6 +50,14 @@ def test_metadata_of_documents_go_to_rows_and_links():
     assert found["c"] == {"lang": "de", "topic": "news"}
 
 
+def test_a_page_that_the_fetch_followed_has_both():
+    names = ("topic", "lang")
+    web = ScoredWeb("metadata", metadata_to_links=names, parsemeta_to_crawldb=("lang",))
+    web.inject(seed("a", topic="news", lang="en"))
+    web.fetch({"a": ["b"], "b": []}, metadata={"b": [("lang", "de")]})
+    assert web.column("metadata")["b"] == {"lang": "de", "topic": "news"}
+
+
 def test_metadata_of_documents_need_no_scoring():
     web = ScoredWeb("opic", parsemeta_to_crawldb=("lang",))
     web.inject("a")

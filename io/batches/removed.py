@@ -50,7 +50,9 @@ def without_removed(
     ]
     if not paths:
         return changes, {}
-    near = scan(paths, KINDS[_KIND].schema).filter(pl.col("key").is_between(pl.lit(low), pl.lit(high)))
+    near = scan(paths, KINDS[_KIND].schema).filter(
+        pl.col("key").is_between(pl.lit(low), pl.lit(high))
+    )
     removed = collect(near).get_column("key")
     left_out = keys.is_in(removed.implode()) & ~keys.is_in(rows.get_column("key").implode())
     number = keys.filter(left_out).n_unique()

@@ -28,6 +28,9 @@ REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_())])
 _OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
             "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
 
+# Columns that do not simply come from the newest of several rows of one URL.
+_OF_ALL = ("key", "distance", "last_inlink_day", "cash", *_OF_BODY)
+
 
 @dataclasses.dataclass(frozen=True)
 class DropOptions:
@@ -145,7 +148,8 @@ def rekey_rows(
     """Applies the changes of a filter to the rows of one range of keys.
 
     Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that of
-    the older ones, and it gets the smallest distance. The row whose key it was before keeps its
+    the older ones. It gets the smallest distance, the latest day of a link, and the cash of all, so
+    that none is lost. The row whose key it was before keeps its
     body: files have the body of a row that has moved under its old key. A row without its body is
     due at once, and fetched without conditions.
 
@@ -188,11 +192,13 @@ def _united(rows: pl.DataFrame, now: int) -> pl.DataFrame:
         ["key", "last_fetch_time", "fetch_time", "stayed", "origin"],
         descending=[False, False, False, False, True],
     )
-    kept = [name for name in rows.columns if name not in ("key", "distance", *_OF_BODY)]
+    kept = [name for name in rows.columns if name not in _OF_ALL]
     united = ordered.group_by("key", maintain_order=True).agg(
         pl.col(*kept, "has_body").last(),
         pl.col("distance").min(),
+        pl.col("last_inlink_day").max(),
         pl.col(_OF_BODY).filter("stayed").first(),
+        cash=pl.when(pl.col("cash").count() > 0).then(pl.col("cash").sum()),
         maps=pl.col("metadata").drop_nulls(),
     )
     bare = pl.col("has_body") & pl.col("document").is_null() & pl.col("page").is_null()

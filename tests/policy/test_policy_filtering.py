@@ -169,6 +169,9 @@ def expected(rows, fates):
             metadata.update(one["metadata"] or {})
         distances = [one["distance"] for one in group if one["distance"] is not None]
         best |= {"key": target, "distance": min(distances, default=None)}
+        days = [one["last_inlink_day"] for one in group if one["last_inlink_day"] is not None]
+        cash = [one["cash"] for one in group if one["cash"] is not None]
+        best |= {"last_inlink_day": max(days, default=None), "cash": sum(cash) if cash else None}
         best["metadata"] = metadata if any(one["metadata"] is not None for one in group) else None
         best |= {name: stayed[0][name] if stayed else None for name in BODY}
         if had_body and not (best["document"] or best["page"]):
@@ -190,6 +193,8 @@ def random_rows(dice, number):
             "last_fetch_time": some(1, 2, 3),
             "score": dice.random(),
             "distance": some(0, 1, 2),
+            "last_inlink_day": some(5, 6),
+            "cash": some(0.5, 0.25),
             "document": some("d1", "d2"),
             "page": some("p1"),
             "etag": some("e"),

@@ -174,7 +174,6 @@ def test_retries_never_overflow():
     assert disagreements([Case(GONE, "retry", retries=2**31 - 1)], Rules()) == []
 
 
-@pytest.mark.xfail(strict=True, reason="a redirect hands its interval and metadata to its target")
 @pytest.mark.parametrize("before", [None, 1, 2])
 def test_the_target_of_a_redirect_inherits_its_interval_and_metadata(before):
     key = "com.example:http/target"

@@ -28,10 +28,11 @@ from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
     BatchOrigin,
+    Before,
     LinkOptions,
     changes_of,
 )
-from nutbeam.policy.schema import DOCUMENTS, PAGES, STATE
+from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
@@ -48,7 +49,11 @@ FETCHED = {"fetch_status": 33, "protocol_status": 1, "fetch_time": NOW}
 def update_with_links(
     table: list[Row], fetched: list[Row], options: ScoringOptions, links: LinkOptions
 ) -> dict[str, Row]:
-    """Updates a table after some of its pages were fetched and parsed; returns its rows by key."""
+    """Updates a table after some of its pages were fetched and parsed; returns its rows by key.
+
+    Args:
+        table: The rows before; ``fetched`` has the same pages with new signatures, or the same.
+    """
     scorings = chosen_scorings(options)
     fetched = sorted(fetched, key=lambda page: page["key"])
     rows = frame_of(STATE, *(_only(STATE.names, page) for page in fetched))
@@ -57,12 +62,13 @@ def update_with_links(
     documents = frame_of(DOCUMENTS, *map(_document, fetched))
     changes, _ = changes_of(
         pages.select(COLUMNS_OF_PAGES),
-        documents.select(dict.fromkeys((*DOCUMENT_COLUMNS, *scorings.document_columns))),
+        documents.select(list({*DOCUMENT_COLUMNS, *scorings.document_columns})),
         BatchOrigin(1, "b", "p", "d"),
         Seeds(),
         links,
         scorings,
         rows_of_pages,
+        Before(frame_of(FETCHLIST, *(_only(FETCHLIST.names, row) for row in table))),
     )
     before = sorted(table, key=lambda row: row["key"])
     kept, _, _ = update_state(

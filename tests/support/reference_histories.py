@@ -86,7 +86,7 @@ def history(seed: int, web: Web) -> Iterator[Step]:
         now += numbers.randrange(DAY_MS // 24, round(web.gap_days * DAY_MS))
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
-        links = _links(numbers, keys, len(rows) > numbers.randrange(4))
+        links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
         changes = [*fetched.values(), *_ignored(numbers, reference.rows, fetched), *links]
         numbers.shuffle(changes)
         before = product.rows
@@ -162,10 +162,10 @@ def _ignored(numbers: random.Random, rows: dict[str, Row], fetched: dict[str, Ro
     return [event for event in [*repeats, *late] if numbers.random() < 0.05]
 
 
-def _links(numbers: random.Random, keys: list[str], any_links: bool) -> list[Row]:
+def _links(numbers: random.Random, keys: list[str], distances: tuple[int | None, ...]) -> list[Row]:
     """Returns links to known and to new URLs; their scores have no rounding errors."""
     return [
         {"key": numbers.choice(keys), "order": order, "inlink_score": numbers.randrange(64) / 64,
-         "inlink_distance": numbers.choice((None, 1, 2, 5))}
-        for order in range(numbers.randrange(12) * any_links)
+         "inlink_distance": numbers.choice(distances)}
+        for order in range(numbers.randrange(12))
     ]  # fmt: skip

@@ -169,7 +169,6 @@ def test_results_older_than_the_row_are_ignored(older):
     assert differences(product, run_reference(rows, changes, NOW, Rules())) == []
 
 
-@pytest.mark.xfail(strict=True, reason="retries are bounded: they do not become negative")
 def test_retries_never_overflow():
     assert disagreements([Case(GONE, "retry", retries=2**31 - 1)], Rules()) == []
 

@@ -7,17 +7,13 @@ from collections import Counter
 import pytest
 from reference_adapter import differences
 from reference_histories import Web, history
-from reference_update import FETCHED, GONE, RETRY, SUCCESS, UNFETCHED
+from reference_update import FETCHED, GONE, IS_GONE, ORPHAN, RETRY, SUCCESS, UNFETCHED
 
 LONGEST_WAIT_MS = 30 * 86_400_000
-RETURNING, TOO_LONG = Web(returning=True), Web(too_long=True)
-
-
-HISTORIES = [
-    *((Web(), seed) for seed in range(3)),
-    *((RETURNING, seed) for seed in range(2)),
-    *((TOO_LONG, seed) for seed in (0, 2)),
-]
+ALL = Web(returning=True, too_long=True)
+ORPHANS = Web(pages=100, returning=True, orphans=True)
+HISTORIES = [(Web(), 0), (Web(returning=True), 1), (Web(too_long=True), 2), (ALL, 0), (ALL, 1),
+             (ORPHANS, 0), (ORPHANS, 2)]  # fmt: skip
 steps = functools.cache(lambda web, seed: list(history(seed, web)))
 
 
@@ -28,14 +24,10 @@ def test_two_years_agree(web, seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3, 33))
-def test_two_years_of_frequent_updates_agree(seed):
-    check(history(seed, Web(pages=200, gap_days=1.0)))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 13))
-def test_two_years_with_all_corrections_agree(seed):
-    check(history(seed, Web(pages=200, gap_days=1.0, returning=True, too_long=True)))
+@pytest.mark.parametrize("orphans", [False, True])
+def test_two_years_of_frequent_updates_agree(seed, orphans):
+    web = Web(pages=200, gap_days=1.0, returning=True, too_long=True, orphans=orphans)
+    check(history(seed, web))
 
 
 def check(history_of_table):
@@ -59,7 +51,10 @@ def check_rows(step):
         row, wait = rows[key], rows[key]["fetch_time"] - event["fetch_time"]
         assert row["last_fetch_time"] == event["fetch_time"]
         assert 0 <= wait <= max(LONGEST_WAIT_MS, limits.max_fetch_interval * 1000)
-        if row["status"] == GONE:  # it comes back, after a while that grows, and is bounded
+        if row["status"] == GONE and event["fetch_status"] in (
+            RETRY,
+            IS_GONE,
+        ):  # it comes back, after a while that grows, and is bounded
             was = step.before[key]["fetch_interval"]
             shortened = limits.max_fetch_interval * 9 // 10
             assert wait == row["fetch_interval"] * 1000
@@ -70,6 +65,7 @@ def check_rows(step):
 
 def check_retries(step, failures):
     """Retries count failures in a row, and an URL is gone after as many as the options say."""
+    judged = (GONE, ORPHAN) if step.rules.orphan_days else ()
     for key, event in step.fetched.items():
         row = step.product.rows[key]
         failures[key] = failures[key] + 1 if event["fetch_status"] == RETRY else 0
@@ -79,12 +75,12 @@ def check_retries(step, failures):
         if event["fetch_status"] == RETRY:
             assert row["retries"] >= failures[key]
             gone = row["retries"] >= step.rules.limits.retry_max
-            assert row["status"] == (GONE if gone else UNFETCHED)
+            assert row["status"] in {GONE if gone else UNFETCHED, *judged}
 
 
 def test_histories_reach_every_status_and_revive_gone_pages():
     statuses, revived = set(), 0
-    for step in (step for seed in range(3) for step in steps(Web(), seed)):
+    for step in (step for seed in range(2) for step in steps(ALL, seed)):
         statuses |= {row["status"] for row in step.reference.rows.values()}
         revived += sum(
             outcome["old_status"] == GONE and outcome["status"] == FETCHED

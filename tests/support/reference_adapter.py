@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from frames import frame_of
-from reference_schedules import Row
+from reference_schedules import DAY_S, Row
 from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
@@ -20,6 +20,8 @@ from nutbeam.policy.links import (
 from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
+from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 from nutbeam.policy.status import UpdateOptions, update_state
 
 NO_BUDGETS = dict.fromkeys(
@@ -57,11 +59,22 @@ def options_of(rules: Rules) -> UpdateOptions:
     )
 
 
+def scorings_of(rules: Rules) -> Scorings:
+    """Returns the product's scorings: opic, and orphan if the rules have it."""
+    if rules.orphan_days is None:
+        return OPIC
+    gone, orphan = (days * DAY_S for days in rules.orphan_days)
+    return chosen_scorings(
+        ScoringOptions(scoring=("opic", "orphan"), mark_gone_after=gone, mark_orphan_after=orphan)
+    )
+
+
 def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Rules) -> Updated:
     """Applies the changes with ``update_state``."""
     ordered = sorted(rows, key=lambda row: row["key"])
     frame = frame_of(STATE, *map(_to_state, ordered))
-    kept, outcome, _ = update_state(frame, frame_of(CHANGES, *changes), now, options_of(rules))
+    frames = frame, frame_of(CHANGES, *changes)
+    kept, outcome, _ = update_state(*frames, now, options_of(rules), scorings=scorings_of(rules))
     late = kept.filter(due(Clock(now), options_of(rules)))
     return Updated(_by_key(kept), _by_key(outcome), frozenset(late.get_column("key")))
 

@@ -5,19 +5,17 @@ reference, calls the product, and returns what the reference returns; so that it
 know how the product does it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 from frames import frame_of
+from reference_adapter import NO_BUDGETS
 from reference_rates import Visits
 from reference_schedules import MODIFIED, NOTMODIFIED, Adaptive, Limits, Row
-from reference_scoring import Factors
 
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
-    LISTED,
     BatchOrigin,
     Before,
     LinkOptions,
@@ -32,7 +30,6 @@ from nutbeam.policy.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, S
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
-from nutbeam.policy.scoring.urlboost import factors, read_boosts
 from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 from nutbeam.web.rule_files.rule_files import RuleFile
@@ -40,6 +37,10 @@ from nutbeam.web.urls.row_keys import to_key
 
 _A, _B = b"a" * 16, b"b" * 16
 _SIGNATURES = {MODIFIED: (_A, _B), NOTMODIFIED: (_A, _A)}  # others have none before
+
+
+NOW = 1_790_000_000_000
+FETCHED = {"fetch_status": 33, "protocol_status": 1, "fetch_time": NOW}
 
 
 def product_dates(
@@ -111,89 +112,6 @@ def _visit(case: Row) -> Row:
     }
 
 
-def product_cash(pages: Iterable[Row], weights: Factors) -> list[tuple[float, dict[str, float]]]:
-    """Returns for each page (its cash after an update, share by target); zeros of unchanged ones
-    are left out.
-    """
-    scorings = chosen_scorings(ScoringOptions(scoring=("opic_cash",)))
-    found = []
-    for page in pages:
-        row = frame_of(STATE, _known(page))
-        changes = _changes(page, row, scorings, weights)
-        kept, _, _ = update_state(row, changes, 2_000, UpdateOptions(), scorings=scorings)
-        shares = {key: share for key, share, _ in _links(changes) if page["changed"] or share}
-        found.append((kept.filter(key=page["key"])["cash"].item(), shares))
-    return found
-
-
-def product_depth(pages: Iterable[Row], usual: int) -> list[tuple[Row | None, float]]:
-    """Returns for each page (what its links get, or None; its sort value).
-
-    What links get has the limit that counts, which may be the usual one.
-    """
-    scorings = chosen_scorings(ScoringOptions(scoring=("depth",), depth_max=usual))
-    found = []
-    for page in pages:
-        row = frame_of(STATE, _known(page))
-        changes = _changes(page | {"targets": ["x:http/"]}, row, scorings, Factors())
-        links = _links(changes)
-        limits = changes.filter(pl.col("fetch_status").is_null())["passed_max_depth"].to_list()
-        given = [
-            {"distance": distance, "max_depth": limit}
-            for (_, _, distance), limit in zip(links, limits, strict=True)
-        ]
-        value = scorings.sort_value(row)["sort_value"].item()
-        found.append((given[0] if given else None, value))
-    return found
-
-
-def _known(page: Row) -> Row:
-    names = ("key", "score", "cash", "distance", "max_depth")
-    return {
-        **{name: page[name] for name in names},
-        "status": Status.DB_FETCHED,
-        "fetch_time": 1,
-        "signature": _A,
-    }
-
-
-def _changes(page: Row, row: pl.DataFrame, scorings: Scorings, weights: Factors) -> pl.DataFrame:
-    """Returns the changes that a page brings with its links."""
-    known = {name: page[name] for name in ("key", "score", "distance")}
-    fetched = known | {"fetch_status": FETCH_SUCCESS, "fetch_time": 1_000}
-    document = known | {
-        "outlinks": [{"key": target} for target in page["targets"]] or None,
-        "signature": _B if page["changed"] else _A,
-        "parse_status": 1,
-    }
-    options = LinkOptions(
-        depth=-1, internal_link_factor=weights.internal, external_link_factor=weights.external
-    )
-    changes, _ = changes_of(
-        frame_of(PAGES, fetched).select(COLUMNS_OF_PAGES),
-        frame_of(DOCUMENTS, document).select(DOCUMENT_COLUMNS),
-        BatchOrigin(1, "b", "p", "d"),
-        Seeds(),
-        options,
-        scorings,
-        row,
-        Before(frame_of(FETCHLIST, {"key": page["key"], "signature": _A}).select(LISTED)),
-    )
-    return changes
-
-
-def _links(changes: pl.DataFrame) -> list[tuple[str, float, int]]:
-    links = changes.filter(pl.col("fetch_status").is_null())
-    return links.select("key", "inlink_score", "inlink_distance").rows()
-
-
-def product_boosts(urls: Iterable[str], patterns: Iterable[tuple[str, float]]) -> list[float]:
-    """Returns the factor of each URL."""
-    lines = (f"{factor} {pattern}" for pattern, factor in patterns)
-    boosts = read_boosts(RuleFile("boosts", "\n".join(lines)))
-    return factors(pl.Series(list(map(to_key, urls))), boosts).to_list()
-
-
 def product_rate(visits: Visits, prior: tuple[float, float]) -> tuple[float, float]:
     """Returns (shape, days) of what the schedule ``rate`` knows after the visits."""
     known = ChangeRate(*(np.array([number]) for number in prior))
@@ -208,3 +126,60 @@ def product_intervals(rates: Sequence[float], fetches_a_day: float) -> list[floa
     threshold = best_threshold(len(rates) / fetches_a_day, *bounds)
     known = ChangeRate(np.full(len(rates), 1e6), 1e6 / np.array(rates))
     return best_intervals(threshold, known, *bounds).tolist()
+
+
+def update_with_links(
+    table: list[Row], fetched: list[Row], options: ScoringOptions, links: LinkOptions
+) -> dict[str, Row]:
+    """Updates a table after some of its pages were fetched and parsed; returns its rows by key.
+
+    Args:
+        table: The rows before; ``fetched`` has the same pages with new signatures, or the same.
+    """
+    scorings = chosen_scorings(options)
+    fetched = sorted(fetched, key=lambda page: page["key"])
+    rows = frame_of(STATE, *(_only(STATE.names, page) for page in fetched))
+    rows_of_pages = rows.select("key", *scorings.row_columns)
+    pages = frame_of(PAGES, *(_only(PAGES.names, page) | FETCHED for page in fetched))
+    documents = frame_of(DOCUMENTS, *map(_document, fetched))
+    changes, _ = changes_of(
+        pages.select(COLUMNS_OF_PAGES),
+        documents.select(list({*DOCUMENT_COLUMNS, *scorings.document_columns})),
+        BatchOrigin(1, "b", "p", "d"),
+        Seeds(),
+        links,
+        scorings,
+        rows_of_pages,
+        Before(frame_of(FETCHLIST, *(_only(FETCHLIST.names, row) for row in table))),
+    )
+    before = sorted(table, key=lambda row: row["key"])
+    kept, _, _ = update_state(
+        frame_of(STATE, *(_only(STATE.names, row) for row in before)),
+        changes,
+        NOW,
+        UpdateOptions(**NO_BUDGETS),
+        scorings=scorings,
+    )
+    return {row["key"]: row for row in kept.iter_rows(named=True)}
+
+
+def sort_values(rows: list[Row], scorings: Scorings) -> list[float]:
+    """Returns the values by which generate orders rows."""
+    frame = frame_of(STATE, *(_only(STATE.names, row) for row in rows))
+    return scorings.sort_value(frame).get_column("sort_value").to_list()
+
+
+def rows_of_urls(urls: list[str]) -> list[Row]:
+    """Returns rows with a score of 1."""
+    return [{"key": to_key(url), "score": 1.0, "distance": 0} for url in urls]
+
+
+def _document(page: Row) -> Row:
+    outlinks = [{"key": key} for key in page["targets"]] or None
+    columns = {name: page[name] for name in ("key", "score", "distance", "signature")}
+    return columns | {"outlinks": outlinks, "parse_status": 1, "fetch_time": NOW}
+
+
+def _only(names: list[str], page: Row) -> Row:
+    row = {name: value for name, value in page.items() if name in names}
+    return row | {"metadata": list(row["metadata"].items())} if row.get("metadata") else row

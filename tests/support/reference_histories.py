@@ -27,6 +27,7 @@ from reference_update import (
 )
 
 START = 1_750_000_000_000
+PROTOCOL_STATUSES = {SUCCESS: 1, RETRY: 16, TO_TEMP: 13, TO_PERM: 12, IS_GONE: 14, NOT_CHANGED: 21}
 TWO_YEARS_MS = 730 * DAY_MS
 LIMITS = (
     Limits(),
@@ -42,6 +43,7 @@ class Web:
     Attributes:
         returning: Pages that are not in an index may answer with the content they had before.
         too_long: Intervals of some seeds are longer than the longest one.
+        orphans: Pages without links become gone, and later orphans.
         gap_days: Longest time between two updates.
     """
 
@@ -49,6 +51,7 @@ class Web:
     gap_days: float = 12.0
     returning: bool = False
     too_long: bool = False
+    orphans: bool = False
 
 
 class Step(NamedTuple):
@@ -73,7 +76,8 @@ def history(seed: int, web: Web) -> Iterator[Step]:
     """Runs two simulated years."""
     numbers = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
-    rules = Rules(limits, delete_failed_parse=numbers.random() < 0.5)
+    days = (30, 40) if web.orphans else None
+    rules = Rules(limits, delete_failed_parse=numbers.random() < 0.5, orphan_days=days)
     keys = [f"com.example.h{at % 7}:http/{at:05}" for at in range(web.pages)]
     rows = {key: _seed(numbers, key, limits, web) for key in keys[: web.pages // 3]}
     product = reference = Updated(rows, {})
@@ -82,7 +86,7 @@ def history(seed: int, web: Web) -> Iterator[Step]:
         now += numbers.randrange(DAY_MS // 24, round(web.gap_days * DAY_MS))
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
-        links = _links(numbers, keys, len(rows) > numbers.randrange(4))
+        links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
         changes = [*fetched.values(), *_ignored(numbers, reference.rows, fetched), *links]
         numbers.shuffle(changes)
         before = product.rows
@@ -129,7 +133,7 @@ def _answer(numbers: random.Random, row: Row, web: Web) -> Row:
     if status == NOT_CHANGED and (strange or not row["etag"]):
         status = SUCCESS
     mark = numbers.randrange(10**6)
-    event = {"fetch_status": status, "protocol_status": status - 20, "http_code": 200 + status,
+    event = {"fetch_status": status, "protocol_status": PROTOCOL_STATUSES[status], "http_code": 200 + status,
              "protocol_message": str(mark), "response_ms": mark % 500}  # fmt: skip
     if status == RETRY and numbers.random() < 0.3:
         event["retry_after"] = numbers.choice((0, 60, 86_400, 10**7))
@@ -158,10 +162,10 @@ def _ignored(numbers: random.Random, rows: dict[str, Row], fetched: dict[str, Ro
     return [event for event in [*repeats, *late] if numbers.random() < 0.05]
 
 
-def _links(numbers: random.Random, keys: list[str], any_links: bool) -> list[Row]:
+def _links(numbers: random.Random, keys: list[str], distances: tuple[int | None, ...]) -> list[Row]:
     """Returns links to known and to new URLs; their scores have no rounding errors."""
     return [
         {"key": numbers.choice(keys), "order": order, "inlink_score": numbers.randrange(64) / 64,
-         "inlink_distance": numbers.choice((None, 1, 2, 5))}
-        for order in range(numbers.randrange(12) * any_links)
+         "inlink_distance": numbers.choice(distances)}
+        for order in range(numbers.randrange(12))
     ]  # fmt: skip

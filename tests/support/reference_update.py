@@ -14,10 +14,9 @@ Where the specification leaves a choice:
   and duplicate ones, and likewise orphans and pages that failed to parse.
 - An interval over the maximum: only a 304 forces a fetch, which is due at the time of the 304; a
   redirect and a body that was not parsed are treated as a parsed body.
-- Links never change the status: an orphan that is linked again returns with its next fetch, whose
-  date stays.
-- Orphans are judged when their row is resolved and no link came with it, after its event; ages are
-  whole days.
+- Orphans are judged after an event with which no link came; ages are whole days, and seeds are no
+  orphans. A link revives an orphan, and a page that is gone only for want of links (its server
+  has it): it is db_unfetched, and its date stays. No other status is changed by links.
 - Of several redirects to a new URL the first by ``order`` hands on its interval and metadata.
 - Wrong clocks and parts of pages are not in the reference: times are assumed to be possible.
 """
@@ -47,6 +46,7 @@ DAY_MS = DAY_S * 1000
  PARSE_FAILED) = range(1, 10)  # fmt: skip
 SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED = range(33, 39)
 FAILED_TO_PARSE = 2
+STILL_THERE = (1, 21)  # protocol status: success, not modified
 
 NOT_IN_INDEX = {GONE, REDIR_TEMP, REDIR_PERM, DUPLICATE, ORPHAN, PARSE_FAILED}
 OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
@@ -89,9 +89,11 @@ def update_url(
         return None, None
     row = dict(old) if old else _new_row(changes[0]["key"], links, now, rules)
     _add_links(row, links, now)
+    if links and rules.orphan_days:
+        revive_orphan(row)
     if events:
         _resolve(row, old, events[0], rules)
-    if changes and not links:
+    if events and not links:
         judge_orphan(row, now, rules.orphan_days)
     return row, _outcome(row, old, events[0]) if events else None
 
@@ -191,7 +193,7 @@ def _retry(row: Row, event: Row, rules: Rules) -> None:
 def judge_orphan(row: Row, now: int, orphan_days: tuple[int, int] | None) -> None:
     """Sets the status of a page that was linked once, and that no page links to any more.
 
-    >>> row = {"status": FETCHED, "last_inlink_day": 0}
+    >>> row = {"status": FETCHED, "last_inlink_day": 0, "distance": 1}
     >>> for day in (30, 31, 40, 41):
     ...     judge_orphan(row, day * DAY_MS, (30, 40))
     ...     print(day, row["status"])
@@ -200,12 +202,24 @@ def judge_orphan(row: Row, now: int, orphan_days: tuple[int, int] | None) -> Non
     40 3
     41 8
     """
-    if orphan_days is None or row["last_inlink_day"] is None:
+    if orphan_days is None or row["last_inlink_day"] is None or row["distance"] == 0:
         return
     age = now // DAY_MS - row["last_inlink_day"]
     gone, orphan = orphan_days
     if age > gone:
         row["status"] = ORPHAN if age > orphan else GONE
+
+
+def revive_orphan(row: Row) -> None:
+    """Makes a page that is linked again unfetched, if it had only lost its links.
+
+    >>> row = {"status": GONE, "protocol_status": 1}
+    >>> revive_orphan(row)
+    >>> row["status"] == UNFETCHED
+    True
+    """
+    if row["status"] == ORPHAN or (row["status"] == GONE and row["protocol_status"] in STILL_THERE):
+        row["status"] = UNFETCHED
 
 
 def _outcome(row: Row, old: Row | None, event: Row) -> Row:

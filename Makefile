@@ -8,8 +8,8 @@ INSTALLED := $(VENV)/installed
 READY := $(VENV)/ready
 ROOMS := io pipelines policy transforms web
 ARGS ?=
-# One more worker than cores, because tests often wait for servers and processes.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+# Two more workers than cores, because tests often wait for servers and processes.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
 
 # uv is many times faster than pip. If it cannot reach the packages, pip tries. pip compiles bytecode
 # by itself. Without it a command takes three times as long, wherever bytecode may not be written.

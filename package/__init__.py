@@ -13,6 +13,8 @@ Everything that other programs use is here by name, and loaded when it is first 
 
 import logging
 import os.path
+import sys
+from types import ModuleType
 
 # What type checkers read; at run time _MODULES says the same, and imports nothing.
 TYPE_CHECKING = False
@@ -45,12 +47,17 @@ if not os.path.isdir(os.path.join(__path__[0], "pipelines")):  # noqa: PTH112, P
     __path__.append(os.path.dirname(__path__[0]))  # noqa: PTH120
 
 
+# What Beam says when it is imported without Google's clients: a table in gs:// says itself what it
+# needs, and nobody here uses BigQuery.
+_NOT_SHOWN = ("apitools not found", "Failed to import GCSFileSystem")
+
+
 def _is_shown(record: logging.LogRecord) -> bool:
-    """Leaves out what Beam says when it is imported without BigQuery's client: nobody here uses it."""
-    return not str(record.msg).startswith("apitools not found")
+    return not str(record.msg).startswith(_NOT_SHOWN)
 
 
-logging.getLogger().addFilter(_is_shown)
+for _logger in (None, "apache_beam.io.filesystems"):
+    logging.getLogger(_logger).addFilter(_is_shown)
 
 
 def __getattr__(name: str) -> object:
@@ -71,4 +78,29 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
+
+
+def _transform(name: str) -> object:
+    """Returns a transform by name: ``from nutbeam.transforms import PartitionByHost`` works, too."""
+    if _MODULES.get(name, "").startswith("transforms."):
+        return __getattr__(name)
+    names = ", ".join(each for each, where in _MODULES.items() if where.startswith("transforms."))
+    raise AttributeError(f"module 'nutbeam.transforms' has no attribute {name!r}; it has {names}")
+
+
+def _add_transforms() -> None:
+    """Makes the module ``nutbeam.transforms``, because its folder has no ``__init__.py``."""
+    from importlib.machinery import ModuleSpec
+
+    name = f"{__name__}.transforms"
+    module = ModuleType(name, "The transforms; each is in a module of its own.")
+    folders = [os.path.join(folder, "transforms") for folder in __path__]  # noqa: PTH118
+    spec = ModuleSpec(name, None, is_package=True)
+    module.__path__, module.__spec__, spec.submodule_search_locations = folders, spec, folders
+    module.__getattr__ = _transform  # type: ignore[method-assign]
+    sys.modules[name] = module
+    globals()["transforms"] = module
+
+
+_add_transforms()

@@ -18,7 +18,7 @@ from ..io.parsing.parse_pool import shared_pool
 from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ..io.snapshots.operations import begin, new_id
 from ..io.snapshots.rounds import next_round, stop_file
-from ..io.storage.errors import ConflictError, PurgedMeanwhile
+from ..io.storage.errors import ConflictError, NoTable, PurgedMeanwhile
 from ..io.table.opening import open_table
 from ..policy.duplicates import DedupOptions
 from ..policy.selection import GenerateOptions
@@ -29,6 +29,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import also, option
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
+from .checkers.obstacles import check_obstacles, is_local
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
 from .launch.job import JobOptions, check_launch, prepare
@@ -73,7 +74,14 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
                          f"rounds is --rounds {seeds[-1]}")  # fmt: skip
     inject.check_seeds(seeds)
-    check_launch(invocation, begins_table=bool(seeds))
+    check_obstacles(invocation, seeds)
+    local = bool(seeds) and all(map(is_local, seeds))
+    try:
+        check_launch(invocation, begins_table=bool(seeds), local=local)
+    except NoTable as error:
+        raise UsageError(
+            f"{error}; a first crawl needs seeds: nutbeam crawl {table} URL"
+        ) from error
     words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
@@ -117,14 +125,14 @@ def crawl(
         injecting = prepare(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
-        _run(injecting, table)
+        run_over_conflicts(injecting, table, launched)
     # Built once: the graph contains the table and the launch id; each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
     while (upcoming := _next_round(table, launched, options, options.rounds)) is not None:
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        _run(pipeline, table)
+        run_over_conflicts(pipeline, table, launched)
         seen = made[-1].snapshot if made else seen
         made = made_by(table, launched, seen)
         yield from made
@@ -138,10 +146,16 @@ def fetched_nothing(made: Sequence[Manifest]) -> bool:
     return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
 
 
-def _run(pipeline: beam.Pipeline, table: str) -> None:
-    """Runs a pipeline; repeats it if a phase has failed because of a purge.
+def run_over_conflicts(pipeline: beam.Pipeline, table: str, launched: str) -> None:
+    """Runs a pipeline; repeats it if a phase has failed because of a purge or of another crawl.
 
-    The failed phase has changed nothing. It starts again on the purged table.
+    The failed phase has changed nothing. It starts again on the changed table, and is skipped if
+    the other crawl has done its work.
+
+    Args:
+        pipeline: The pipeline.
+        table: Address of the table.
+        launched: Id of the launch, to recognize commits of others.
     """
     root = open_table(table)
     while True:
@@ -150,9 +164,19 @@ def _run(pipeline: beam.Pipeline, table: str) -> None:
             run_pipeline(pipeline)
             return
         except (ConflictError, PurgedMeanwhile) as error:
-            if not purged_since(root, seen):
+            if purged_since(root, seen):
+                other = "a purge"
+            elif _others_since(table, launched, seen):
+                other = "another crawl or job"
+            else:
                 raise
-            _LOG.warning("a purge has committed first, the phase is run again: %s", error)
+            _LOG.warning("%s has committed first, the phase is run again: %s", other, error)
+
+
+def _others_since(table: str, launched: str, seen: int) -> bool:
+    """Returns whether other launches have made snapshots after snapshot ``seen``."""
+    made = open_table(table).latest_snapshot() - seen
+    return made > len(made_by(table, launched, seen))
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
@@ -180,13 +204,13 @@ def _next_round(
 def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:
     check_versions(start)
     # Pins the batches that must be finished, unless the launcher has done so.
-    begin(start.table, "crawl", f"{start.operation}.crawl")
+    began = begin(start.table, "crawl", f"{start.operation}.crawl").now
     found = _next_round(start.table, start.operation, options, rounds)
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found
     named = f"{start.operation}.{number}"
-    return dataclasses.replace(start, operation=named, batch=batch, round=number)
+    return dataclasses.replace(start, operation=named, batch=batch, round=number, began=began)
 
 
 @dataclasses.dataclass

@@ -20,7 +20,7 @@ Where to look next:
       "{MOST_LINKED}"
       the pages with the most links to them
   .venv/bin/nutbeam pages {{table}} -o pages.jsonl
-      all pages, with title, text and links
+      all pages but duplicates, with title, text and links
   docs/guides/first-crawl.md
       what these figures mean, step by step
   docs/guides/query.md

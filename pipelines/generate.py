@@ -62,8 +62,10 @@ from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import host_keys
 from ..web.urls.schemes import allowed_keys
-from .command_line.command import TABLE, Invocation
+from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
 from .launch.job import JobOptions, run_job
+from .views.endings import nothing_due
+from .views.next_due import next_url
 
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
@@ -129,7 +131,10 @@ class Weight:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "generate")
+    code = run_job(invocation, build, "generate")
+    if code == NOTHING_TO_DO and invocation.format == "text":
+        print(nothing_due(next_url(str(invocation.table), invocation.options)))
+    return code
 
 
 def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCollection[Ticket]:
@@ -279,14 +284,14 @@ def _divide(
 
 
 def _clock(operation: Operation) -> Clock:
-    return clock_of(operation.manifest(), operation.now)
+    return clock_of(operation.manifest(), operation.now)._replace(began=operation.began)
 
 
 def due_at(clock: Clock, options: GenerateOptions) -> Due:
     """Returns the times at which a row may be due."""
-    now = later(clock, options).now
-    far = now + options.max_fetch_interval * 1000
-    return Due(max(now, min(clock.latest, far)), far)
+    far = clock.now + options.max_fetch_interval * 1000
+    until = max(later(clock, options).now, min(clock.latest, far))
+    return Due(until, max(until, far))
 
 
 def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:

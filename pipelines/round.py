@@ -12,9 +12,9 @@ from ..io.snapshots.operations import new_id, pinned_operation
 from ..transforms.operations import Ticket
 from .command_line.command import TABLE, Invocation
 from .command_line.live import live_view
-from .crawl import RoundOptions, build_crawl, finish, made_by
+from .crawl import RoundOptions, build_crawl, finish, made_by, run_over_conflicts
 from .launch.job import check_launch, prepare, report
-from .launch.runner import run_pipeline, waits
+from .launch.runner import waits
 
 ARGUMENTS = (TABLE,)
 
@@ -33,7 +33,7 @@ def run(invocation: Invocation) -> int:
     launched = options.operation or new_id()
     pipeline = prepare(Ticket(table, launched), build, options, invocation.beam_args, "round")
     with live_view(invocation.progress):
-        run_pipeline(pipeline)
+        run_over_conflicts(pipeline, table, launched)
     if not waits(pipeline):
         report(invocation, {"job": "round", "operation": launched, "submitted": True})
         return 0

@@ -22,7 +22,7 @@ from ..web.parsers.dispatch import parse_document
 from ..web.urls.row_keys import from_key
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
-from .parse_results import failed, not_parsed, succeeded
+from .parse_results import cut_off, failed, not_parsed, succeeded
 from .parts import Parts
 from .rule_counts import capped
 from .schema import DOCUMENTS, conform
@@ -82,6 +82,8 @@ def documents_of(
         at_row(row)
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
+            taken = {name: page[name] for name in _TAKEN}
+            records.append(taken | cut_off(page["truncated"]))
             continue
         record, parsed = _document(page, options, filters, skip.get(row), counts)
         if parsed is not None:

@@ -39,6 +39,15 @@ def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
     return status, (f"skipped/{error.reason}", f"no_parser/{kind}")
 
 
+def cut_off(why: str) -> Result:
+    """Returns the status of a page that is not parsed because its body was cut.
+
+    Args:
+        why: Why the body is incomplete, such as ``length``.
+    """
+    return _status(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, f"truncated: {why}")
+
+
 def failed(error: Exception, truncated: bool) -> tuple[Result, str]:
     """Returns (the status of a page that failed to parse, the name of its count).
 

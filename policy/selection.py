@@ -62,7 +62,8 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     add_days: float = option(
         0.0,
-        "Choose as if it were this many days later.",
+        "Choose as if it were this many days later. A crawl fetches each URL at most once because "
+        "of this.",
         unit="d",
         nutch="generate -adddays",
         minimum=0.0,
@@ -94,7 +95,22 @@ def eligible(
         options: Options that exclude rows.
         scorings: The scorings; see ``admissible``.
     """
-    return admissible(state.filter(due(later(clock, options), options)), options, scorings)
+    return admissible(state.filter(chosen_at(clock, options)), options, scorings)
+
+
+def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
+    """Returns a condition: a row is due, or ``add_days`` brings it forward.
+
+    A row that was fetched since the run began is not brought forward: otherwise each round of a
+    crawl would fetch it again.
+    """
+    if not options.add_days:
+        return due(clock, options)
+    forward = due(later(clock, options), options)
+    if clock.began is None:
+        return due(clock, options) | forward
+    before = (pl.col("last_fetch_time") < clock.began).fill_null(True)
+    return due(clock, options) | (before & forward)
 
 
 def admissible(

@@ -15,6 +15,7 @@ from flink.cluster import Cluster, started
 from here import TESTS
 from hypothesis import HealthCheck, settings
 from running import NO_PRISM, PRISM, RUNNER
+from short_form import leave_few
 from small_disk import mounted
 from stores_here import STORES, Stores, why_not
 from warm_commands import WarmCommands
@@ -111,6 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("folder_first") and item.get_closest_marker("bigtable"):
             item.add_marker("long")
+    leave_few(items)
     if not RUNNER:
         return
     chosen = [item for item in items if item.path.stem.startswith(PIPELINE_TESTS)]

@@ -37,6 +37,7 @@ class Ticket:
         now: The time that counts as now, ms; None means the clock's time.
         versions: Versions of the launcher, see ``versions``; empty means no check.
         round: Number of the round of a crawl, for logs.
+        began: Time at which the crawl began, ms.
     """
 
     table: str
@@ -46,6 +47,7 @@ class Ticket:
     now: int | None = None
     versions: tuple[tuple[str, str], ...] = ()
     round: int | None = None
+    began: int | None = None
 
 
 def versions() -> tuple[tuple[str, str], ...]:
@@ -133,7 +135,7 @@ def begin_job(
     if needs and not operation.idle:
         ahead = check_phase(operation, needs, takes)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
-    operation = dataclasses.replace(operation, round=ticket.round)
+    operation = dataclasses.replace(operation, round=ticket.round, began=ticket.began)
     if not operation.idle:
         log_start(operation)
     return operation
@@ -287,7 +289,9 @@ def _ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
     """Returns the ticket for the next job; without a batch if there is nothing to do."""
     launch = operation.id.removesuffix(f".{operation.job}")
     batch = None if nothing else operation.batch
-    return Ticket(operation.table, launch, batch, idle=nothing, round=operation.round)
+    return Ticket(
+        operation.table, launch, batch, idle=nothing, round=operation.round, began=operation.began
+    )
 
 
 @dataclasses.dataclass

@@ -14,9 +14,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...policy.kinds import present_name
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
-from ..storage.errors import MissingFile, PurgedMeanwhile, SnapshotTooOld
+from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
 from ..storage.formats import WRITER, check_format, this_version
 from ..table.opening import open_table
@@ -233,12 +233,12 @@ def newest_manifest(table: str) -> Manifest:
     """Returns the newest snapshot of a table.
 
     Raises:
-        UsageError: There is no table at the address.
+        NoTable: There is no table at the address.
     """
     root = open_table(table)
     manifest = load_manifest(root, root.latest_snapshot())
     if manifest.snapshot == 0:
-        raise UsageError(root.why_empty())
+        raise NoTable(root.why_empty())
     return manifest
 
 

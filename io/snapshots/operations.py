@@ -48,6 +48,7 @@ class Operation(Pinned):
             ``nothing`` (the job before left no work); empty if there is work.
         process: The process that pinned it, see ``this_process``; None if unknown.
         round: Number of the round of a crawl, for logs; it is not recorded.
+        began: Time at which the crawl began, ms; None outside a crawl. It is not recorded.
         allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before it does: its own
             commit does not fail then. They wait for other operations, or skip tablets.
     """
@@ -62,6 +63,7 @@ class Operation(Pinned):
     idle: str = ""
     process: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
     round: int | None = dataclasses.field(default=None, compare=False)
+    began: int | None = dataclasses.field(default=None, compare=False)
     allows: tuple[str, ...] = ()
 
 
@@ -246,7 +248,7 @@ def seen_snapshots(table: WebTable) -> list[int]:
 def to_json(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    del record["table"], record["idle"], record["round"]
+    del record["table"], record["idle"], record["round"], record["began"]
     return json.dumps(record).encode()
 
 

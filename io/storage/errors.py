@@ -1,6 +1,10 @@
 """Errors about files and snapshots of all kinds of tables."""
 
-from ...web.base.errors import UserError
+from ...web.base.errors import UsageError, UserError
+
+
+class NoTable(UsageError):
+    """There is no table at the address."""
 
 
 class MissingFile(UserError):

@@ -9,6 +9,7 @@ import polars as pl
 from ...policy.clocks import COUNT
 from ...policy.kinds import KINDS, Times
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
+from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ..snapshots.commit import commit
 from ..snapshots.manifest import Manifest
@@ -47,7 +48,7 @@ def check_clock(
             yield Problem(CLOCK_PROBLEM, f"batches/{name}", text)
     if not quick:
         for component, _, tablet, keys in _wrong_rows(table, manifest, options, now):
-            text = f"{len(keys):,} rows of {component} have times that cannot be, {says}"
+            text = f"{counted(len(keys), 'rows')} of {component} with times that cannot be, {says}"
             yield Problem(CLOCK_PROBLEM, tablet.base.path, text)
 
 

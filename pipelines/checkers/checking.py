@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ...web.base.errors import UsageError
-from ...web.base.visible import visible_lines
+from ...web.base.visible import visible, visible_lines
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.schemes import SCHEMES
 from ..command_line.command import Argument
@@ -27,8 +27,16 @@ def urls_of(given: Sequence[str]) -> Iterator[str]:
 
 def say(record: Mapping[str, Any], lines: Iterable[str], form: str) -> None:
     """Prints and flushes a result: one line of JSON, or readable lines."""
-    json_line = form == "json"
-    print(json.dumps(record, ensure_ascii=False) if json_line else visible_lines(lines), flush=True)
+    _say(record, visible_lines(lines), form)
+
+
+def say_columns(record: Mapping[str, Any], columns: Iterable[str], form: str) -> None:
+    """Prints and flushes a result: one line of JSON, or one of columns with tabs between them."""
+    _say(record, "\t".join(map(visible, columns)), form)
+
+
+def _say(record: Mapping[str, Any], text: str, form: str) -> None:
+    print(json.dumps(record, ensure_ascii=False) if form == "json" else text, flush=True)
 
 
 def row_key(url: str, flag: str, rules: UrlRules | None = None) -> str:

@@ -8,7 +8,7 @@ from ...web.filters.filter_chain import rule_place
 from ...web.rules.url_options import FILTERS, UrlOptions
 from ..command_line.command import DONE, Invocation
 from ..command_line.url_rules import rules_of
-from .checking import URLS, say, urls_of
+from .checking import URLS, say_columns, urls_of
 
 ARGUMENTS = (URLS,)
 
@@ -25,7 +25,7 @@ class Options(UrlOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL after + or -, without normalizing it."""
+    """Prints each URL after + or -, a tab, and the rule that decides; without normalizing the URL."""
     options: Options = invocation.options
     if options.filter_name:
         options = dataclasses.replace(
@@ -48,5 +48,6 @@ def run(invocation: Invocation) -> int:
             "url": url, "accepted": reason is None, "reason": reason, "by": by, "rule": rule,
             "file": rules.source_of(by),
         }  # fmt: skip
-        say(record, [f"{'-' if reason else '+'}{url}"], invocation.format)
+        columns = [f"{'-' if reason else '+'}{url}", *([f"{by}: {rule}"] if by else [])]
+        say_columns(record, columns, invocation.format)
     return DONE

@@ -18,6 +18,7 @@ from ...web.rules.url_rules import UrlRules
 from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from ..command_line.url_rules import rules_of
 from .checking import URLS, say, urls_of
+from .reasons import NOT_FETCHED, detail
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 # The same number as in Nutch's parsechecker if http.redirect.max is 0.
@@ -123,7 +124,9 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
         status = record["error"].get("status")
         if status:
             lines.append(f"status: {status}")
-        lines.append(f"not parsed: {record['error']['reason']}{f' ({message})' if message else ''}")
+        reason = record["error"]["reason"]
+        cure = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
+        lines.append(f"not parsed: {reason}{f' ({message})' if message else ''}{cure}")
         return [*lines, ""]
     parse = record["parse"]
     for name in ("status", "title", "language", "charset", "signature", "refresh", "canonical"):

@@ -24,6 +24,7 @@ from ...web.robots.robots import (
     fetch_robots,
     is_exempt,
 )
+from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..command_line.command import DONE, Argument, Invocation, configuration
@@ -44,7 +45,9 @@ class Options(RobotsOptions, HttpOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, and the URL."""
+    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, the URL, a tab, and
+    the line of robots.txt that decides, if one does.
+    """
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
@@ -52,12 +55,16 @@ def run(invocation: Invocation) -> int:
     answer = rules.error or rules.status if failed else rules.state
     line = f"robots.txt: {answer}{delay}, {len(rules.sitemaps)} sitemaps"
     print(visible(line), file=sys.stderr)
+    lines = rule_lines(rules.record.text, (agent_token(options), *options.robots_agents))
     judged = []
     for url in _urls(invocation.arguments["urls"]):
         verdict = _verdict(url, rules, options)
-        judged.append({"url": url, "verdict": verdict})
+        decided = line_of(rules, url, lines) if verdict in _VERDICTS.values() else None
+        number, rule = decided or (None, None)
+        judged.append({"url": url, "verdict": verdict, "line": number, "rule": rule})
         if invocation.format == "text":
-            print(visible(f"{verdict}:\t{url}"), flush=True)
+            by = f"\tline {number}: {visible(str(rule))}" if decided else ""
+            print(f"{verdict}:\t{visible(url)}{by}", flush=True)
     if invocation.format == "json":
         record = {n: getattr(rules, n) for n in ("state", "status", "error", "crawl_delay")}
         record |= {"sitemaps": list(rules.sitemaps), "urls": judged}

@@ -210,6 +210,7 @@ def read(
         format=common.format,
         table=arguments.get("table"),
         progress=common.progress,
+        typed={name: texts for name, texts in typed.values.items() if name in known.options},
     )
     return invocation, common
 

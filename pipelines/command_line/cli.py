@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import dataclasses
 import importlib
+import itertools
 import logging
 import os
 import select
@@ -56,8 +57,9 @@ def script() -> NoReturn:
     command = words[0] if words and words[0] in COMMANDS else ""
     with visible_streams():  # threads may print until the end
         watch_signals(lambda message: _ended_by_force(command, message))
-        if command:  # the import of Beam takes a second or more
-            NOTICE.show(f"nutbeam {command}: starting ...", sys.stderr)
+        helped = words[:1] == ["help"] and words[1:2]  # help imports the command, too
+        if command or helped:  # the import of Beam takes a second or more
+            NOTICE.show(f"nutbeam {command or ' '.join(words[:2])}: starting ...", sys.stderr)
         code = main(words)
         ENDING.finish(code)
         NOTICE.clear()
@@ -86,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(command: str, words: list[str]) -> int:
+    if _asks_for_json(words):  # usage errors, too, are for a log collector
+        quiet(logging.WARNING)
+        json_logs.install()
     try:
         code = _run(command, words)
         sys.stdout.flush()
@@ -97,6 +102,16 @@ def _guarded(command: str, words: list[str]) -> int:
         return _interrupted(command) if ENDING.signalled else _failed(command, error)
     finally:
         json_logs.uninstall()  # another command of this process may use text
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    """Returns whether the command line or the environment asks for logs as JSON."""
+    found = os.environ.get("NUTBEAM_LOG_FORMAT", "")
+    for word, following in itertools.pairwise([*words, ""]):
+        flag, equals, value = word.partition("=")
+        if flag.replace("-", "_") == "__log_format":
+            found = value if equals else following
+    return found == "json"
 
 
 def _interrupted(command: str, *words: str) -> int:
@@ -255,7 +270,8 @@ def _print_line(command: str, message: str, code: int) -> int:
     line = visible(one_line(message))
     with contextlib.suppress(OSError):
         if json_logs.installed():
-            logging.getLogger("nutbeam").error("%s: %s", name, line)
+            fields = json_logs.with_fields(event="end", command=command, exit_code=code)
+            logging.getLogger("nutbeam").error("%s: %s", name, line, extra=fields)
         else:
             print(f"{name}: {line}", file=sys.stderr)
     return code

@@ -7,7 +7,7 @@ fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. It is imported for
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from ...web.base.errors import UsageError, one_line
@@ -81,6 +81,7 @@ class Invocation:
         format: ``text`` or ``json``.
         table: The argument ``table``, if the command has one.
         progress: For ``live_view``.
+        typed: Values of the options on the command line, by name, as they were typed.
     """
 
     command: str
@@ -90,6 +91,7 @@ class Invocation:
     format: str = "text"
     table: str | None = None
     progress: bool | None = None
+    typed: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
 
 
 class CommandModule(Protocol):

@@ -97,7 +97,7 @@ def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
     for section in (COMMON, command):
         for key, value in sections.get(section, {}).items():
             if key in known.options:
-                values[key] = _read(known.options[key], value, f"[{section}] of {name}")
+                values[key] = _read(known.options[key], value, _place(section, name))
     return values
 
 
@@ -135,8 +135,13 @@ def _check_keys(name: str, section: str, keys: Iterable[str], known: Known) -> N
     for key in keys:
         if key in unknown or key == "config":
             names = known.anywhere() if common else known.names_of(section)
-            place = f"[{section}] of {name}"
-            raise UsageError(f"unknown option {key!r} in {place}{suggestion(key, names)}")
+            near = suggestion(key, names)
+            raise UsageError(f"unknown option {key!r} in {_place(section, name)}{near}")
+
+
+def _place(section: str, name: str) -> str:
+    """Returns where a key is; those for all commands need no section."""
+    return name if section == COMMON else f"[{section}] of {name}"
 
 
 def _read(option: Option, value: Any, source: str) -> Any:

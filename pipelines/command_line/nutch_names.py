@@ -74,6 +74,7 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("", "-all"): _NEXT_BATCH,
     ("", "-dir"): _NEXT_BATCH,
     ("", "-resume"): "not needed: the same command again continues what was killed",
+    ("", "--max_depth"): "it is --depth",  # of other crawlers
     ("", "-sitemap"): _SITEMAP,
     ("", "-stmdetect"): _SITEMAP,
     ("", "-stdin"): _STDIN,

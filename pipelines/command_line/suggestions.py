@@ -51,10 +51,18 @@ def misspelt(name: str, known: Iterable[str]) -> list[str]:
     (['port'], ['to'])
     """
     folded = _folded(name)
-    most = 1 if len(folded) < 6 else 2
     errors = {each: _errors(folded, _folded(each)) for each in known}
-    least = min(errors.values(), default=most + 1)
-    return [each for each, number in errors.items() if number == least <= most]
+    least = min(errors.values(), default=0)
+    return [
+        each for each, number in errors.items() if number == least <= _most(folded, _folded(each))
+    ]
+
+
+def _most(typed: str, meant: str) -> int:
+    """Returns how many typing errors may be in a name: with more it is probably another word."""
+    if len(typed) < 6:
+        return 1
+    return 2 if len(typed) > 8 or typed.startswith(meant) else 1
 
 
 def _folded(name: str) -> str:

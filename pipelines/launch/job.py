@@ -72,12 +72,14 @@ class BatchOptions(JobOptions):
     )
 
 
-def check_launch(invocation: Invocation, *, begins_table: bool) -> None:
+def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = False) -> None:
     """Checks a job before anything is started or written, and warns of wrong clocks.
 
     Args:
         invocation: The command.
         begins_table: Whether the job may create the table.
+        local: Whether all seeds are local files, so that no server must know who crawls it. The
+            clients refuse servers of others all the same.
 
     Raises:
         UserError: The job cannot run.
@@ -86,12 +88,16 @@ def check_launch(invocation: Invocation, *, begins_table: bool) -> None:
     preflight(table, options, invocation.beam_args)
     if not begins_table:
         newest_manifest(table)
-    check(options)
+    check(options, local=local)
     warn_of_clocks(table, options)
 
 
-def check(options: Any) -> None:
+def check(options: Any, *, local: bool = False) -> None:
     """Sets up rules and clients as workers do, so that a wrong configuration fails first.
+
+    Args:
+        options: Options of a job.
+        local: Whether all seeds are local files, so that the agent needs no name.
 
     Raises:
         UsageError: Rule files, files of schedules or scorings, addresses or the agent's name cannot
@@ -108,7 +114,8 @@ def check(options: Any) -> None:
             scorings_of(options)  # plug-ins may be on workers only
         if isinstance(options, HttpOptions):
             guard_of(options)
-            require_agent(options)
+            if not local:
+                require_agent(options)
             _check_ca_file(options.ca_file)
             _check_http(options)
 

@@ -1,22 +1,36 @@
 """Lets a query use short names of statuses, as options do: ``status = 'fetched'``.
 
 DuckDB parses the query and serializes its syntax tree. The tree says where in the text a constant
-is compared with a column named ``status``. Only these constants are replaced, and each replacement
-still matches the constant as it was typed. All other text stays as it is, also comments and
-constructs that this module does not know, so their meaning cannot change. A query that DuckDB does
-not serialize stays as typed as a whole.
+is compared with a status. Only these constants are replaced, and each replacement still matches the
+constant as it was typed. All other text stays as it is, also comments and constructs that this
+module does not know, so their meaning cannot change. A query that DuckDB does not serialize stays
+as typed as a whole.
+
+A constant that no status can equal is an error: otherwise the result would be empty, in silence.
 """
 
+import fnmatch
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from ...policy.vocabulary import STATUS_WORDS, statuses_of
+from ...web.base.errors import UsageError
+from .sql_tree import Node, StatusNames, arguments, constant, names_in, nodes, place_of, selected
 
 _COMPARED = ("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM",
              "COMPARE_NOT_DISTINCT_FROM")  # fmt: skip
 _LISTED = ("COMPARE_IN", "COMPARE_NOT_IN")
+_IN_LISTS = ("list_contains", "list_has", "array_contains", "array_has", "contains")
+_LISTS = ("list_value", "list_pack", "array_value")
+# Operators with a pattern: LIKE, ILIKE and GLOB.
+_LIKE, _GLOB = ("~~", "!~~", "~~*", "!~~*"), ("~~~",)
 _SHORT = frozenset(word for word in STATUS_WORDS if not word.startswith("db_"))
+_NAMES = tuple(word for word in STATUS_WORDS if word.startswith("db_"))
+
+# (place in bytes, old text, new text)
+_Edit = tuple[int, str, str]
 
 
 def with_statuses(connection: Any, query: str) -> str:
@@ -25,8 +39,11 @@ def with_statuses(connection: Any, query: str) -> str:
     Args:
         connection: A connection to DuckDB.
         query: One statement.
+
+    Raises:
+        UsageError: A status is compared with a word that means none.
     """
-    if not any(f"'{word}'" in query for word in _SHORT):
+    if "'" not in query:
         return query
     (tree,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchone()
     return replaced(query, json.loads(tree))
@@ -39,60 +56,119 @@ def replaced(query: str, tree: Any) -> str:
     >>> constant = {"class": "CONSTANT", "query_location": 17, "literal": {"text": "gone"}}
     >>> equal = {"type": "COMPARE_EQUAL", "left": column, "right": constant}
     >>> replaced("WHERE s.status = 'gone'", {"where": equal})
-    "WHERE s.status = CASE WHEN s.status IN ('db_gone') THEN s.status ELSE 'gone' END"
+    "WHERE s.status = (CASE WHEN s.status IN ('db_gone') THEN s.status ELSE 'gone' END)"
+
+    Raises:
+        UsageError: A status is compared with a word that means none.
     """
+    names = names_in(tree)
+    edits = {edit for node in nodes(tree) for edit in _edits(node, names)}
     text = query.encode()
-    for place, old, new in sorted(set(_edits(tree)), reverse=True):
+    for place, old, new in sorted(edits, reverse=True):
         if text[place : place + len(old)] == old.encode():
             text = text[:place] + new.encode() + text[place + len(old) :]
     return text.decode()
 
 
-def _edits(node: Any) -> Iterator[tuple[int, str, str]]:
-    """Yields (place in bytes, old text, new text) of each constant to replace."""
-    if isinstance(node, list):
-        for child in node:
-            yield from _edits(child)
-    elif isinstance(node, dict):
-        yield from _edits_here(node)
-        for child in node.values():
-            yield from _edits(child)
-
-
-def _edits_here(node: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
-    if node.get("type") in _COMPARED:
+def _edits(node: Node, names: StatusNames) -> Iterator[_Edit]:
+    kind, function = node.get("type"), node.get("function_name")
+    if kind in _COMPARED:
         sides = node["left"], node["right"]
         for one, other in (sides, sides[::-1]):
-            column, word = _status_column(one), _short_word(other)
-            if column and word:
-                names = f"CASE WHEN {column} IN ({_names(word)}) THEN {column} ELSE '{word}' END"
-                yield other["query_location"], f"'{word}'", names
-    elif node.get("type") in _LISTED:
-        first, *others = node["children"]
-        for other in others:
-            word = _short_word(other)
-            if _status_column(first) and word:
-                yield other["query_location"], f"'{word}'", f"'{word}', {_names(word)}"
+            yield from _compared(one, other, names)
+    elif kind in _LISTED:
+        first, *others = arguments(node)
+        yield from _listed(first, others, names)
+    elif kind == "SUBQUERY" and node.get("comparison_type") in _COMPARED and node.get("child"):
+        yield from _selected(node["child"], node["subquery"].get("node") or {}, names)
+    elif function in _IN_LISTS:
+        for one, other in _both_ways(arguments(node)):
+            if other.get("function_name") in _LISTS:
+                yield from _listed(one, arguments(other), names)
+    elif function in (*_LIKE, *_GLOB):
+        one, pattern = arguments(node)[:2]
+        if names.column_of(one) is not None:
+            _check_pattern(constant(pattern), str(function), names)
 
 
-def _status_column(node: dict[str, Any]) -> str | None:
-    """Returns a column named ``status`` as SQL; None if the node is something else."""
-    names = node.get("column_names", [""])
-    if node.get("class") != "COLUMN_REF" or names[-1].lower() != "status":
-        return None
-    return ".".join(name if name.isidentifier() else _quoted(name) for name in names)
+def _both_ways(some: list[Node]) -> list[tuple[Node, Node]]:
+    return [(some[0], some[1]), (some[1], some[0])] if len(some) > 1 else []
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _compared(one: Node, other: Node, names: StatusNames) -> Iterator[_Edit]:
+    """Yields the edit of a constant that is compared with a status."""
+    word, column = constant(other), names.column_of(one)
+    if word is None:
+        return
+    if column is None:
+        _check_derived(one, word, names)
+    elif word in _SHORT:
+        new = f"(CASE WHEN {column} IN ({_full(word)}) THEN {column} ELSE '{word}' END)"
+        yield place_of(other), f"'{word}'", new
+    else:
+        _check(word, names)
 
 
-def _short_word(node: dict[str, Any]) -> str | None:
-    """Returns the short name of a status that a node is; None if it is something else."""
-    # Older versions of DuckDB have "value", newer ones "literal".
-    value = (node.get("literal") or {}).get("text") or (node.get("value") or {}).get("value")
-    return value if node.get("class") == "CONSTANT" and value in _SHORT else None
+def _listed(one: Node, others: list[Node], names: StatusNames) -> Iterator[_Edit]:
+    """Yields the edits of constants in a list that is compared with a status."""
+    for other in others:
+        word = constant(other)
+        if word is None:
+            continue
+        if names.column_of(one) is None:
+            _check_derived(one, word, names)
+        elif word in _SHORT:
+            yield place_of(other), f"'{word}'", f"'{word}', {_full(word)}"
+        else:
+            _check(word, names)
 
 
-def _names(word: str) -> str:
+def _selected(one: Node, query: Any, names: StatusNames) -> Iterator[_Edit]:
+    """Yields the edits of what a subquery selects, or ``ANY`` of a list."""
+    for node in selected(query):
+        inner = next(iter(arguments(node)), {}) if node.get("function_name") == "unnest" else {}
+        if inner.get("function_name") in _LISTS:
+            yield from _listed(one, arguments(inner), names)
+        elif names.column_of(one) is not None and (word := constant(node)) is not None:
+            _refuse_short(word, names)
+            _check(word, names)
+
+
+def _check(word: str, names: StatusNames) -> None:
+    """Checks that a word that is compared with a status is one."""
+    if word not in _NAMES and not names.redefined:
+        raise UsageError(
+            f"there is no status {word!r}: the statuses are {', '.join(_NAMES)}, also without db_"
+        )
+
+
+def _check_derived(one: Node, word: str, names: StatusNames) -> None:
+    if names.is_derived(one):
+        _refuse_short(word, names)
+
+
+def _refuse_short(word: str, names: StatusNames) -> None:
+    if word in _SHORT and not names.redefined:
+        raise UsageError(
+            f"write {_full(word)} for {word!r} here: short names work in status = {word!r} and "
+            f"in status IN ({word!r}, …)"
+        )
+
+
+def _check_pattern(pattern: str | None, function: str, names: StatusNames) -> None:
+    """Checks that a pattern matches a status."""
+    if pattern is None or names.redefined:
+        return
+    _refuse_short(pattern, names)
+    if function in _LIKE:
+        parts = {"%": ".*", "_": "."}
+        expression = "".join(parts.get(char, re.escape(char)) for char in pattern)
+    else:
+        expression = fnmatch.translate(pattern)
+    flags = re.IGNORECASE if function.endswith("~~*") else re.NOFLAG
+    if not any(re.fullmatch(expression, name, flags) for name in _NAMES):
+        raise UsageError(f"no status is like {pattern!r}: the statuses are {', '.join(_NAMES)}")
+
+
+def _full(word: str) -> str:
     return ", ".join(f"'{status.name.lower()}'" for status in statuses_of(word))

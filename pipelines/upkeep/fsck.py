@@ -42,6 +42,7 @@ from ...io.upkeep.table_checks import (
 from ...policy.kinds import kinds_in_tablets
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
+from ...web.base.counting import counted
 from ...web.base.options import also, option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
@@ -290,7 +291,9 @@ def _left_lines(left: Left) -> Iterator[str]:
 
 def _conclusion(found: CheckResult, table: str, options: Options) -> str:
     if not found.problems:
-        rows = "".join(f", {n:,} rows of {name}" for name, n in found.rows.numbers.items())
+        rows = "".join(
+            f", {counted(n, 'rows')} of {name}" for name, n in found.rows.numbers.items()
+        )
         return f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
     if found.of_newer_version:
         return "nothing was repaired: this version cannot recognize damage in a newer format"

@@ -9,9 +9,9 @@ from ...io.snapshots.manifest import Manifest
 from ...policy.vocabulary import iso
 from ...transforms.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
+from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
-from .reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 
 FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
@@ -128,7 +128,7 @@ def ending_of(
         return CrawlEnding(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
         return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
-    return CrawlEnding(NOTHING_TO_DO, "nothing_due", _nothing_due(waiting))
+    return CrawlEnding(NOTHING_TO_DO, "nothing_due", nothing_due(waiting))
 
 
 def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[str, str]) -> str:
@@ -143,7 +143,7 @@ def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[st
     return "; ".join([*parts, *_again(waiting, "it" if same else "")])
 
 
-def _nothing_due(waiting: NextUrl | None) -> str:
+def nothing_due(waiting: NextUrl | None) -> str:
     """Returns why there was no round."""
     if waiting is None:
         return "the table has no URL: give seeds"
@@ -151,8 +151,7 @@ def _nothing_due(waiting: NextUrl | None) -> str:
     if held:
         reason, condition = held[0]
         return f"no URL can be fetched now: {waiting.url}: {reason}: {condition}"
-    failed = f" (its last try failed: {waiting.failure})" if waiting.failure else ""
-    return "; ".join([f"nothing is due{failed}", *_again(waiting)])
+    return "; ".join(["nothing is due", *_again(waiting)])
 
 
 def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
@@ -160,7 +159,8 @@ def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
     if waiting is None or not waiting.add_days:
         return []
     when, days = iso(waiting.time), waiting.add_days
-    name = name or f"the next URL, {waiting.url},"
+    failed = f" (its last try failed: {waiting.failure})" if waiting.failure else ""
+    name = name or f"the next URL, {waiting.url}{failed},"
     return [f"{name} is due at {when}: --add_days {days} fetches it now"]
 
 

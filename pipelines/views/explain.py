@@ -16,6 +16,7 @@ from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
 from ...policy.vocabulary import record_of, shown_columns
 from ...web.base.options import also, option
+from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.filters.filter_chain import rule_place
 from ...web.filters.verdicts import UrlFilter, Verdict
@@ -47,8 +48,9 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Robot
         group="checkers",
     )  # fmt: skip
     source: str = option("", "URL of the page that leads to them, if any.", group="checkers")
-    # It has no effect here, but users copy it from the command lines of the jobs.
+    # They have no effect here, but users copy them from the command lines of the jobs.
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
+    file_roots: tuple[str, ...] = also(FileOptions, "file_roots")
 
 
 def run(invocation: Invocation) -> int:
@@ -64,6 +66,10 @@ def run(invocation: Invocation) -> int:
         record = explainer.explain(url)
         say(record, _lines(record), invocation.format)
     return DONE
+
+
+# Stands for any local document; no URL has this row key.
+_LOCAL_PAGE = ":file:"
 
 
 class Explainer:
@@ -158,7 +164,7 @@ class Explainer:
             if self._scope_is_unknown():
                 options = dataclasses.replace(options, scope="any", ignore_internal_links=False)
             schema = {"source": pl.String, "distance": pl.Int32}
-            links = pl.DataFrame({"source": [self._source], "distance": [None]}, schema=schema)
+            links = pl.DataFrame({"source": [self._source_of(url)], "distance": [None]}, schema)
             if self._needs_no_include():
                 links = links.with_columns(distance=pl.lit(0))
             use: Scope = "fetcher" if options.found_as == "fetcher" else "outlink"
@@ -167,6 +173,14 @@ class Explainer:
             )
         reason: str | None = judged.get_column("reason").item()
         return reason
+
+    def _source_of(self, url: str) -> str | None:
+        """Returns the row key of the page that leads to a URL; None if it may be any page.
+
+        Only local documents may link to a local file.
+        """
+        local = (urls.parse_url(url) or "").startswith("file:")
+        return _LOCAL_PAGE if self._source is None and local else self._source
 
     def _needs_no_include(self) -> bool:
         """Returns whether the URLs are seeds, or redirects of a seed."""

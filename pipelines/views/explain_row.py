@@ -17,10 +17,18 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.clocks import resting, wrong_times
-from ...policy.schedules.schedule import TOLERANCE_MS, Clock, due
+from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
 from ...policy.scope import Seeds
-from ...policy.selection import GenerateOptions, eligible, groups, later, ranked, sorted_out
+from ...policy.selection import (
+    GenerateOptions,
+    chosen_at,
+    eligible,
+    groups,
+    later,
+    ranked,
+    sorted_out,
+)
 from ...policy.threshold import rank
 from ...policy.vocabulary import iso, statuses_of
 from ...web.base.agent import AgentOptions, agent_token
@@ -100,7 +108,7 @@ def not_generated(
         yield "scheme_not_allowed", f"schemes are {','.join(options.schemes)}"
     if table.is_purged(key):
         yield "purged", "it was purged, and is in the blocklist"
-    if not _frame(STATE, row).select(due(clock, options)).item():
+    if not _frame(STATE, row).select(chosen_at(table.clock, options)).item():
         yield "not_due", _wait(row, clock)
     if options.restrict_status and row["status"] not in statuses_of(options.restrict_status):
         yield "status", f"{STATUS_NAMES[row['status']]}, not {options.restrict_status}"
@@ -111,7 +119,14 @@ def not_generated(
         yield "low_score", f"score {value:g}, min_score is {options.min_score:g}"
     batch = table.batch_of(key)
     if batch is not None:
-        yield "in_batch", f"in batch {batch}, which is {table.manifest.batches[batch].phase}"
+        phase = table.manifest.batches[batch].phase
+        yield (
+            "in_batch",
+            (
+                f"in batch {batch}, which is {phase}: another crawl may be at work on it, or else the "
+                "next crawl finishes it"
+            ),
+        )
     host = table.find("hosts", host_key_of(key))
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"

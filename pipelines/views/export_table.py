@@ -21,6 +21,7 @@ from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.schema import conform, to_frame
 from ...policy.vocabulary import View, record_of, shown_frame, shown_schema, views
+from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Invocation
@@ -72,7 +73,7 @@ def run(invocation: Invocation) -> int:
         number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}
-        text = f"{number:,} rows of {options.what} in {output.path}"
+        text = f"{counted(number, 'rows')} of {options.what} in {output.path}"
         print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 

@@ -11,6 +11,7 @@ from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import ComponentChange, Event, events, sizes
 from ...policy.vocabulary import iso
+from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -48,7 +49,9 @@ def run(invocation: Invocation) -> int:
     for event in found:
         print(visible_lines(_lines(event, invocation.options.counts)))
     for name, (files, rows, size) in total.items():
-        print(f"{name}: {_files(files)}, {rows:,} rows, {filesize.decimal(size)}")
+        print(
+            f"{name}: {counted(files, 'files')}, {counted(rows, 'rows')}, {filesize.decimal(size)}"
+        )
     return 0
 
 
@@ -104,10 +107,7 @@ def _change(change: ComponentChange) -> str:
     for sign, (files, rows, size) in (("+", change.added), ("-", change.removed)):
         if files or rows or size:
             parts.append(
-                f"{sign}{_files(files)} {sign}{rows:,} rows {sign}{filesize.decimal(size)}"
+                f"{sign}{counted(files, 'files')} {sign}{counted(rows, 'rows')} "
+                f"{sign}{filesize.decimal(size)}"
             )
     return " ".join(parts) or "0"
-
-
-def _files(number: int) -> str:
-    return f"{number:,} file" + ("" if number == 1 else "s")

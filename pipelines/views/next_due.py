@@ -39,8 +39,10 @@ class NextUrl:
 def next_url(table: str, options: GenerateOptions) -> NextUrl | None:
     """Returns the URL of the newest snapshot that is due first; None if there is no URL.
 
-    URLs that an option excludes come last.
+    URLs that an option excludes come last. ``add_days`` does not count: it changes what one run
+    chooses, not when a URL is due.
     """
+    options = dataclasses.replace(options, add_days=0.0)
     view = TableView(table)
     key = _first(view, options) or _first(view, None)
     row = view.find("state", key) if key is not None else None

@@ -35,6 +35,7 @@ from ...policy.vocabulary import (
     shown_columns,
     statuses_of,
 )
+from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
@@ -52,6 +53,11 @@ ARGUMENTS = (
 _COLUMNS = shown_columns(KINDS["state"])
 # Results of parsing that the state does not have.
 PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
+# The option that each of these needs, and how to write it.
+_CHOOSES = {"min_score": ("top", "--top NUMBER")} | dict.fromkeys(
+    ("regex", "status", "retry"),
+    ("dump", "--dump FILE, where - prints the records; nutbeam sql counts by any condition"),
+)
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
@@ -101,6 +107,9 @@ def run(invocation: Invocation) -> int:
     url = invocation.arguments["url"]
     if url and (options.stats or options.dump or options.top):
         raise UsageError(f"a URL stands alone, without --stats, --dump or --top: {url!r}")
+    for name in invocation.typed:
+        if name in _CHOOSES and not getattr(options, _CHOOSES[name][0]):
+            raise UsageError(f"--{name} is only for {_CHOOSES[name][1]}")
     warn_of_clocks(table)
     if url:
         return _show_url(invocation, table, url)
@@ -256,5 +265,8 @@ def _lines(record: dict[str, Any]) -> list[str]:
         f"status {STATUS_CODES.get(name, 0)} ({name}): {number:,}"
         for name, number in record["status"].items()
     ]
-    lines += [f"batch {n}: {b['phase']}, {b['urls']:,} URLs" for n, b in record["batches"].items()]
+    lines += [
+        f"batch {n}: {b['phase']}, {counted(b['urls'], 'URLs')}"
+        for n, b in record["batches"].items()
+    ]
     return lines

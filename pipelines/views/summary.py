@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...io.batches.batches import batch_files
@@ -116,10 +116,21 @@ def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
         lines = [warning["message"] for warning in record["warnings"]]
         for line in [*lines, *([record["message"]] if record["exit_code"] else [])]:
             _LOG.warning("%s", line)
+        _LOG.info(
+            "%s ends: %s", invocation.command, record["ending"], extra=_ending(invocation, record)
+        )
     if invocation.format == "json":
         print(json.dumps(record))
     else:
         _print_tables(record)
+
+
+def _ending(invocation: Invocation, record: dict[str, Any]) -> Mapping[str, Any]:
+    """Returns the fields of the last line in a log for scripts."""
+    names = ("exit_code", "ending", "message", "rounds", "requests", "fetched", "urls")
+    return json_logs.with_fields(
+        event="end", command=invocation.command, **{name: record.get(name) for name in names}
+    )
 
 
 def _print_tables(record: dict[str, Any]) -> None:

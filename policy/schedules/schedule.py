@@ -53,11 +53,13 @@ class Clock(NamedTuple):
             ``now``, a clock was ahead, and rows may have its times.
         back: Time since which the clock is right again, ms, if it was right before;
             None if unknown.
+        began: Time at which the run of a crawl began, ms; None if it begins now.
     """
 
     now: int
     latest: int = 0
     back: int | None = None
+    began: int | None = None
 
 
 def horizon(now: int, options: ScheduleOptions) -> pl.Expr:

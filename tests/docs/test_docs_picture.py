@@ -38,6 +38,7 @@ def drawn(script, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WORDS)
 def test_a_picture_shows_what_commands_print_today(drawn, name):
     assert words(drawn / name) == words(FOLDER / name), "run make pictures"

@@ -34,6 +34,7 @@ from nutbeam.web.rules.url_rules import host_keys
 pytestmark = pytest.mark.bigtable
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [1_000_000, 5], ids=["one tablet", "many"])
 def test_a_crawl_makes_the_table_that_it_makes_on_disk(table, web, here, rows, monkeypatch):
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", rows)

@@ -191,7 +191,7 @@ def kills(backend, nursery, stages, number, seed):
 
 @pytest.mark.folder_first
 def test_kills(backend, nursery, stages):
-    moments = kills(backend, nursery, stages, 5, seed=1)
+    moments = kills(backend, nursery, stages, 3, seed=1)
     assert moments["as before"] > 0
 
 

@@ -170,6 +170,7 @@ def test_the_state_lies_in_several_tablets_and_hosts_span_them(original, state):
     assert sum("com.wide" in some for some in domains) > 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("n", [1, 37, 1_000, 5_000])
 def test_top_n_is_exact(table, state, steps, n):
     rows = choose(table, "--top_n", n)
@@ -188,12 +189,14 @@ def test_everything_due_without_a_limit_that_matters(table, state):
     assert manifest.counts == {"chosen": len(rows)}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("mode", "most"), [("host", 5), ("host", 400), ("domain", 7)])
 def test_max_count_is_exact(table, state, steps, mode, most):
     words = ["--max_count", most, "--count_mode", mode]
     same(choose(table, *words), limited(due(state), mode, most))
 
 
+@pytest.mark.few(2)
 def test_max_count_and_top_n_together_are_exact(table, state, steps):
     rows = choose(table, "--max_count", 50, "--count_mode", "domain", "--top_n", 600)
     same(rows, best(limited(due(state), "domain", 50), 600))
@@ -344,6 +347,10 @@ def test_a_table_without_rows_gives_no_batch(tables, tmp_path, capsys):
     assert nutbeam("generate", table, "--format", "json") == 1
     assert json.loads(capsys.readouterr().out)["counts"] == {}
     assert manifest_of(table).batches == {}
+    # People are told why.
+    assert nutbeam("generate", table) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["generate: nothing to do", "the table has no URL: give seeds"]
 
 
 def test_a_score_that_is_no_number_is_never_chosen(state, tables, tmp_path):

@@ -91,6 +91,7 @@ def check_files(table):
 
 
 # Ten kills: how many there are before a crawl is left in peace.
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "kills"), [(1, 5), pytest.param(2, 5, marks=pytest.mark.long)])
 def test_a_killed_crawl_is_brought_to_its_end(web, tmp_path, capsys, seed, kills):
     table, dice = tmp_path / "table", random.Random(seed)

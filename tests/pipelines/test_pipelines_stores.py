@@ -82,6 +82,7 @@ def check_same(table, web, here, requests):
             assert manifest_of(table).components[name].rows == component.rows
 
 
+@pytest.mark.few(2)
 @in_stores
 def test_a_crawl_makes_the_table_that_it_makes_on_disk(address, web, here, tmp_path, capsys):
     before = len(asked(web))
@@ -110,6 +111,7 @@ def test_frames_of_a_copy_are_those_of_a_folder(address, here):
     assert_same_frames(address, here[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["s3"], indirect=True)
 def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
     seeds = place_of(address).parent / "seeds" / "list.txt"
@@ -128,6 +130,7 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
     assert re.search(r"no batch '1-none'", capsys.readouterr().err)
 
 
+@pytest.mark.few(1)
 @here_and_in_a_store
 def test_compact_keeps_what_the_table_says(address, web, capsys):
     assert crawl(address, web, *web.seeds) == 0

@@ -44,6 +44,24 @@ def test_eligible(columns, options, taken):
     assert len(eligible(state, Clock(NOW), GenerateOptions(**options)).collect()) == taken
 
 
+@pytest.mark.parametrize(
+    ("columns", "taken"),
+    [
+        ({"last_fetch_time": NOW - 1}, True),
+        ({"last_fetch_time": None}, True),
+        ({"last_fetch_time": NOW}, False),
+        ({"last_fetch_time": NOW + 5}, False),
+        ({"last_fetch_time": NOW + 5, "fetch_time": NOW + 9}, True),  # due without add_days, too
+    ],
+)
+def test_add_days_brings_nothing_forward_that_this_run_has_fetched(columns, taken):
+    state = frame_of(STATE, row(**{"fetch_time": NOW + DAY_MS} | columns)).lazy()
+    clock, options = Clock(NOW + 10, began=NOW), GenerateOptions(add_days=2.0)
+    assert len(eligible(state, clock, options).collect()) == taken
+    # generate by itself is a run that begins now.
+    assert len(eligible(state, clock._replace(began=None), options).collect()) == 1
+
+
 def test_ranked_rows_have_a_group_only_where_there_is_a_limit():
     rows = frame_of(STATE, row(), row(key="com.a.b:https/x")).select("key", "score")
     assert ranked(rows, GenerateOptions()).columns == ["key", "score", "rank"]

@@ -57,6 +57,23 @@ def test_a_name_that_is_not_there_says_which_are():
         nutbeam.Partition
     with pytest.raises(ImportError):
         from nutbeam import Partition  # noqa: F401
+    assert dir(nutbeam) == sorted(nutbeam.__all__)
+
+
+def test_the_room_of_transforms_has_them_by_name():
+    from nutbeam.transforms import PartitionByHost, partition
+
+    assert PartitionByHost is partition.PartitionByHost is nutbeam.PartitionByHost
+    with pytest.raises(AttributeError, match=r"no attribute 'read'; it has .*PartitionByHost"):
+        nutbeam.transforms.read
+    code = (
+        "from nutbeam.transforms import TopNPerKey, chunks; import nutbeam.transforms.rows as r; "
+    )
+    found = python(code + "print(TopNPerKey.__module__, chunks.__name__, r.__name__)")
+    assert (
+        found
+        == "nutbeam.transforms.top_n_per_key nutbeam.transforms.chunks nutbeam.transforms.rows"
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,13 +82,17 @@ def test_a_name_that_is_not_there_says_which_are():
 def test_no_pipeline_is_warned_of_a_client_that_no_transform_uses(first, warns):
     code = f"""
 import sys
-sys.modules["apitools"] = None  # as where Beam is installed without its extra gcp
+import types
+# As where Beam is installed without its extra gcp.
+sys.modules["apitools"] = None
+sys.modules["apache_beam.io.gcp.gcsfilesystem"] = types.ModuleType("empty")
 {first}
 import apache_beam.io.gcp.internal.clients.bigquery"""
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False
     )
     assert ("apitools not found" in done.stderr) == warns
+    assert ("Failed to import GCSFileSystem" in done.stderr) == warns
 
 
 def test_rooms_import_by_every_way():

@@ -34,7 +34,7 @@ def test_the_guide_runs_as_typed(cluster, tmp_path, monkeypatch):
         r"requests? in 1 round, \d+ pages? fetched; the table is in", printed
     )  # crawl waits
     assert "generate: submitted as operation next-" in printed  # next does not
-    assert re.search(r"batch \S+: updated, 1 URLs\nbatch \S+: fetched, 13 URLs\n", printed)
+    assert re.search(r"batch \S+: updated, 1 URL\nbatch \S+: fetched, 13 URLs\n", printed)
     found = statuses_of(tmp_path / "tables" / "first")
     assert found["http://h0.example.com/"] == "db_fetched"
     assert "db_unfetched" in found.values()

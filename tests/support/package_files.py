@@ -41,10 +41,15 @@ def imported(path, top=PACKAGE):
 
 def _used_below(path, alias, full):
     """Yields what a file uses of a folder that it imports: ``from .. import a``, then ``a.b.c``."""
-    for node in ast.walk(parsed(path)):
-        words = dotted(node)
-        if len(words) > 1 and words[0] == alias:
+    for words in _dotted_names(path):
+        if words[0] == alias:
             yield ".".join([full, *words[1:]])
+
+
+@functools.cache
+def _dotted_names(path):
+    """Returns the words of each name with dots in a file, and of what is above it."""
+    return [words for node in ast.walk(parsed(path)) if len(words := dotted(node)) > 1]
 
 
 def _in_text(text):

@@ -155,10 +155,8 @@ class ClientBase(ABC):
         response = Response(url, started=now_ms())
         began = time.monotonic()
         try:
-            if fresh:
-                self.transport.idle.forget(split_url(url)[0])
             for sent in self._attempts(response, headers):
-                await self._exchange(response, sent, content_limit)
+                await self._exchange(response, sent, content_limit, fresh)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
             response.resend = isinstance(error, IdleClosed)
@@ -166,10 +164,14 @@ class ClientBase(ABC):
         return response
 
     async def _exchange(
-        self, response: Response, headers: dict[str, str], content_limit: int | None
+        self,
+        response: Response,
+        headers: dict[str, str],
+        content_limit: int | None,
+        fresh: bool = False,
     ) -> None:
         """Sends one request and fills in the response."""
-        connection, whole = await self._send(response.url, headers), False
+        connection, whole = await self._send(response.url, headers, fresh), False
         try:
             limit = self._limit(content_limit, connection.head.content_type)
             body = await read_body(connection, limit)
@@ -178,9 +180,9 @@ class ClientBase(ABC):
         finally:
             self.transport.release(connection, whole)
 
-    async def _send(self, url: str, headers: dict[str, str]) -> Connection:
+    async def _send(self, url: str, headers: dict[str, str], fresh: bool = False) -> Connection:
         """Sends one request; returns its connection, for reading the body."""
-        return await self.transport.send(self.route.head("GET", url, headers))
+        return await self.transport.send(self.route.head("GET", url, headers), fresh)
 
     async def locate(self, url: str) -> str | None:
         """Looks up a URL's host, on ``loop`` if there is one; see ``address``."""

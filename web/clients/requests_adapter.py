@@ -29,8 +29,14 @@ class GuardedAdapter(BaseAdapter):
         super().__init__()
         self._route, self._transport = route, transport
 
-    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+    def send(
+        self, request: requests.PreparedRequest, *_: Any, fresh: bool = False, **__: Any
+    ) -> requests.Response:
         """Returns the response, whose ``raw`` is a ``RawBody``.
+
+        Args:
+            request: The request.
+            fresh: See ``Transport.send``.
 
         Raises:
             requests.ConnectionError: There was no response; its first argument is the cause.
@@ -38,7 +44,7 @@ class GuardedAdapter(BaseAdapter):
         """
         head = self._route.head(str(request.method), str(request.url), request.headers)
         try:
-            connection = run_directly(self._transport.send(head))
+            connection = run_directly(self._transport.send(head, fresh))
         except (OSError, http.client.HTTPException) as error:
             raise requests.ConnectionError(error, request=request) from error
         response = requests.Response()

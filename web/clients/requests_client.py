@@ -36,12 +36,12 @@ class Client(ClientBase):
         """See ``ClientBase``."""
         return run_directly(coroutine)
 
-    async def _send(self, url: str, headers: dict[str, str]) -> Connection:
+    async def _send(self, url: str, headers: dict[str, str], fresh: bool = False) -> Connection:
         request = requests.PreparedRequest()
         request.method, request.url = "GET", url
         request.headers = cast(Any, headers)
         try:
-            raw = cast(RawBody, self._adapter.send(request).raw)
+            raw = cast(RawBody, self._adapter.send(request, fresh=fresh).raw)
         except requests.ConnectionError as error:
             raise error.args[0] from None
         return raw.connection

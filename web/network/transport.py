@@ -45,8 +45,12 @@ class Transport:
         self._wire, self._blocking = wire, blocking
         self.idle = IdleConnections()
 
-    async def send(self, head: RequestHead) -> Connection:
+    async def send(self, head: RequestHead, fresh: bool = False) -> Connection:
         """Sends a request and returns its connection, for reading the body.
+
+        Args:
+            head: The request.
+            fresh: Whether to make a new connection, and to close the idle ones of the origin.
 
         Raises:
             http.client.HTTPException: The response is not HTTP.
@@ -56,7 +60,10 @@ class Transport:
         """
         check_gate(self._gate)
         stopwatch = Stopwatch(self._limits)
-        idle = self.idle.take(head.origin)
+        if fresh:
+            self.idle.forget(head.origin)
+        # Meanwhile another thread may have put a connection there.
+        idle = None if fresh else self.idle.take(head.origin)
         connection = idle or await self._connected(head.origin, stopwatch)
         try:
             if idle is None:

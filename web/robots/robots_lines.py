@@ -1,5 +1,6 @@
 """Finds the line of a robots.txt that decides about a URL."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .match import TooCostly
@@ -31,11 +32,31 @@ def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
     >>> deciding_line(robots, "http://a/x/y", ("bot",))
     Line(number=3, text='Allow: /x/y')
     """
+    rules = RobotsRules(RobotsRecord(200, text, 0), agents)
+    return line_of(rules, url, rule_lines(text, agents))
+
+
+def line_of(rules: RobotsRules, url: str, lines: Sequence[Line]) -> Line | None:
+    """Returns the line that decides about a URL, as ``deciding_line`` does.
+
+    Args:
+        rules: The rules of the robots.txt.
+        url: The URL.
+        lines: The lines of these rules, see ``rule_lines``.
+    """
     try:
-        decision = RobotsRules(RobotsRecord(200, text, 0), agents).decide(url)
+        number = rules.decide(url).rule
     except TooCostly:
         return None
-    if decision.rule is None:
-        return None
-    number = read_robots_rules(text, agents).rules[decision.rule].line
-    return Line(number, split_lines(text)[number - 1].strip())
+    return None if number is None else lines[number]
+
+
+def rule_lines(text: str, agents: tuple[str, ...]) -> list[Line]:
+    """Returns the line of each rule that applies to an agent, as ``Decision.rule`` counts them.
+
+    >>> rule_lines("User-agent: *\\nDisallow: /x\\nAllow: /x/y", ("bot",))[1]
+    Line(number=3, text='Allow: /x/y')
+    """
+    lines = split_lines(text)
+    numbers = [rule.line for rule in read_robots_rules(text, agents).rules]
+    return [Line(number, lines[number - 1].strip()) for number in numbers]

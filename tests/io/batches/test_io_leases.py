@@ -76,6 +76,7 @@ def test_a_second_attempt_in_the_same_process_waits(tmp_path, caplog):
     assert ", at partition 0 of batch '1-x' since 20" in line
 
 
+@pytest.mark.long
 def test_beats_keep_it_for_long(tmp_path):
     with Holder(tmp_path) as holder:
         holder.wait_for("held")
@@ -104,6 +105,7 @@ def test_a_dead_process_is_not_waited_for(tmp_path, reaped):
             assert lease.hosts == {"h.example.com": Note(7.0, 0)}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("clock", [0, 7200, -7200])
 def test_who_is_paused_sends_nothing_after_it_is_superseded(tmp_path, clock):
     with Holder(tmp_path, clock=clock) as first, Holder(tmp_path, clock=-clock) as second:

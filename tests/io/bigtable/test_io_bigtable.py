@@ -97,6 +97,7 @@ def test_a_tombstone_hides_what_was_before_it_and_only_that(table):
         (Due(4, 6), [-9, 0, 7, 2**62]),
         (Due(5, 7), [-9, 0, 5, 2**62]),
         (Due(2**62), [-9, 0, 5, 6, 7, 2**62]),
+        (Due(6, 6), [-9, 0, 5, 6, 7, 2**62]),
     ],
 )
 def test_only_rows_that_are_due_come_over_the_wire(table, due, wanted):

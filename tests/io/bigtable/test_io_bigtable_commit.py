@@ -175,8 +175,8 @@ def test_killed_at_random_moments(log, kills):
 
 
 def test_nobody_who_commits_is_lost(log):
-    """4 threads raise one number 50 times each, each on top of what it has read."""
-    root, threads, times = Path(log.settings().files), 4, 50
+    """4 threads raise one number 20 times each, each on top of what it has read."""
+    root, threads, times = Path(log.settings().files), 4, 20
     seen = []
 
     def count():

@@ -33,7 +33,11 @@ def records(printed):
 def test_filterchecker(typed):
     urls = ["http://foo.com/", "http://foo.com/a.gif"]
     code, printed, said = typed("filterchecker", *urls)
-    assert (code, printed) == (0, "+http://foo.com/\n-http://foo.com/a.gif\n")
+    assert code == 0
+    accepted, denied = (line.split("\t") for line in printed.splitlines())
+    assert accepted == ["+http://foo.com/", "regex-urlfilter.txt:27: +."]
+    assert denied[0] == "-http://foo.com/a.gif"
+    assert denied[1].startswith("regex-urlfilter.txt:20: -")
     assert said == "filters: built-in regex-urlfilter.txt\n"
     _, printed, _ = typed("filterchecker", "--format", "json", stdin="\n".join(urls))
     taken, refused = records(printed)
@@ -56,11 +60,13 @@ def test_filterchecker_of_one_filter(typed, tmp_path):
     )
     assert (code, printed, said) == (
         0,
-        "-http://a/x.HTML\n",
+        "-http://a/x.HTML\tsuffix-urlfilter.txt:2: .html\n",
         f"filters: {tmp_path}/suffix-urlfilter.txt\n",
     )
     words = ("filterchecker", "http://a/x.jpg", "http://a/", "--filter_name", "ignoreexempt")
-    assert typed(*words, *folder)[1] == "+http://a/x.jpg\n-http://a/\n"
+    assert [line.split("\t")[0] for line in typed(*words, *folder)[1].splitlines()] == [
+        "+http://a/x.jpg", "-http://a/",
+    ]  # fmt: skip
     assert typed("filterchecker", "x", "--no_filter")[1:] == ("+x\n", "filters: none\n")
 
 
@@ -78,7 +84,7 @@ def test_filterchecker_names_the_pattern_that_decides(typed):
         ("excluded", "--exclude:2", "-blog", None),
     ]  # fmt: skip
     alone = ("--filter_name", "regex", "--include", "/none/")
-    assert typed("filterchecker", urls[0], *alone)[1] == f"+{urls[0]}\n"
+    assert typed("filterchecker", urls[0], *alone)[1].startswith(f"+{urls[0]}\tregex-")
 
 
 def test_filterchecker_says_which_file_ran_and_what_is_in_vain(typed, tmp_path, caplog):
@@ -214,7 +220,9 @@ def test_robotsparser_of_files(typed, tmp_path):
     robots.write_text(ROBOTS)
     urls.write_text("http://a.com/x\n\nhttp://a.com/y\n")
     code, printed, said = typed("robotsparser", robots, urls, "--agent_name", "bot")
-    assert (code, printed) == (0, "not allowed:\thttp://a.com/x\nallowed:\thttp://a.com/y\n")
+    assert (code, printed) == (
+        0, "not allowed:\thttp://a.com/x\tline 2: Disallow: /x\nallowed:\thttp://a.com/y\n",
+    )  # fmt: skip
     assert said == "robots.txt: rules, crawl delay 0.5 s, 1 sitemaps\n"
     both = ("--agent_name", "bot", "--robots_agents", "other")
     assert typed("robotsparser", robots, urls, *both)[1].count("not allowed:") == 2
@@ -225,8 +233,9 @@ def test_robotsparser_of_files(typed, tmp_path):
     assert json.loads(printed) == {
         "state": "rules", "status": 200, "error": None, "crawl_delay": None,
         "sitemaps": ["http://a.com/map.xml"],
-        "urls": [{"url": "http://www.a.com/x", "verdict": "allowlisted"},
-                 {"url": "http://b.com/x", "verdict": "not allowed"}],
+        "urls": [{"url": "http://www.a.com/x", "verdict": "allowlisted", "line": None, "rule": None},
+                 {"url": "http://b.com/x", "verdict": "not allowed", "line": 9,
+                  "rule": "Disallow: /"}],
     }  # fmt: skip
     urls.write_text("#c\nhttp://a.com/x\nhttp:\n")
     words = ("foo", "javascript:/x", "x" * 5000, urls, "http://a.com/x")
@@ -248,9 +257,9 @@ SHOWN = "http://a.com/\\x0bb\\x1c\\u0085\\x1b[2J\\u2028c\\u202ed"
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        (("filterchecker",), f"+{SHOWN}\n"),
+        (("filterchecker",), f"+{SHOWN}\tregex-urlfilter.txt:27: +.\n"),
         (("normalizerchecker", "--normalizer", "querystring"), f"{SHOWN}\n"),
-        (("robotsparser", "robots.txt"), f"not allowed:\t{SHOWN}\n"),
+        (("robotsparser", "robots.txt"), f"not allowed:\t{SHOWN}\tline 9: Disallow: /\n"),
     ],
 )
 def test_a_line_is_one_url_and_its_control_characters_are_shown(
@@ -299,7 +308,7 @@ def test_robotsparser_and_parsechecker_of_a_server(typed):
         there = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--agent_name", "bot")
         fast = (*there, "--server_delay", "0", "--min_crawl_delay", "0", "--max_crawl_delay", "9")
         code, printed, _ = typed("robotsparser", "http://a.com/some/page", "http://a.com/x", *there)
-        assert (code, printed) == (0, "not allowed:\thttp://a.com/x\n")
+        assert (code, printed) == (0, "not allowed:\thttp://a.com/x\tline 2: Disallow: /x\n")
 
         code, printed, said = typed("parsechecker", "HTTP://a.com/#z", *fast, "--format", "json")
         assert said == ""

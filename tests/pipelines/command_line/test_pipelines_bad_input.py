@@ -125,14 +125,15 @@ def test_a_million_lines(tables, tmp_path, capsys):
 def test_no_table(tmp_path, refuse, command):
     (tmp_path / "empty").mkdir()
     for name, why in (("missing", "it does not exist"), ("empty", "it has no manifest")):
-        error = refuse(command, tmp_path / name, *words_for(command))
+        error, _, hint = refuse(command, tmp_path / name, *words_for(command)).partition("; ")
         assert error == f"no web table at {str(tmp_path / name)!r}: {why}"
+        assert hint.startswith("a first crawl needs seeds: nutbeam crawl ") == (command == "crawl")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty"]
 
 
 @pytest.mark.parametrize("command", ["crawl", "fetch", "round"])
 def test_no_table_comes_before_no_agent(tmp_path, refuse, command):
-    assert refuse(command, tmp_path / "missing").endswith("it does not exist")
+    assert "no web table at" in refuse(command, tmp_path / "missing")
 
 
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])
@@ -268,6 +269,9 @@ def test_what_may_not_be_written(original, tmp_path_factory):
         (["readdb", "--stats", "--top", "3"], "--stats and --top contradict each other"),
         (["readdb", "--dump", "table.xls"], "'table.xls'"),
         (["readdb", "--regex", "("], "'('"),
+        (["readdb", "--status", "gone"], "--status is only for --dump FILE"),
+        (["readdb", "--top", "1", "--retry", "1"], "--retry is only for --dump FILE"),
+        (["readdb", "--min_score", "1"], "--min_score is only for --top NUMBER"),
         (["readdb", "--url", "no url"], "'no url'"),
         (["readdb", "--top", "1", "--url", "http://a/"], "stands alone"),
         (["pages", "-o", "pages.xls"], "'pages.xls'"),

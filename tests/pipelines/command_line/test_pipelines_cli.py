@@ -229,7 +229,7 @@ def test_options_of_a_job_server_pass_with_a_portable_runner(fake):
     [
         ("[fake]\ntop_m = 1", "unknown option 'top_m' in [fake] of nutbeam.toml; did you mean"),
         ("[simweb]\ntop_n = 1", "unknown option 'top_n' in [simweb] of nutbeam.toml"),
-        ("nonsense = 1", "unknown option 'nonsense' in [common] of nutbeam.toml"),
+        ("nonsense = 1", "unknown option 'nonsense' in nutbeam.toml"),
         ("[fakes]\ntop_n = 1", "unknown section 'fakes' in nutbeam.toml; did you mean 'fake'?"),
         ("[fake]\nconfig = 'x'", "unknown option 'config' in [fake] of nutbeam.toml"),
         (
@@ -238,7 +238,7 @@ def test_options_of_a_job_server_pass_with_a_portable_runner(fake):
         ),
         (
             "top_n = true",
-            "--top_n must be a whole number, got True (from [common] of nutbeam.toml)",
+            "--top_n must be a whole number, got True (from nutbeam.toml)",
         ),
         ("top_n = ", "--config must be a toml file, got 'nutbeam.toml': invalid value (at "),
     ],

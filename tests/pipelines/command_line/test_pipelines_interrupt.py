@@ -30,7 +30,7 @@ WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing
 TRIALS = [(number, client) for client in ("requests", "asyncio") for number in SIGNALS]
 
 
-@pytest.mark.parametrize("trial", first(2, TRIALS), ids=str)
+@pytest.mark.parametrize("trial", first(1, TRIALS), ids=str)
 def test_a_crawl_keeps_what_was_fetched(tmp_path, trial):
     (number, client), table = trial, tmp_path / "table"
     with SimWeb(hosts=2, pages=40, seed=7, crawl_delay=0, latency=0.2) as web:
@@ -118,6 +118,7 @@ def test_the_last_lines_on_a_terminal_say_how_far_it_came_and_how_to_go_on(tmp_p
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_while_a_page_is_parsed(tmp_path):
     """The child at work on it ends, too."""
 
@@ -193,7 +194,7 @@ def test_a_command_that_does_not_heed_it_is_ended_later_or_by_a_second_signal(
     assert (process.returncode, error) == (130, ENDED)
 
 
-@pytest.mark.parametrize("before", [["timeout", "600"], ["nohup"]])
+@pytest.mark.parametrize("before", first(1, [["timeout", "600"], ["nohup"]]))
 def test_timeout_and_nohup(tmp_path, before):
     """``timeout`` sends a signal twice; what ``nohup`` has ignored is ignored."""
     table, answer = held_table(tmp_path), Held()
@@ -218,6 +219,7 @@ def test_timeout_and_nohup(tmp_path, before):
     assert error.splitlines()[-1] == f"nutbeam fetch: {GO_ON}".strip()
 
 
+@pytest.mark.long
 def test_while_it_compacts(tmp_path):
     """Nothing is half done: the table is as it was, or compacted."""
     table, answer = held_table(tmp_path, *map(str, range(2000))), Held()

@@ -280,6 +280,10 @@ def test_a_command_shows_at_once_that_it_starts(tmp_path, term, notice):
     # The next output replaces it, here that of the command itself.
     assert output.startswith(notice + clear + b"nutbeam next: no web table at ")
     assert output.count(b"\r\n") == 1
+    # Help imports the command, too.
+    code, output = process(sys.executable, "-c", program, "help", "next", term=term)
+    assert code == 0
+    assert output.startswith(notice.replace(b"next", b"help next") + clear + b"usage: nutbeam next")
 
 
 SAYS = f"""

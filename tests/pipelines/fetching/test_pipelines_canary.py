@@ -127,6 +127,7 @@ def lead(monkeypatch, tmp_path, canary, client, *more, urls=None, ways=WAYS[2:])
     return counts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", CLIENTS[0])
 def test_no_spelling_leads_to_a_private_address_on_any_way(monkeypatch, tmp_path, capsys, client):
     assert len(HOSTS) > 60
@@ -155,6 +156,7 @@ def test_there_are_enough_spellings_and_all_ways_are_tried():
     assert set(private_spellings.WAYS) == tried
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long), 40])
 @pytest.mark.parametrize("client", CLIENTS[0])
 def test_no_way_in_leads_to_a_private_address(monkeypatch, tmp_path, client, step):

@@ -139,6 +139,7 @@ def flushed(table):
     return len(list(Path(table).glob("batches/*/pages/[!.]*.parquet")))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("operations", [("one", "one"), ("one", "two")])
 def test_two_commands_at_once(tmp_path, web, operations):
     table = generated(tmp_path, web)
@@ -162,6 +163,7 @@ def test_two_commands_at_once(tmp_path, web, operations):
     assert len(waits) == 1
 
 
+@pytest.mark.long
 def test_two_direct_calls_at_once(tmp_path, web):
     table = generated(tmp_path, web)
     (batch,) = manifest_of(table).batches
@@ -232,6 +234,7 @@ def test_what_was_killed_is_taken_over_at_once(tmp_path, web):
     assert manifest_of(table).counts["adopted"] > 0
 
 
+@pytest.mark.long
 def test_two_batches_of_one_table_are_fetched_one_after_the_other(tmp_path, web):
     half = (len(web.site.urls("page")) + 1) // 2
     table = generated(tmp_path, web, "--top_n", half, batches=2)

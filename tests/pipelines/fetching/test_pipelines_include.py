@@ -52,6 +52,7 @@ def dropped(table):
     return {name.partition("/")[2]: n for name, n in counts.items() if name.startswith("dropped/")}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "words",
     [

@@ -78,6 +78,7 @@ def round_of(table, capsys, server, tmp_path, parsing, *generating):
     return parsed["counts"]
 
 
+@pytest.mark.long
 def test_parse_job_by_job(tmp_path, parsing, capsys, monkeypatch):
     table = tmp_path / "table"
     with serve(answer) as server:

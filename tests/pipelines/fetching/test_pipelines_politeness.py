@@ -17,6 +17,7 @@ SHARE = 0.5  # of the speed that the delay of the largest host allows
 TWO = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("workers", "client"),
     [
@@ -50,6 +51,7 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
     assert SHARE * span <= (largest - 1) * DELAY
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", ["requests", "asyncio"])
 def test_each_partition_asks_a_host_once_per_delay_because_of_others(tmp_path, client):
     table = tmp_path / "table"

@@ -221,7 +221,6 @@ def test_schemes_are_off_by_default(tree, tmp_path, capsys):
         (("--schemes", "http,gopher"), "must be one of http, https, file, ftp, got 'gopher'"),
         (("--schemes", ""), "schemes must be some of http, https, file, ftp, got none"),
         (("--schemes", "file", "--file_roots", "x"), "file_roots must be absolute, got 'x'"),
-        (("--schemes", "http,file", "--file_roots", "/"), "who crawls them: add --agent_name"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(tmp_path, capsys, words, message):

@@ -91,6 +91,7 @@ def test_on_a_version_that_was_tried_beam_is_changed_and_changed_back():
     assert userstate.get_dofn_specs is look
 
 
+@pytest.mark.long
 def test_on_a_version_that_was_not_tried_a_crawl_gives_the_same_with_one_warning(tmp_path):
     with SimWeb(hosts=3, pages=6, seed=7, crawl_delay=0) as web:
         assert crawl(tmp_path / "right", web, *web.seeds) == 0

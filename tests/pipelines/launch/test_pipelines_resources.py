@@ -36,6 +36,7 @@ def make_room(folder):
     (folder / "ballast").unlink()
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("left", first(2, [0, 12_288, 4096, 24_576]))
 @pytest.mark.parametrize("job", JOBS)
 def test_a_full_disk(web, full, tmp_path, capsys, job, left):
@@ -68,6 +69,7 @@ def test_a_full_disk(web, full, tmp_path, capsys, job, left):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["rollback", "purge", "fsck", "export"])
 def test_a_full_disk_and_the_commands_that_mend(web, full, capsys, command):
     table = full / "table"
@@ -92,6 +94,7 @@ def test_a_full_disk_and_the_commands_that_mend(web, full, capsys, command):
     assert latest_snapshot(table) == snapshot + (command != "export")
 
 
+@pytest.mark.long
 def test_a_clock_that_jumps_back(web, tmp_path, monkeypatch, capsys):
     """Snapshots may be of a later time than now: jobs work on, and nothing is lost."""
     table = tmp_path / "table"
@@ -119,6 +122,7 @@ def test_a_clock_that_jumps_back(web, tmp_path, monkeypatch, capsys):
     assert state_of(table).equals(known)
 
 
+@pytest.mark.long
 def test_a_stores_clock_that_jumps_back(web, tmp_path):
     """Files are younger than now, by years: they are as old as the time at which that shows."""
     table = tmp_path / "table"

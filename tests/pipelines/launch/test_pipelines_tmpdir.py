@@ -43,6 +43,7 @@ MOMENTS = {
 WORKERS = ("--direct_num_workers", "2", "--direct_running_mode", "multi_processing")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("more", first(1, [(), WORKERS]))
 @pytest.mark.parametrize("moment", first(2, ["parsing", "begun", "fetching", "updating"]))
 def test_what_a_killed_crawl_leaves_is_swept_by_the_next_command(web, tmp_path, moment, more):
@@ -113,6 +114,7 @@ def test_a_full_tmpdir_of_sql(web, small, tmp_path):
     assert [path.name for path in small.iterdir()] == ["ballast"]
 
 
+@pytest.mark.long
 def test_a_quota_is_a_full_tmpdir(web, tmp_path):
     """Of files in TMPDIR; here of all files, and only what is parsed is as large."""
     table, temporary = tmp_path / "table", tmp_path / "tmp"
@@ -129,6 +131,7 @@ def test_a_quota_is_a_full_tmpdir(web, tmp_path):
     assert (code, error) == (3, f"nutbeam parse: {full(temporary)}")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["crawl", "generate", "sql", "parsechecker"])
 def test_a_tmpdir_that_is_not_there_is_said_at_once(tmp_path, command):
     agent = ["--agent_name", "a", "--agent_email", "a@b.example"]

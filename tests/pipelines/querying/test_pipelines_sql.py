@@ -10,7 +10,6 @@ import sys
 import polars as pl
 import pytest
 from crawling import (
-    crawl,
     files_of,
     json_lines,
     links_of,
@@ -18,9 +17,9 @@ from crawling import (
     nutbeam,
     reach,
     state_of,
-    tree,
 )
 from simulated_web import SimWeb
+from sql_rows import rows_of
 
 from nutbeam.policy.columns import Form
 from nutbeam.policy.kinds import KINDS, kinds_of_batches
@@ -28,42 +27,6 @@ from nutbeam.policy.vocabulary import iso, record_of, shown_columns, views
 
 duckdb = pytest.importorskip("duckdb")
 COLUMNS = shown_columns(KINDS["state"])
-
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def table(web, tmp_path_factory):
-    """A table with a whole crawl; tests only read it."""
-    folder = tmp_path_factory.mktemp("sql") / "table"
-    assert crawl(folder, web, *web.seeds, "http://[::1]:1/x%5C1") == 0
-    return folder
-
-
-@pytest.fixture
-def ask(table, capsys):
-    def run(query, *words, code=0):
-        before = tree(table, ignore=())
-        capsys.readouterr()
-        assert nutbeam("sql", table, query, *words) == code
-        assert tree(table, ignore=()) == before
-        captured = capsys.readouterr()
-        if code:
-            assert captured.out == ""
-            assert captured.err.count("\n") == 1
-            assert "internal error" not in captured.err
-            return captured.err.strip()
-        return captured.out
-
-    return run
-
-
-def rows_of(ask, query):
-    return json_lines(ask(query, "--format", "json"))
 
 
 def test_the_state_is_that_of_the_newest_snapshot(table, ask):
@@ -336,36 +299,6 @@ def test_a_query_without_bodies_does_not_read_them(table, ask):
         assert "body" not in plan
         assert "text" not in plan
     assert "body" in ask("explain select body from pages", "--format", "json")
-
-
-@pytest.mark.parametrize(
-    ("condition", "same"),
-    [
-        ("s.status = 'gone'", "status = 'db_gone'"),
-        ("'gone' = s.status", "status = 'db_gone'"),
-        ("s.\"STATUS\" <> 'fetched'", "status not in ('db_fetched', 'db_notmodified')"),
-        ("status in ('gone', 'redir_temp')", "status in ('db_gone', 'db_redir_temp')"),
-        ("status not in ('fetched', 'gone')",
-         "status not in ('db_fetched', 'db_notmodified', 'db_gone')"),
-        ("/* é 'gone' */ not (status = 'gone') -- 'gone'", "status != 'db_gone'"),
-        ("status is distinct from 'gone'", "status != 'db_gone'"),
-        ("case status when 'gone' then true end", "status = 'db_gone'"),
-        ("url <> 'gone' and concat('gone', status) = 'gonedb_gone'", "status = 'db_gone'"),
-        ("exists (select 1 from state t where t.key = s.key and t.status = 'gone')",
-         "status = 'db_gone'"),
-    ],
-)  # fmt: skip
-def test_short_names_of_statuses(ask, condition, same):
-    query = "select count(*) as n from state s where {}"
-    (found,), (right,) = (rows_of(ask, query.format(c)) for c in (condition, same))
-    assert found == right
-    assert found["n"] > 0
-
-
-def test_text_that_is_no_status_keeps_its_meaning(ask):
-    (row,) = rows_of(ask, "select 'gone' as a, x.status as b from (select 'gone' as status) x "
-                          "where x.status = 'gone' and x.status in ('gone')")  # fmt: skip
-    assert row == {"a": "gone", "b": "gone"}
 
 
 def test_a_result_fits_the_width(ask, monkeypatch):

@@ -72,6 +72,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", first(2, CASES), ids="-".join)
 def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case):
     wrong, rounds = case
@@ -86,6 +87,7 @@ def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case)
     assert not any(left)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("deletes", ["while_ahead", "when_right", "both"])
 def test_without_its_history_a_table_knows_since_when_the_clock_is_right(
     monkeypatch, backend, deletes
@@ -143,7 +145,7 @@ def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, cap
     assert {p["kind"] for p in problems} == {"clock"}
     said = "; ".join(p["message"] for p in problems)
     assert f"{len(before)} rows of state" in said
-    assert "1 rows of hosts" in said
+    assert "1 row of hosts" in said
     assert nutbeam("fsck", table, "--quick") == 3
     capsys.readouterr()
 

@@ -64,6 +64,7 @@ def parsers():
     shared_pool.cache_clear()
 
 
+@pytest.mark.few(1)
 @here_and_in_a_store
 def test_the_copy_is_the_same_table_and_goes_on(address, parsers, original, web, capsys, tmp_path):
     before = tree(original, ignore=())
@@ -145,6 +146,7 @@ def test_what_is_damaged_is_not_passed_on(original, tmp_path, kind, capsys):
     assert latest_snapshot(tmp_path / "copy") == 0
 
 
+@pytest.mark.long
 def test_a_copy_that_was_killed_is_no_table(original, tmp_path, capsys):
     """It is killed at more and more files, until it is through."""
     to = tmp_path / "copy"

@@ -168,6 +168,7 @@ def versions_of(root):
     return found | {"other cells": pa.table({"text": rest})}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("what", WHAT)
 def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):
     words = WHAT[what]
@@ -194,6 +195,7 @@ def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):
     assert whole(table)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("what", WHAT)
 def test_at_once_nothing_that_is_left_holds_it(table, whole, what, capsys):
     words = WHAT[what]
@@ -207,6 +209,7 @@ def test_at_once_nothing_that_is_left_holds_it(table, whole, what, capsys):
     assert nutbeam("rollback", table, "--to", 3, "--past_purge") == 3
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("what", WHAT)
 def test_when_older_snapshots_have_expired_nothing_holds_it(backend, table, whole, what):
     assert nutbeam("purge", table, *WHAT[what]) == 0
@@ -218,6 +221,7 @@ def test_when_older_snapshots_have_expired_nothing_holds_it(backend, table, whol
     assert whole(table)
 
 
+@pytest.mark.few(1)
 def test_what_is_purged_does_not_come_back(table, web, capsys):
     assert nutbeam("purge", table, *WHAT["host"], "--now") == 0
     already = len(asked(web))
@@ -232,6 +236,7 @@ def test_what_is_purged_does_not_come_back(table, web, capsys):
     assert not [key for key in hosts if host_key_of(key) == "com.example.h1"]
 
 
+@pytest.mark.few(1)
 def test_a_bar_can_be_lifted(table, web, capsys):
     assert nutbeam("purge", table, *WHAT["host"]) == 0
     assert nutbeam("purge", table, *WHAT["host"], "--unblock") == 0
@@ -272,6 +277,7 @@ def test_pages_and_texts_of_the_others_are_still_found(table, tmp_path):
     assert links.str.contains("//h2.").any()
 
 
+@pytest.mark.few(1)
 def test_open_batches_go_on(table, web, whole):
     assert nutbeam("purge", table, *WHAT["host"], "--now") == 0
     already = len(asked(web))
@@ -283,6 +289,7 @@ def test_open_batches_go_on(table, web, whole):
     assert whole(table)
 
 
+@pytest.mark.few(1)
 def test_flushed_pages_of_a_fetch_that_died_are_purged_too(backend, original, web):
     """A fetch flushed pages and died: what another fetch adopts has none of what was purged."""
     table, fetched = backend.copy(original), backend.copy(original)

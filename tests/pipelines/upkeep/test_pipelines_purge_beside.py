@@ -94,6 +94,7 @@ def tries(monkeypatch):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_phase_commits_between_each_of_its_steps(table, tries):
     following, phase, commits = phases(table), None, 0

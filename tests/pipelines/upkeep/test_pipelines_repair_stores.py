@@ -31,10 +31,20 @@ IN_STORES = pytest.mark.parametrize(
 pytestmark = pytest.mark.usefixtures("all_stores")
 
 
-@pytest.fixture
-def table(address):
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    table = tmp_path_factory.mktemp("original") / "table"
     with SimWeb(hosts=2, pages=2, seed=7, crawl_delay=0) as web:
-        assert crawl(address, web, *web.seeds, "--rounds", "2") == 0
+        assert crawl(table, web, *web.seeds, "--rounds", "2") == 0
+    return table
+
+
+@pytest.fixture
+def table(original, address):
+    """The table in a store, file by file."""
+    for path in original.rglob("*"):
+        if path.is_file():
+            write_bytes(place_of(address) / str(path.relative_to(original)), path.read_bytes())
     return address
 
 

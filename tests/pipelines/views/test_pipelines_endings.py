@@ -5,16 +5,17 @@ import re
 import socket
 
 import pytest
-from crawling import manifests_of, nutbeam
+from crawling import json_lines, manifests_of, nutbeam
 from waiting import PATIENCE
 from web_servers import doors, reply, serve
 
+from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
+from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
 from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import Work, ending_of, unfetched_of, warnings_of, work_of
 from nutbeam.pipelines.views.next_due import NextUrl
-from nutbeam.pipelines.views.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
 from nutbeam.pipelines.views.summary import print_summary
 from nutbeam.transforms.metrics import DROPPED_TASKS
 from nutbeam.web.base import json_logs
@@ -69,10 +70,20 @@ def test_cures_name_what_the_url_needs(url, reason, cure):
     assert cure in explained({reason: 1}, NOT_FETCHED, {reason: url}, OPTIONS)
 
 
+def test_a_seed_that_is_excluded_names_the_option():
+    text = explained({"excluded": 1}, REFUSED, {"excluded": URL}, OPTIONS)
+    assert (
+        text
+        == f"excluded 1 ({URL}: a pattern of --exclude is in it; without that pattern it is taken)"
+    )
+
+
 def test_the_most_frequent_reasons_come_first():
     reasons = {"dns": 1, "http_404": 3, "tls": 2, "reset": 1, "timeout": 1}
     text = explained(reasons, NOT_FETCHED, {}, OPTIONS)
     assert re.match(r"http_404 3 \(.*\), tls 2 \(.*\), dns 1 \(.*\), 2 more reasons$", text)
+    del reasons["timeout"]
+    assert explained(reasons, NOT_FETCHED, {}, OPTIONS).endswith(", 1 more reason")
 
 
 @pytest.mark.parametrize(
@@ -171,9 +182,15 @@ def test_warnings_name_number_and_option():
 @pytest.mark.parametrize(("code", "lines"), [(4, ["cut", "why"]), (0, ["cut"])])
 def test_a_log_for_scripts_has_the_warnings(monkeypatch, caplog, capsys, code, lines):
     monkeypatch.setattr(json_logs, "installed", lambda: True)
+    caplog.set_level("INFO", logger="nutbeam")
     record = {"warnings": [{"message": "cut"}], "message": "why", "exit_code": code}
+    record |= {"ending": "done", "rounds": 1}
     print_summary(Invocation("crawl", {}, OPTIONS, [], "json"), record)
-    assert [(r.levelname, r.message) for r in caplog.records] == [("WARNING", t) for t in lines]
+    *warned, last = caplog.records
+    assert [(r.levelname, r.message) for r in warned] == [("WARNING", t) for t in lines]
+    assert (last.levelname, last.message) == ("INFO", "crawl ends: done")
+    fields = last.nutbeam_fields
+    assert (fields["event"], fields["exit_code"], fields["rounds"]) == ("end", code, 1)
     assert json.loads(capsys.readouterr().out) == record
 
 
@@ -192,7 +209,8 @@ def crawled(capsys, *words, code):
 def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, capsys):
     table, agent = tmp_path / "table", ("--agent_name", "bot", "--agent_email", "a@example.com")
     seed = "http://localhost:8000/"
-    record = crawled(capsys, table, seed, *agent, code=4)
+    assert nutbeam("inject", table, seed) == 0
+    record = crawled(capsys, table, *agent, code=4)
     assert (record["ending"], record["requests"], record["rounds"]) == ("nothing_fetched", 0, 1)
     assert record["message"].startswith(
         f"no page was fetched: address_denied 1 ({seed}: the address is private or special; "
@@ -200,8 +218,10 @@ def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, ca
     )
     # The option alone does not help: the URL is not due.
     allowed = ("--allow_addresses", "127.0.0.0/8,::1/128")
-    record = crawled(capsys, table, seed, *allowed, code=1)
-    assert record["message"].startswith("nothing is due (its last try failed: address_denied); the")
+    record = crawled(capsys, table, *allowed, code=1)
+    assert record["message"].startswith(
+        f"nothing is due; the next URL, {seed} (its last try failed: address_denied), is due at "
+    )
     assert record["message"].endswith("--add_days 1 fetches it now")
     assert record["next"]["url"] == seed
     # The cures work.
@@ -295,3 +315,9 @@ def test_nothing_is_cut_off_in_silence(site, tmp_path, capsys):
         "warning: 1 page was cut at 2,000 bytes, and not parsed (--content_limit)",
         f"1 request in 1 round, 1 page fetched; the table is in {tmp_path / 'b'}",
     ]
+    # They are pages all the same, without text.
+    assert nutbeam("pages", tmp_path / "b", "--columns", "url,parse_message,text") == 0
+    (page,) = json_lines(capsys.readouterr().out)
+    assert page == {"url": seeds[1], "parse_message": "truncated: length", "text": None}
+    frame = read(tmp_path / "a", "pages", columns=["url", "parse_status"])
+    assert dict(frame.rows())[seeds[1]] == "notparsed"

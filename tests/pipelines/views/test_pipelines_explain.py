@@ -160,7 +160,10 @@ def test_what_an_open_batch_has_chosen(table, explained, tmp_path):
     assert nutbeam("generate", copy) == 0
     (batch,) = manifest_of(copy).open_batches(0)
     (why,) = explained(copy, f"{SITE}/a")[0]["generate"]
-    assert (why["reason"], why["detail"]) == ("in_batch", f"in batch {batch}, which is generated")
+    assert why["reason"] == "in_batch"
+    assert why["detail"].startswith(
+        f"in batch {batch}, which is generated: another crawl may be at "
+    )
 
 
 def test_what_robots_txt_says(table, explained):
@@ -307,3 +310,20 @@ def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):
     assert "row: status db_fetched" in said
     assert "robots.txt: allowed" in said
     assert "verdict: in the table, not chosen now: not_due" in said
+
+
+def test_a_link_between_local_files_is_in_the_scope(explained, tmp_path):
+    site, table = tmp_path / "site", tmp_path / "table"
+    site.mkdir()
+    (site / "index.html").write_text("<a href=other.html>other</a>")
+    (site / "other.html").write_text("<p>x")
+    urls = [f"file://{site}/{name}.html" for name in ("index", "other", "new")]
+    words = ("--schemes", "http,file", "--file_roots", site)
+    assert nutbeam("crawl", table, urls[0], *words) == 0
+    (record,) = explained(table, urls[1], *words)
+    assert (record["scope"], record["reason"]) == ("domain", None)
+    assert record["row"]["status"] == "db_fetched"
+    (record,) = explained(table, urls[2], *words)
+    assert record["reason"] is None
+    (record,) = explained(table, urls[2], *words, "--source", "http://a.example.com/")
+    assert record["reason"] == "file_from_elsewhere"

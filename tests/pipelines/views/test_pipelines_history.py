@@ -81,9 +81,9 @@ def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
     for manifest, line in zip(made, lines, strict=False):
         assert line.startswith(f"{manifest.snapshot}  20")
         assert f"Z  {manifest.job}  {manifest.operation}  " in line
-    assert "state +1 file +1 rows +" in lines[0]
-    assert "hosts +1 file +1 rows +" in lines[0]
-    assert "fetchlist +1 file +1 rows +" in lines[1]
+    assert "state +1 file +1 row +" in lines[0]
+    assert "hosts +1 file +1 row +" in lines[0]
+    assert "fetchlist +1 file +1 row +" in lines[1]
     assert [line.partition(":")[0] for line in lines[len(made) :]] == list(sizes(made[-1]))
     assert lines[0].count("\n") == 0
     short = said(capsys, "history", original, "--last", 2, "--counts").splitlines()

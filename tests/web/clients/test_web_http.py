@@ -77,6 +77,16 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
         assert (server.connections, len(server.requests), client.transport.idle.count) == (4, 5, 1)
 
 
+def test_a_fresh_connection_is_new_even_if_another_thread_has_just_put_one_there(monkeypatch):
+    with serve(lambda _, __: reply(b"x")) as server:
+        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client.get(URL)
+        idle = client.transport.idle
+        monkeypatch.setattr(idle, "forget", lambda _: None)  # as if it came right after
+        assert client.get(URL, fresh=True).body == b"x"
+        assert (server.connections, idle.count) == (2, 2)
+
+
 def test_idle_connections_are_bounded(monkeypatch):
     monkeypatch.setattr("nutbeam.web.network.idle_connections._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:

@@ -37,6 +37,7 @@ def test_no_table(tmp_path, capsys):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("damage", "word"),
     [(remove, "missing"), (cut, "size"), (flip, "damaged")],
@@ -133,6 +134,7 @@ def test_tablets_whose_keys_meet(table, fsck):
 # Lists.
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("damage", [remove, cut, flip])
 @pytest.mark.parametrize("kind", COMPONENTS)
 def test_a_list_is_made_anew_from_its_files(table, original, fsck, kind, damage):

@@ -27,6 +27,7 @@ def digit(path):
     path.write_text(text.replace('"rows": ', '"rows": 1', 1))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("damage", [half, digit, remove])
 def test_without_its_newest_manifest_a_table_goes_back_to_the_one_before(
     table, web, original, fsck, damage
@@ -62,6 +63,7 @@ def test_nobody_works_on_without_the_newest_manifest(table, web, fsck, capsys):
     assert fsck(table)["clean"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("damage", [half, digit, remove])
 def test_an_old_manifest(table, web, fsck, damage):
     damage(manifest_path(table, 3))

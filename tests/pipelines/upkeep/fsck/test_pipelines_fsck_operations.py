@@ -100,6 +100,7 @@ def damaged(found):
     return sorted(p["path"] for p in found["problems"] if p["kind"] == "operation")
 
 
+@pytest.mark.few(7)
 @pytest.mark.folder_first
 @pytest.mark.parametrize("what", DAMAGE)
 def test_a_damaged_record_of_a_committed_operation_is_made_again(table, fsck, what):
@@ -123,6 +124,7 @@ PYTHON = re.compile(
 )
 
 
+@pytest.mark.few(6)
 @pytest.mark.folder_first
 @pytest.mark.parametrize("what", DAMAGE)
 def test_a_damaged_record_is_named_in_words_of_ours(table, what, capsys):
@@ -301,6 +303,7 @@ def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.folder_first
 @pytest.mark.parametrize("seed", first(3, range(40)))
 def test_damage_at_random(table, fsck, seed):

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.bigtable
 # The history.
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("which", ["newest", "middle"])
 @pytest.mark.parametrize("damage", ["gone", "record", "commit"])
 def test_a_row_of_the_history(table, web, fsck, which, damage, capsys):
@@ -144,7 +145,7 @@ def test_the_first_commit_of_all_was_cut_off(tables, fsck, monkeypatch):
     assert MORE in statuses_of(table)
 
 
-@pytest.mark.parametrize("damage", first(2, ["gone", "a bit", "cut", "garbage"]))
+@pytest.mark.parametrize("damage", first(1, ["gone", "a bit", "cut", "garbage"]))
 def test_a_file_of_changes_is_lost(table, web, fsck, monkeypatch, capsys, damage):
     head, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)
     state = set(rows_of(table, "state")["key"])
@@ -217,6 +218,7 @@ def test_the_rows_that_are_lost_are_counted(table, fsck, monkeypatch):
     assert record["repaired"]["dropped"] == paths
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("step", ["leave_out", "apply", "finish", "store"])
 def test_a_repair_that_was_cut_off_is_repeated(table, fsck, monkeypatch, step):
     head, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)

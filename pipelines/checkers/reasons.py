@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...web.base.agent import missing_agent
+from ...web.base.counting import counted
 
 # (meaning, cure); the cure may be empty, and names of fields are in braces: see ``_fields``.
 Explanation = tuple[str, str]
@@ -91,6 +92,7 @@ NOT_FETCHED: Mapping[str, Explanation] = {
 REFUSED: Mapping[str, Explanation] = {
     "filtered": ("a URL filter refuses it", "`nutbeam filterchecker {url}` shows the rule"),
     "filter_timeout": ("a URL filter took too long", "`nutbeam filterchecker` shows the rule"),
+    "excluded": ("a pattern of --exclude is in it", "without that pattern it is taken"),
     "malformed": ("it is no URL", "a URL begins with http:// or https://"),
     "scheme_not_allowed": NOT_FETCHED["scheme_not_allowed"],
     "file_elsewhere": ("a file: URL cannot name a host", "write file:///PATH"),
@@ -107,6 +109,8 @@ TARGETS: Mapping[str, Explanation] = {
         "give the target as a seed, or --scope any",
     ),
     "filtered": ("a URL filter refuses its target", "`nutbeam filterchecker` shows the rule"),
+    "excluded": ("a pattern of --exclude is in its target", "without that pattern it is taken"),
+    "not_included": ("no pattern of --include is in its target", "--include PATTERN adds one"),
 }
 _CODE = re.compile(r"http_(\d)\d\d")
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost")
@@ -134,7 +138,7 @@ def explained(
         f"{reason} {number:,}{detail(reason, known, examples.get(reason, ''), options)}"
         for reason, number in most[:_SHOWN]
     ]
-    rest = [f"{len(most) - _SHOWN} more reasons"] if len(most) > _SHOWN else []
+    rest = [counted(len(most) - _SHOWN, "more reasons")] if len(most) > _SHOWN else []
     return ", ".join(shown + rest)
 
 

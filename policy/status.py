@@ -45,20 +45,9 @@ _STATUS_OF = {
     FETCH_REDIR_PERM: int(Status.DB_REDIR_PERM),
     FETCH_RETRY: int(Status.DB_UNFETCHED),
 }
-# What an index shows of a page with one of these is gone: with the same content it comes back.
-_ABSENT = tuple(
-    map(
-        int,
-        (
-            Status.DB_GONE,
-            Status.DB_REDIR_TEMP,
-            Status.DB_REDIR_PERM,
-            Status.DB_DUPLICATE,
-            Status.DB_ORPHAN,
-            Status.DB_PARSE_FAILED,
-        ),
-    )
-)
+# Only a page with one of these can be "not modified". Others may have left an index, even if they
+# failed since then, and come back.
+_PRESENT = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 _MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
 # What the target of a redirect inherits.
 _HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
@@ -361,7 +350,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
     same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
-    back = pl.col("status").is_in(_ABSENT)
+    present = pl.col("status").is_in(_PRESENT)
     gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries + 1 >= options.retry_max))
     no_interval = pl.col("fetch_interval").fill_null(0) <= 0
     return frame.with_columns(
@@ -377,7 +366,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         status=pl.when(failed)
         .then(int(Status.DB_PARSE_FAILED))
         .when(unchanged)
-        .then(pl.when(back).then(int(Status.DB_FETCHED)).otherwise(int(Status.DB_NOTMODIFIED)))
+        .then(pl.when(present).then(int(Status.DB_NOTMODIFIED)).otherwise(int(Status.DB_FETCHED)))
         .when(gone)
         .then(int(Status.DB_GONE))
         .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),

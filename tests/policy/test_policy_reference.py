@@ -22,6 +22,7 @@ from reference_update import (
     PARSE_FAILED,
     REDIR_PERM,
     REDIR_TEMP,
+    UNFETCHED,
     Rules,
 )
 from status_rows import A, B
@@ -89,7 +90,7 @@ def part_of(case):
     """Returns the correction of Nutch that a case is of, or ``plain``."""
     long = case.status is not None and (case.interval or 0) > LONGEST
     unchanged = case.event == "notmodified" or (case.event == "equal" and case.signature == A)
-    returned = unchanged and case.status in (GONE, REDIR_TEMP, REDIR_PERM, DUPLICATE)
+    returned = unchanged and case.status in (UNFETCHED, GONE, REDIR_TEMP, REDIR_PERM, DUPLICATE)
     if long and case.event == "notmodified":
         return "long_interval_304"
     if long and case.event in SCHEDULED:

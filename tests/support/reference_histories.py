@@ -15,7 +15,6 @@ from reference_update import (
     IS_GONE,
     KNOWN,
     NOT_CHANGED,
-    NOT_IN_INDEX,
     ORPHAN,
     RETRY,
     SUCCESS,
@@ -129,7 +128,7 @@ def _answer(numbers: random.Random, row: Row, web: Web) -> Row:
     status = numbers.choices(
         (SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED), (10, 3, 1, 1, 2, 3)
     )[0]
-    strange = row["status"] in NOT_IN_INDEX and not web.returning
+    strange = row["status"] not in (FETCHED, UNCHANGED) and not web.returning
     if status == NOT_CHANGED and (strange or not row["etag"]):
         status = SUCCESS
     mark = numbers.randrange(10**6)

@@ -48,7 +48,6 @@ SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED = range(33, 39)
 FAILED_TO_PARSE = 2
 STILL_THERE = (1, 21)  # protocol status: success, not modified
 
-NOT_IN_INDEX = {GONE, REDIR_TEMP, REDIR_PERM, DUPLICATE, ORPHAN, PARSE_FAILED}
 OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "batch_id",
            "document", "page")  # fmt: skip
@@ -138,7 +137,7 @@ def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
 
 
 def _unchanged(old: Row | None) -> int:
-    return FETCHED if old and old["status"] in NOT_IN_INDEX else UNCHANGED
+    return UNCHANGED if old and old["status"] in (FETCHED, UNCHANGED) else FETCHED
 
 
 def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:

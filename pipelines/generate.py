@@ -244,8 +244,8 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
 
     due = due_at(clock, options)
     absent = set(RARE) - operation.root.columns_with_values(tablet, RARE)
-    columns = dict.fromkeys((*OF_STATE, *scorings.sort_columns))
-    columns = [name for name in columns if name not in absent]
+    wanted = dict.fromkeys((*OF_STATE, *scorings.sort_columns))
+    columns = [name for name in wanted if name not in absent]
     rows = operation.root.read("state", [tablet], columns, narrow, due)
     rows, counts = delayed(sorted_out(rows, options, scorings))
     manifest = operation.manifest()

@@ -198,8 +198,8 @@ def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
     for (path,), some in wanted.group_by("document"):
         known = pl.col("key").is_in(some.get_column("key").implode())
         with contextlib.suppress(MissingFile):
-            documents = scan([root / str(path)], DOCUMENTS).select("key", "outlinks")
-            found.append(collect(documents.filter(known)).unique("key", keep="first"))
+            document = scan([root / str(path)], DOCUMENTS).select("key", "outlinks")
+            found.append(collect(document.filter(known)).unique("key", keep="first"))
     documents = pl.concat([empty(DOCUMENTS).select("key", "outlinks"), *found])
     return Before(rows, documents), len(unchanged) - len(documents)
 

@@ -54,7 +54,7 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
         raise ValueError(f"schedule {quoted(context.options.schedule)}: {wrong}")
     # The new status and the new retries are those of the status machine.
     after = after.with_columns(visits.select(*_DECIDED))
-    return after.select(visits.columns).cast(dict(visits.schema))
+    return after.select(visits.columns).cast(visits.schema)
 
 
 def _mistake(before: pl.DataFrame, after: pl.DataFrame, longest: int) -> str:

@@ -57,7 +57,7 @@ _OPEN = (
 )
 COUNTS = "counts"
 # Judges rows of the state; see ``judge_known``.
-Judge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
+RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Filtering:
         examples: Whether to show examples of them, and to note nothing for open batches.
     """
 
-    judge: Judge
+    judge: RowJudge
     ages: DropOptions | None = None
     family: str = "dropped"
     examples: bool = False

@@ -9,7 +9,6 @@ from ..web.base.options import option
 from .schedules.schedule import TOLERANCE_MS
 from .schema import Status
 
-Counts = dict[str, int]
 SCHEME = "httpsOverHttp"
 # Columns of the state, and of the outcome, that are compared.
 OF_STATE = ("key", "status", "signature", "score", "last_fetch_time", "duplicate_of")
@@ -127,7 +126,9 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
     return (keys.str.len_bytes().cast(pl.Int32) - 2 * escapes - following).cast(pl.Int32)
 
 
-def apply_verdicts(rows: pl.DataFrame, verdicts: pl.DataFrame) -> tuple[pl.DataFrame, Counts]:
+def apply_verdicts(
+    rows: pl.DataFrame, verdicts: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Marks duplicates with the page that stays, and revives pages that are none any more.
 
     Args:

@@ -351,7 +351,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
     present = pl.col("status").is_in(_PRESENT)
-    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries + 1 >= options.retry_max))
+    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries >= options.retry_max - 1))
     no_interval = pl.col("fetch_interval").fill_null(0) <= 0
     return frame.with_columns(
         failed=failed,

@@ -117,10 +117,9 @@ COMMANDS = {
         example="mine --last 10",
     ),
     "filterdb": Command(
-        "filterdb", "Apply today's URL rules and scope to the URLs that the table has.",
+        "filterdb", "Apply today's URL rules and scope to the known URLs.",
         example="mine --dry_run",
-        options=("dry_run", "drop_gone", "drop_orphans", *_LINK_RULES, "url_rules_dir",
-                 "count_by_rule"),
+        options=("dry_run", "drop_gone", "drop_orphans", *_LINK_RULES, "url_rules_dir"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(

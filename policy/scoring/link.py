@@ -5,7 +5,6 @@ Links bring no score. It is for scores of a link graph, or scores that inject se
 
 import polars as pl
 
-from .opic import by_score
 from .scoring import Scoring
 from .scoring_options import BoostOptions
 
@@ -17,8 +16,8 @@ class LinkScoring(Scoring):
     sorts = "score"
 
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Multiplies by the score."""
-        return by_score(rows)
+        """Returns the score, whatever came before (Nutch's rule)."""
+        return rows.with_columns(sort_value=pl.col("score").cast(pl.Float64))
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
         """Returns the score times ``--normalize_score``, whatever came before (Nutch's rule)."""

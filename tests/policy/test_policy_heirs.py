@@ -126,7 +126,10 @@ LONG_AGO = NOW // DAY_MS - 50
 @pytest.mark.parametrize("answer", ["304", "unchanged", "changed"])
 def test_links_of_unchanged_pages_are_seen_and_give_no_score(answer):
     known = {"signature": b"s", "document": "old"}
-    state = [row(SOURCE, **known), row(LEAF, last_inlink_day=LONG_AGO, distance=9, score=0.25)]
+    state = [
+        row(SOURCE, status=int(Status.DB_FETCHED), **known),
+        row(LEAF, last_inlink_day=LONG_AGO, distance=9, score=0.25),
+    ]
     code = FETCH_NOTMODIFIED if answer == "304" else FETCH_SUCCESS
     signature = b"s" if answer == "unchanged" else b"t"
     document = linking(SOURCE, LEAF, signature=signature, parse_status=1)

@@ -119,7 +119,7 @@ def test_one_page_that_is_new_has_the_mean_interval_within_a_factor():
     interval, due, row = visit(rate_schedule, UNKNOWN, {"last_fetch_time": None})
     assert interval == pytest.approx(due, abs=1e-5)  # whole seconds, and ms
     assert 10 < interval < 60
-    assert (row["change_shape"], row["change_days"]) == (PRIOR_SHAPE, PRIOR_DAYS)
+    assert (row["change_shape"], row["change_days"]) == pytest.approx((PRIOR_SHAPE, PRIOR_DAYS))
 
 
 def test_the_budget_is_fetches_of_all_pages():

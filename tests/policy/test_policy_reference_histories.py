@@ -51,10 +51,9 @@ def check_rows(step):
         row, wait = rows[key], rows[key]["fetch_time"] - event["fetch_time"]
         assert row["last_fetch_time"] == event["fetch_time"]
         assert 0 <= wait <= max(LONGEST_WAIT_MS, limits.max_fetch_interval * 1000)
-        if row["status"] == GONE and event["fetch_status"] in (
-            RETRY,
-            IS_GONE,
-        ):  # it comes back, after a while that grows, and is bounded
+        failed = event["fetch_status"] == RETRY and row["retries"] >= limits.retry_max
+        if row["status"] == GONE and (failed or event["fetch_status"] == IS_GONE):
+            # It comes back, after a while that grows, and is bounded.
             was = step.before[key]["fetch_interval"]
             shortened = limits.max_fetch_interval * 9 // 10
             assert wait == row["fetch_interval"] * 1000

@@ -133,7 +133,6 @@ def test_a_batch_that_does_not_exist(table, refuse, job):
     [
         ("parse", "generated", "fetched"),
         ("updatedb", "generated", "parsed"),
-        ("updatedb", "fetched", "parsed"),
         ("dedup", "parsed", "updated"),
     ],
 )

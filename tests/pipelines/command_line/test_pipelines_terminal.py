@@ -166,6 +166,7 @@ def uses(folder, web, port):
         ],
         "history": [(folder / "forged", "--counts"), (damaged,),
                     (folder / "forged", "--format", "json")],
+        "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],

@@ -8,7 +8,7 @@ from scored_web import NOW, ScoredWeb, key, random_pages
 
 from nutbeam.policy.schema import CHANGES
 from nutbeam.policy.scoring.scoring import Scoring
-from nutbeam.policy.scoring.scoring_options import BUILT_IN, ScoringOptions
+from nutbeam.policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 
 
@@ -68,7 +68,7 @@ def test_the_default_carries_no_column_and_reads_none():
 def test_all_scorings_at_once(tmp_path):
     (tmp_path / "gold").write_text("word")
     (tmp_path / "boosts").write_text("2 /p1")
-    names = [name for name in BUILT_IN if name != "opic"]
+    names = [name for name in BUILT_IN_SCORINGS if name != "opic"]
     web = ScoredWeb(
         *names, metadata_to_links=("topic",), parsemeta_to_crawldb=("lang",),
         goldstandard_file=str(tmp_path / "gold"), url_boost_file=str(tmp_path / "boosts"),
@@ -106,7 +106,7 @@ def test_no_scorings():
     assert web.now > NOW
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", BUILT_IN_SCORINGS)
 def test_each_name_has_a_scoring(name, tmp_path):
     (tmp_path / "file").write_text("2 word")
     options = ScoringOptions(

@@ -90,6 +90,7 @@ def filterdb(capsys, table, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.few(1)
 def test_the_table_is_what_its_rows_in_memory_become_and_a_dry_run_says_so_before(
     table, backend, rules, capsys, caplog
 ):
@@ -151,6 +152,7 @@ def test_gone_pages_go_by_age(table, capsys):
     assert gone.isdisjoint(statuses_of(table))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("phase", ["generated", "parsed"])
 def test_an_open_batch_brings_back_no_url_that_was_dropped(table, web, phase, caplog):
     """Neither as a page that it has fetched, nor as a link that it has found before."""
@@ -206,6 +208,7 @@ def test_inject_filters_and_normalizes_what_is_there(table, rules, capsys):
     assert counts["added"] == 1
 
 
+@pytest.mark.few(1)
 def test_links_of_a_page_that_becomes_a_seed_come_nearer(web, backend, small_tablets):
     """A crawled web; a deep page is injected, and its links have smaller distances afterwards."""
     table = backend.fresh()

@@ -58,6 +58,7 @@ def test_a_crawl_conserves_cash(web, tmp_path):
     assert_conserved(table, web)
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 def test_a_crawl_into_bigtable_conserves_cash(table, web, tmp_path):
     words = (*web.seeds, "--scoring", "opic_cash")

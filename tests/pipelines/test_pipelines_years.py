@@ -1,5 +1,6 @@
 """Months pass in seconds: the clock of a process can be replaced."""
 
+import pytest
 from crawling import nutbeam, rows_of
 from web_servers import reply, serve
 
@@ -15,6 +16,7 @@ def answer(path, _):
     return reply(PAGES[path], "200 OK", "Content-Type: text/html")
 
 
+@pytest.mark.long
 def test_each_month_every_page_is_fetched_once(tmp_path, capsys):
     table, time = tmp_path / "table", [now_ms()]
     with serve(answer) as server, clock_of(lambda: time[0]):

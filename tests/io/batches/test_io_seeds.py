@@ -299,6 +299,7 @@ def test_a_damaged_or_cut_packed_file_is_refused_at_once_or_while_it_is_read(tmp
         packed(tmp_path, gzip.compress(b"\0" * 10))
 
 
+@pytest.mark.long
 def test_a_packed_file_that_grows_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(seed_files, "EXEMPT_BYTES", 100_000)
     bomb = gzip.compress(b"http://a.com/\n" * 3_000_000)

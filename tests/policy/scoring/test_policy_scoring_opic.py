@@ -55,6 +55,7 @@ def test_a_page_that_the_fetch_followed_has_nothing_to_give_yet():
     assert web.column("cash") == {"a": 0.0, "b": 1.0, "c": 0.0}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", range(20))
 def test_cash_is_conserved(seed):
     dice = random.Random(seed)

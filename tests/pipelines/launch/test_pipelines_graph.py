@@ -195,7 +195,7 @@ def test_the_graphs_in_the_docs_are_up_to_date():
         ("fetch", ["Begin", "FetchPages", "Commit"]),
         ("parse", ["Begin", "ParsePages", "Commit"]),
         ("updatedb", ["Begin", "ForEach", "ApplyChanges", "Commit"]),
-        ("dedup", ["Begin", "ForEach", "JoinByHash", "ApplyChanges", "Commit"]),
+        ("dedup", ["Begin", "ForEach", "Judge", "ApplyChanges", "Commit"]),
     ],
 )
 def test_a_job_is_made_of_the_transforms_that_are_offered(job, transforms):

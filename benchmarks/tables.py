@@ -19,11 +19,12 @@ from nutbeam.io.tablets.tablets import NUMBER
 from nutbeam.io.tablets.tablets import tablets as known_tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
-from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
+from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCESS
 
 DAY_MS = 86_400_000
 DUE_SHARE = 0.2
 BATCH = "1700000000-00000000"
+OLDER = "1600000000-00000000"
 _STEP = 250_000
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -109,7 +110,14 @@ def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | Non
 
 
 def add_batch(
-    root: pathlib.Path, rows: int, hosts: int, pages: int, links: int, file_pages: int = 10_000
+    root: pathlib.Path,
+    rows: int,
+    hosts: int,
+    pages: int,
+    links: int,
+    file_pages: int = 10_000,
+    *,
+    unchanged: bool = False,
 ) -> None:
     """Adds a batch that is parsed: pages of the table, each with links to its URLs.
 
@@ -120,6 +128,8 @@ def add_batch(
         pages: How many are in the batch; of all hosts.
         links: How many a page has; a tenth of them to URLs that are new.
         file_pages: How many pages are in a file.
+        unchanged: Whether every second page answered 304; its links are in a document of an
+            older batch.
     """
     sizes = host_sizes(rows, hosts)
     operation = begin(str(root), "load", "load-batch", batch=BATCH)
@@ -140,9 +150,19 @@ def add_batch(
         text=pl.col("key"),
     )
     documents = common.with_columns(outlinks=_outlinks(sizes, rows, len(key), links))
+    listed = common.with_columns(signature=pl.lit(b"before"))
+    if unchanged:
+        older = documents.gather_every(2)
+        file = write_file(root, OLDER, "documents", [conform(older, DOCUMENTS)])
+        answered = pl.Series(np.arange(len(common)) % 2 == 0)
+        document = pl.when(answered).then(pl.lit(file.path))
+        listed = listed.with_columns(document.alias("document"))
+        status = pl.when(answered).then(FETCH_NOTMODIFIED).otherwise("fetch_status")
+        common = common.with_columns(status.cast(pl.UInt8).alias("fetch_status"))
+        documents = documents.gather_every(2, offset=1)
     written = []
     for kind, frame, schema in (
-        ("fetchlist", common, FETCHLIST), ("pages", common, PAGES), ("documents", documents, DOCUMENTS)
+        ("fetchlist", listed, FETCHLIST), ("pages", common, PAGES), ("documents", documents, DOCUMENTS)
     ):  # fmt: skip
         files = []
         for order, rows_of_file in enumerate(frame.iter_slices(file_pages)):

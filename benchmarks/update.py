@@ -1,12 +1,13 @@
 """updatedb against the same join and grouping in DuckDB, and on tables of two sizes.
 
-``python benchmarks/update.py [--small] [--sizes]``. A table of 5 million rows and a batch of
+``python benchmarks/update.py [--small] [--sizes] [--unchanged]``. A table of 5 million rows and a batch of
 100,000 pages with 60 links each, which lead everywhere in it; a tenth of them to new URLs. DuckDB
 adds up what the links bring, joins pages and rows, and writes those that change, in key order.
 
 Budget: at most twice DuckDB's time, both as the work alone.
 
-``--sizes`` instead brings the same number of pages and links to a table of 2 million and to one of
+``--unchanged``: every second page answered 304, so its links are in an older document, which both
+read. ``--sizes`` instead brings the same number of pages and links to a table of 2 million and to one of
 20 million rows. Budget: at most 1.5 times the time and 1.5 times the bytes.
 """
 
@@ -45,10 +46,11 @@ COPY (
 """
 
 
-def make(table: str, rows: int, pages: int, links: int) -> None:
-    """Writes a table and its batch."""
+def make(table: str, rows: int, pages: int, links: int, unchanged: int = 0) -> None:
+    """Writes a table and its batch; with ``unchanged``, half of its pages answered 304."""
     tables.make_table(pathlib.Path(table), rows, rows // 25)
-    tables.add_batch(pathlib.Path(table), rows, rows // 25, pages, links)
+    how = {"unchanged": bool(int(unchanged))}
+    tables.add_batch(pathlib.Path(table), rows, rows // 25, int(pages), int(links), **how)
 
 
 def ours(tiny: str, table: str) -> dict[str, int]:
@@ -91,11 +93,13 @@ def _query(table: str, output: str) -> str:
     return QUERY.format(**names, output=output, now=1_700_000_000_000)
 
 
-def compare(folder: pathlib.Path, rows: int, pages: int, links: int, repeats: int) -> None:
+def compare(
+    folder: pathlib.Path, rows: int, pages: int, links: int, repeats: int, *, unchanged: bool
+) -> None:
     """Times both."""
     table, small, output = folder / "table", folder / "small", str(folder / "theirs.parquet")
-    measure.fresh("update", "make", str(table), rows, pages, links)
-    measure.fresh("update", "make", str(small), 1_000, 10, 5)
+    measure.fresh("update", "make", str(table), rows, pages, links, int(unchanged))
+    measure.fresh("update", "make", str(small), 1_000, 10, 5, int(unchanged))
     found: dict[str, list[measure.Figures]] = {"ours": [], "duckdb": []}
     for at in range(repeats):
         own = [str(tables.clone(one, folder / f"{one.name}-{at}")) for one in (small, table)]
@@ -109,6 +113,7 @@ def compare(folder: pathlib.Path, rows: int, pages: int, links: int, repeats: in
     both = [found["ours"][0].result["state"] / 1e6, found["duckdb"][0].result["written"] / 1e6]
     rows_shown.append(("rows written, MB", *both, both[0] / both[1]))
     title = f"{rows:,} rows, {pages:,} pages of {links} links; median of {repeats}"
+    title += "; every second page answered 304" if unchanged else ""
     measure.table(title, ("the work alone", "updatedb", "DuckDB", "ratio"), rows_shown)
 
 
@@ -147,7 +152,7 @@ def main() -> None:
             return
         measure.need("duckdb")
         given = (200_000, 4_000, 60, 1) if small else (5_000_000, 100_000, 60, 3)
-        compare(pathlib.Path(name), *given)
+        compare(pathlib.Path(name), *given, unchanged="--unchanged" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 ::
 
     batch.outcome signatures ─ probe ─ state[signature] of those only ─ DedupByHash
-        ─ route to tablets ─ mark ─▶ state'
+        ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
 """
 
 import dataclasses
@@ -17,12 +17,23 @@ from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import Tablet, tablets
-from ..policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
-from ..policy.schema import OUTCOME, SIGNATURES
+from ..policy.duplicates import (
+    COMPARED,
+    OF_STATE,
+    SCHEME,
+    DedupOptions,
+    apply_verdicts,
+    comparable,
+    order_by,
+    questioned,
+)
+from ..policy.schema import OUTCOME, SIGNATURES, VERDICTS, Status, conform, to_frame
 from ..policy.selection import groups
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.dedup_by_hash import DUPLICATES, DedupByHash
+from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
+from ..transforms.display import Displayed
+from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, ForEach, Ticket, check_phase
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
@@ -30,7 +41,6 @@ from .launch.job import BatchOptions, run_job
 
 _DONE = "done"
 ARGUMENTS = (TABLE,)
-_COLUMNS = ("key", "status", "signature", "score", "last_fetch_time")
 # Limit of a partition in a shuffle, and size of a row, in bytes.
 PARTITION_BYTES = 32 << 20
 _ROW_BYTES = 200
@@ -60,20 +70,63 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
-    order, descending = order_by(options)
     probed = operations | "Tablets" >> ForEach(
         _tablets, _probe, (options,), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
     )
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
     )
-    divided = probed["main"] | DedupByHash("group", tuple(order), tuple(descending), partitions)
-    to_state = beam.Map(_to_state).with_output_types(tuple[str, Chunk])
-    losers = divided[DUPLICATES] | "ToState" >> to_state
-    written = (operations, losers) | ApplyChanges({"state": Target(SIGNATURES, mark_resolver)})
+    verdicts = probed["main"] | Judge(options, partitions)
+    written = (operations, verdicts) | ApplyChanges({"state": Target(VERDICTS, verdict_resolver)})
     return (operations, written, probed[_DONE]) | Commit(
         reads=("state",), dedups=True, whole=("Tablets", RESOLVE)
     )
+
+
+@dataclasses.dataclass
+class Judge(Displayed):
+    """Finds the page that stays of each group of pages with the same content.
+
+    Input:  chunks of SIGNATURES rows.
+    Output: pairs of ``state`` and a chunk of VERDICTS rows.
+
+    Attributes:
+        options: The order in which pages are better.
+        partitions: Number of partitions, as a side input.
+    """
+
+    options: DedupOptions
+    partitions: beam.pvalue.AsSideInput
+
+    def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[tuple[str, Chunk]]:
+        losers = []
+        if SCHEME in self.options.compare_order:
+            # The scheme counts only between two URLs that are the same otherwise.
+            divided = pages | "Twins" >> self._divide("twins")
+            pages, twins = divided[KEPT], divided[DUPLICATES]
+            losers.append(twins)
+        divided = pages | "Groups" >> self._divide("group")
+        losers.append(divided[DUPLICATES])
+        lost = losers | "Losers" >> beam.Flatten()
+        winner = JoinByHash("group", {"key": "duplicate_of"}, self.partitions)
+        verdict = beam.Map(_verdicts).with_output_types(tuple[str, Chunk])
+        named = (lost, divided[KEPT]) | "Winners" >> winner | "Duplicates" >> verdict
+        revive = beam.Map(_revived).with_output_types(tuple[str, Chunk])
+        return (named, divided[KEPT] | "Revived" >> revive) | "Verdicts" >> beam.Flatten()
+
+    def _divide(self, group: str) -> DedupByHash:
+        order, descending = order_by(self.options, twins=group == "twins")
+        return DedupByHash(group, tuple(order), tuple(descending), self.partitions)
+
+
+def _verdicts(chunk: Chunk) -> tuple[str, Chunk]:
+    return "state", conform(chunk, VERDICTS)
+
+
+def _revived(chunk: Chunk) -> tuple[str, Chunk]:
+    """Returns the verdict on pages that stay though they are marked as duplicates."""
+    rows = to_frame(chunk).filter(pl.col("status") == int(Status.DB_DUPLICATE)).select("key")
+    return "state", conform(rows, VERDICTS)
 
 
 def _partitions(operation: Operation) -> int:
@@ -104,29 +157,27 @@ def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
     PROGRESS.add()
     if probed.outcome == ():
         return
-    wanted = pl.lit(True)
+    wanted, lost = pl.lit(True), None
     if probed.outcome is not None:
-        new = collect(scan([root / path for path in probed.outcome], OUTCOME).select("signature"))
-        wanted = pl.col("signature").is_in(new["signature"].drop_nulls().implode())
-    rows = root.read("state", [probed.tablet], _COLUMNS, lambda state: state.filter(wanted))
-    pages = comparable(rows, probed.operation.now)
+        scanned = scan([root / path for path in probed.outcome], OUTCOME).select(COMPARED)
+        signatures, lost = questioned(collect(scanned))
+        wanted = pl.col("signature").is_in(signatures.implode())
+    rows = root.read("state", [probed.tablet], OF_STATE, lambda state: state.filter(wanted))
+    pages = comparable(rows, probed.operation.now, lost)
     group = pl.col("signature").bin.encode("hex")
     if options.dedup_group != "none":
         names = groups(pages.get_column("key"), options.dedup_group)
         pages = pages.with_columns(names.alias("name"))
         group = group + "/" + pl.col("name")
-    yield from to_chunks(pages.with_columns(group=group), SIGNATURES)
+    pages = pages.with_columns(group=group, twins=group + "/" + pl.col("plain"))
+    yield from to_chunks(pages, SIGNATURES)
 
 
-def _to_state(chunk: Chunk) -> tuple[str, Chunk]:
-    return "state", chunk
-
-
-def mark_resolver(operation: Operation) -> Resolver:
-    """Returns the resolver that marks duplicates."""
+def verdict_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver that marks duplicates and revives others."""
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        marked, number = mark_duplicates(rows, changes)
-        return Resolved(marked, counts={"duplicates": number} if number else {})
+        marked, counts = apply_verdicts(rows, changes)
+        return Resolved(marked, counts=counts)
 
     return resolve

@@ -31,6 +31,7 @@ from ..io.batches.batches import (
     take_up,
     write_file,
 )
+from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
@@ -39,8 +40,8 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.schedule import Clock
-from ..policy.schema import FETCHLIST, STATE, conform, to_frame
+from ..policy.schedules.schedule import Clock
+from ..policy.schema import FETCHLIST, STATE, conform, empty, to_frame
 from ..policy.selection import (
     GenerateOptions,
     delayed,
@@ -48,6 +49,7 @@ from ..policy.selection import (
     later,
     queue_names,
     ranked,
+    sorted_out,
     spanning,
 )
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
@@ -70,6 +72,9 @@ ARGUMENTS = (TABLE,)
 FILE_BYTES = 32 << 20
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN = (*OF_STATE, "delay")
+# Of these the columns that are null in most tables; then they are not read.
+RARE = ("document", "fixed_interval", "metadata", "repr_url")
+STATE_TYPES = empty(STATE).schema
 SPANNING = "spanning"
 CANDIDATES = "candidates"
 ZONE = "zone"
@@ -230,18 +235,19 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
 def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns due rows with ranks, without those of open batches and of resting hosts."""
     operation, tablet = surveyed.operation, surveyed.tablet
-    clock = _clock(operation)
-    least = _leaders(operation, options).least
+    clock, scorings = _clock(operation), scorings_of(options)
+    least = _leaders(operation, options).least if scorings.sorts_by_score else 0
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
-        rows = eligible(state, clock, options)
+        rows = eligible(state, clock, options, scorings)
         return rows.filter(pl.col("score") >= score_of(least)) if least else rows
 
     due = due_at(clock, options)
-    has_metadata = operation.root.may_have_values(tablet, "metadata")
-    columns = (*OF_STATE, "metadata") if has_metadata else OF_STATE
+    absent = set(RARE) - operation.root.columns_with_values(tablet, RARE)
+    wanted = dict.fromkeys((*OF_STATE, *scorings.sort_columns))
+    columns = [name for name in wanted if name not in absent]
     rows = operation.root.read("state", [tablet], columns, narrow, due)
-    rows, counts = delayed(rows)
+    rows, counts = delayed(sorted_out(rows, options, scorings))
     manifest = operation.manifest()
     claimed = claimed_keys(
         operation.root, manifest, manifest.open_batches(operation.now), tablet.first, tablet.last
@@ -309,8 +315,11 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    nulls = [name for name in RARE if name not in rows.columns]
     best = (
-        _best(part, options.top_n).select(*CHOSEN, "rank", spans=pl.lit(part is apart))
+        _best(part, options.top_n)
+        .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
+        .select(*CHOSEN, "rank", spans=pl.lit(part is apart))
         for part in (inside, apart)
     )
     rows = pl.concat(best, rechunk=False)

@@ -4,6 +4,8 @@
 
     seeds ─ parse line ─ normalize ─ filter ─ route to tablets ─ resolve ─▶ state'
                                         └─ hosts of seeds ─ route ─ merge ─▶ hosts'
+
+With ``--filter_normalize_all`` it filters and normalizes the rows of the state first, as filterdb.
 """
 
 import dataclasses
@@ -16,9 +18,13 @@ from typing import IO, Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
+from ..io.batches.seed_files import unpacked
 from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources
+from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
+from ..io.rows.hosts import merge_resolver
 from ..io.snapshots.operations import Operation, new_id
 from ..io.storage.files import creating
 from ..io.storage.places import in_store
@@ -27,7 +33,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.hosts import merge_hosts
+from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.rule_counts import RuleCountOptions
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
@@ -36,7 +42,9 @@ from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
+from ..web.urls.key_columns import from_keys
 from .command_line.command import TABLE, Argument, Invocation
+from .filterdb import COUNTS, Filtering, known_rows
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 
@@ -44,7 +52,8 @@ ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders of files, or - for standard input", nargs="+"),
 )
-_COUNTS = "counts"
+# Seeds; and rows that change their keys, or go.
+_CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +117,7 @@ def _copy(table: str, path: str) -> str:
 def _keep(table: str, seeds: IO[bytes]) -> str:
     path = absolute(open_table(table).files) / "seeds" / f"{new_id()}.txt"
     with creating(path) as file:
-        shutil.copyfileobj(seeds, file)
+        shutil.copyfileobj(unpacked(seeds), file)  # plain, so that purge finds names in it
     return str(path)
 
 
@@ -125,16 +134,21 @@ def build(
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
         functools.partial(_sources, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Read", receipts=_COUNTS,
+        outputs=(COUNTS,), step="Read", receipts=COUNTS,
     )  # fmt: skip
-    targets = {
-        "state": Target(SEEDS, functools.partial(_seed_resolver, options=options)),
-        "hosts": Target(HOSTS, merge_resolver),
-    }
-    written = (operations, read["main"]) | ApplyChanges(targets)
-    return (operations, written, read[_COUNTS]) | Commit(
-        reads=("state", "hosts", "blocklist"), whole=("Read", RESOLVE)
-    )
+    changes, counts = [read["main"]], [read[COUNTS]]
+    reads, whole = ["state", "hosts", "blocklist"], ["Read", RESOLVE]
+    state = Target(SEEDS, functools.partial(_seed_resolver, options=options))
+    if options.filter_normalize_all:
+        state = Target(_CHANGES, functools.partial(_filter_resolver, options=options))
+        how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
+        known = operations | "Known" >> known_rows(how, "Known")
+        changes, counts = [*changes, known["main"]], [*counts, known[COUNTS]]
+        reads, whole = [*reads, "batches"], [*whole, "Known"]
+    targets = {"state": state, "hosts": Target(HOSTS, merge_resolver)}
+    together = changes[0] if len(changes) == 1 else changes | "Together" >> beam.Flatten()
+    written = (operations, together) | ApplyChanges(targets)
+    return (operations, written, *counts) | Commit(reads=tuple(reads), whole=tuple(whole))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +167,7 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
     for seeds, counts in read_seeds(item.source, UrlRules(options), options.count_by_rule):
         PROGRESS.add(counts["lines"])
         rows, dropped = drop_blocked(seeds, blocklist)
-        yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
+        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
         hosts = hosts.filter(pl.col("key") != "")  # file: URLs have no host
@@ -161,19 +175,30 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
             yield "hosts", chunk
 
 
+def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOptions) -> pl.DataFrame:
+    """Judges rows of the state by the rules for seeds, which know no scope."""
+    urls = from_keys(rows.get_column("key"))
+    return UrlRules(options).admit(urls, "inject", by=options.count_by_rule)
+
+
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
+    scorings = scorings_of(options)
+
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        merged, counts = inject_seeds(rows, changes, operation.now, options)
+        merged, counts = inject_seeds(rows, changes, operation.now, options, scorings)
         return Resolved(merged, counts=counts)
 
     return resolve
 
 
-def merge_resolver(operation: Operation) -> Resolver:
-    """Returns the resolver of host records."""
+def _filter_resolver(operation: Operation, options: InjectOptions) -> Resolver:
+    """Returns a resolver that first lets known rows move and go."""
+    add = _seed_resolver(operation, options)
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        merged, counts = merge_hosts(rows, changes, operation.now)
-        return Resolved(merged, counts=counts)
+        is_seed = pl.col("order").is_not_null()
+        left, counts = rekey_rows(rows, changes.filter(~is_seed), operation.now)
+        added = add(left, changes.filter(is_seed).select(SEEDS.names))
+        return Resolved(added.rows, counts={**added.counts, **counts}, drops=True)
 
     return resolve

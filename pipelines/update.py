@@ -7,39 +7,58 @@
     batch.host_findings ─ route ─ merge ─▶ hosts'
 """
 
+import contextlib
 import dataclasses
 import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
 from ..io.batches.batches import batch_component
+from ..io.batches.removed import without_removed
+from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import read_seeds_hosts, seed_files
+from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
+from ..io.storage.errors import MissingFile
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
-from ..io.tablets.tablets import rows_of_large_hosts
+from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
-from ..policy.links import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin, LinkOptions, changes_of
-from ..policy.schema import CHANGES, DOCUMENTS, HOSTS, PAGES, empty
+from ..policy.links import (
+    COLUMNS_OF_PAGES,
+    DOCUMENT_COLUMNS,
+    LISTED,
+    BatchOrigin,
+    Before,
+    LinkOptions,
+    changes_of,
+)
+from ..policy.schedules.built_in import built_in_schedule
+from ..policy.schedules.visits import Schedule
+from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
+from ..policy.scoring.scorings import Scorings
 from ..policy.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
+from ..web.exchange.status import FETCH_NOTMODIFIED
 from .command_line.command import TABLE, Invocation
-from .inject import merge_resolver
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 LINKED = ("key", "order", "inlink_score", "inlink_distance")
+HERITAGE = ("fetch_interval", "fixed_interval", "metadata", "repr_url")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,16 +68,17 @@ class UpdateTableOptions(UpdateOptions, LinkOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Options(UpdateTableOptions, BatchOptions):
-    """Options of updatedb."""
+    """Options of updatedb. ``--batch`` may name several, with commas, and batches not parsed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FilePair:
-    """A file of pages, and the file of their documents, if any."""
+    """A file of pages, the file of their documents, if any, and the fetch list of its partition."""
 
     operation: Operation
     pages: DataFile
     documents: DataFile | None
+    fetchlist: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,19 +90,36 @@ class FindingsFile:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "update")
+    """Updates the table from a batch, or from several, one after the other."""
+    batches = [name.strip() for name in invocation.options.batch.split(",")]
+    if len(batches) == 1:
+        return run_job(invocation, build, "update")
+    if not all(batches) or len(set(batches)) < len(batches):
+        raise UsageError(f"--batch must be different ids, got {invocation.options.batch!r}")
+    return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
+
+
+def _each(invocation: Invocation, batches: list[str]) -> Iterator[tuple[str, Invocation]]:
+    """Yields each batch with its command, which has an operation of its own."""
+    for number, name in enumerate(batches, 1):
+        operation = invocation.options.operation
+        own = f"{operation}-{number}" if operation else ""
+        options = dataclasses.replace(invocation.options, operation=own, batch=name)
+        yield name, dataclasses.replace(invocation, options=options)
 
 
 def build(
     tickets: beam.PCollection[Ticket], options: UpdateTableOptions
 ) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the returned ticket is for the next job."""
-    operations = tickets | "Begin" >> Begin("update", needs="parsed")
+    operations = tickets | "Begin" >> Begin("update", needs="parsed", takes="fetched")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Files", receipts=_COUNTS, at_once=True,
     )  # fmt: skip
-    resolver = functools.partial(_status_resolver, options=options)
+    # A built-in schedule reads its files here; a plug-in is loaded where it works.
+    schedule = built_in_schedule(options)
+    resolver = functools.partial(_status_resolver, options=options, schedule=schedule)
     targets = {
         "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome"}),
         "hosts": Target(HOSTS, merge_resolver),
@@ -100,9 +137,13 @@ def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
     parsed = operation.files(batch_component(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
     pages = operation.files(batch_component(batch, "pages"))
+    listed = defaultdict[int | None, list[str]](list)
+    for file in operation.files(batch_component(batch, "fetchlist")):
+        listed[file.partition].append(file.path)
     PROGRESS.start("update", total=sum(file.rows for file in pages))
     for file in pages:
-        yield FilePair(operation, file, documents.get((file.partition, file.order)))
+        parsed_file = documents.get((file.partition, file.order))
+        yield FilePair(operation, file, parsed_file, tuple(listed[file.partition]))
     for file in operation.files(batch_component(batch, "host_findings")):
         yield FindingsFile(operation, file)
 
@@ -118,18 +159,57 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
     document = item.documents.path if item.documents else None
     parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
-    documents = collect(parsed.select(DOCUMENT_COLUMNS))
+    scorings = scorings_of(options)
+    needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings.document_columns))
+    documents = collect(parsed.select(*needed))
     order, batch = item.pages.order, str(item.operation.batch)
     origin = BatchOrigin(order, batch, item.pages.path, document)
     seeds = read_seeds_hosts(root, seed_files(item.operation))
-    rows, counts = changes_of(pages, documents, origin, seeds, options)
+    known = _known_rows(item.operation, pages.get_column("key"), scorings)
+    before, lost = _before(item, pages)
+    rows, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
+    counts |= {"documents_missing": lost} if lost else {}
     rows, dropped = drop_blocked(rows, blocklist)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
     linked = pl.col("fetch_status").is_null()
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), CHANGES))
+    schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), schema))
     # Only one of sixty changes is an event, so links are shuffled without the columns of events.
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(linked).select(LINKED)))
+    names = (*LINKED, *(column.name for column in scorings.passed))
+    scored = linked & pl.col("inlink_score").is_not_null()
+    yield from (("state", chunk) for chunk in to_chunks(rows.filter(scored).select(names)))
+    heirs = rows.filter(linked & ~scored).select("key", "order", *HERITAGE)
+    yield from (("state", chunk) for chunk in to_chunks(heirs))
+
+
+def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
+    """Returns (what was known of pages, number of those whose document is not there any more).
+
+    Of a page that answered 304, the links are in its newest document.
+    """
+    root = item.operation.root
+    keys = pl.col("key").is_in(pages.get_column("key").implode())
+    listed = scan([root / path for path in item.fetchlist], FETCHLIST)
+    rows = collect(listed.filter(keys).select(LISTED))
+    unchanged = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key")
+    wanted = rows.join(unchanged, on="key").filter(pl.col("document").is_not_null())
+    found = []
+    for (path,), some in wanted.group_by("document"):
+        known = pl.col("key").is_in(some.get_column("key").implode())
+        with contextlib.suppress(MissingFile):
+            document = scan([root / str(path)], DOCUMENTS).select("key", "outlinks")
+            found.append(collect(document.filter(known)).unique("key", keep="first"))
+    documents = pl.concat([empty(DOCUMENTS).select("key", "outlinks"), *found])
+    return Before(rows, documents), len(unchanged) - len(documents)
+
+
+def _known_rows(operation: Operation, keys: pl.Series, scorings: Scorings) -> pl.DataFrame | None:
+    """Returns the rows of pages, if a scoring needs them."""
+    if not scorings.row_columns:
+        return None
+    known = tablets(operation.files("state"))
+    return operation.root.find("state", known, keys, ("key", *scorings.row_columns))
 
 
 @functools.lru_cache(maxsize=2)
@@ -137,12 +217,27 @@ def _rows_of_hosts(operation: Operation) -> Mapping[str, int]:
     return rows_of_large_hosts(operation.files("state"))
 
 
-def _status_resolver(operation: Operation, options: UpdateTableOptions) -> Resolver:
-    known = _rows_of_hosts(operation) if options.max_per_host >= 0 else None
-    table = Surroundings(known, oldest_open(operation.manifest(), operation.now))
+@functools.lru_cache(maxsize=2)
+def _rows_of_table(operation: Operation) -> int:
+    return sum(file.live_rows for file in operation.files("state"))
+
+
+def _status_resolver(
+    operation: Operation, options: UpdateTableOptions, schedule: Schedule | None
+) -> Resolver:
+    if schedule is None:
+        ((_, schedule),) = load_plugins(SCHEDULES, (options.schedule,))
+    table = Surroundings(
+        _rows_of_hosts(operation) if options.max_per_host >= 0 else None,
+        oldest_open(operation.manifest(), operation.now),
+        _rows_of_table(operation),
+        schedule,
+    )
+    scorings, now = scorings_of(options), operation.now
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        kept, outcome, counts = update_state(rows, changes, operation.now, options, table)
-        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts)
+        changes, removed = without_removed(operation, rows, changes)
+        kept, outcome, counts = update_state(rows, changes, now, options, table, scorings)
+        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts | removed)
 
     return resolve

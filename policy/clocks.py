@@ -8,8 +8,7 @@ tried is due at once.
 import polars as pl
 
 from ..web.base.clock import EARLIEST_MS
-from .schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
-from .schema import Status
+from .schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
 
 COUNT = "clock"  # name of the count of corrected rows
 # Longest time without requests to a host, for Retry-After and for failures.
@@ -29,11 +28,7 @@ def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
 def _too_far(now: int, options: ScheduleOptions) -> pl.Expr:
     """Returns a condition: a row is due later than all options and its own interval allow."""
     own = now + (_BEYOND * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
-    beyond = pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
-    # If an interval is too long, update forces a full fetch, and leaves the row due too late.
-    unfetched = pl.col("status") == int(Status.DB_UNFETCHED)
-    forced = unfetched & pl.col("last_fetch_time").is_not_null() & (pl.col("retries") == 0)
-    return beyond & ~(forced & (pl.col("last_fetch_time") <= now + TOLERANCE_MS)).fill_null(False)
+    return pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
 
 
 def set_right(

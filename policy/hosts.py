@@ -7,6 +7,8 @@ from .schema import HOSTS
 
 ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay",
           "robots_failing_since", "sitemaps"]  # fmt: skip
+_MERGED = ("key", "seed", "requests", "last_request_time", "backoff_until", *ROBOTS)
+_NEWEST = [name for name in HOSTS.names if name not in _MERGED]
 
 
 def merge_hosts(
@@ -35,7 +37,7 @@ def merge_hosts(
     robots = texts.group_by("key", maintain_order=True).agg(pl.col(ROBOTS).last())
     rest = together.group_by("key", maintain_order=True).agg(
         pl.col("seed").any(),
-        pl.col("exceptions", "backoff_level").drop_nulls().last(),
+        pl.col(_NEWEST).drop_nulls().last(),
         pl.col("requests").sum(),
         pl.col("last_request_time", "backoff_until").max(),
     )

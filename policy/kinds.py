@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
 from .columns import Column, Columns
-from .schedule import ScheduleOptions
+from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
     DOCUMENTS_COLUMNS,
@@ -148,6 +148,7 @@ KINDS = {
             in_order=True,
             refers=("page", "document"),
             times=STATE_TIMES,
+            later_versions=("change_shape",),
             due="fetch_time",
             cell="s:state",
         ),
@@ -160,7 +161,7 @@ KINDS = {
             in_rows=True,
             in_order=True,
             times=HOST_TIMES,
-            later_versions=("robots_failing_since",),
+            later_versions=("robots_failing_since", "unfetched"),
             cell="h:host",
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
@@ -199,6 +200,14 @@ KINDS = {
             flushed=Flushed.REPLACED,
             kept=Kept.NAMED,
             paired_with="pages",
+        ),
+        Kind(
+            "removed",
+            STATE_COLUMNS.pick("key"),
+            "a URL that `filterdb` removed while the batch was open, so that `updatedb` does not add it again",
+            of_batch=True,
+            in_order=True,
+            kept=Kept.NO_LONGER,
         ),
         Kind(
             "outcome",

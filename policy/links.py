@@ -1,16 +1,25 @@
 """Derives changes from the files of a batch: an event per page, a sum per link target."""
 
 import dataclasses
+from typing import NamedTuple
 
 import polars as pl
 
 from ..web.base.options import option
-from ..web.exchange.status import FETCH_SUCCESS, SUCCESS
+from ..web.exchange.status import (
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_PERM,
+    FETCH_SUCCESS,
+    SUCCESS,
+)
 from ..web.rules.url_rules import host_keys
+from ..web.urls.representative import choose_representative
+from ..web.urls.row_keys import from_key
 from .parts import pages_first
 from .rule_counts import by_rule
-from .schema import CHANGES, conform, to_frame
+from .schema import CHANGES, DOCUMENTS, FETCHLIST, STATE, conform, empty, to_frame
 from .scope import Seeds, TargetOptions, judge
+from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
 
 COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status",
@@ -18,11 +27,15 @@ COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
 DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
                     "part_of", "fetch_time", "content_type")  # fmt: skip
+_INHERITED = ("fetch_interval", "fixed_interval", "metadata")
+# What changes depend on of the rows before.
+LISTED = ("key", "signature", "document", "repr_url", *_INHERITED)
+_TYPES = empty(DOCUMENTS).schema
 
 
 @dataclasses.dataclass(frozen=True)
 class LinkOptions(TargetOptions, DepthOptions):
-    """Options of passing a page's score to its links (OPIC 1.x)."""
+    """Options of passing a page's score to its links."""
 
     GROUP = "scoring"
 
@@ -57,24 +70,49 @@ class BatchOrigin:
     document: str | None
 
 
+class Before(NamedTuple):
+    """What was known of pages when generate chose them.
+
+    Attributes:
+        rows: FETCHLIST rows of these pages, with the columns ``LISTED``; a page that the fetch
+            followed has none.
+        documents: DOCUMENTS rows of the newest bodies of pages that answered 304: ``key`` and
+            ``outlinks``.
+    """
+
+    rows: pl.DataFrame = empty(FETCHLIST)
+    documents: pl.DataFrame = empty(DOCUMENTS)
+
+
+_NOTHING = Before()
+
+
 def changes_of(
     pages: pl.DataFrame,
     documents: pl.DataFrame,
     origin: BatchOrigin,
     seeds: Seeds,
     options: LinkOptions,
+    scorings: Scorings = OPIC,
+    rows: pl.DataFrame | None = None,
+    before: Before = _NOTHING,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the changes from the pages and documents of one file, with links summed per target.
 
     Args:
         pages: PAGES rows with the columns ``COLUMNS_OF_PAGES``.
-        documents: Their DOCUMENTS rows with the columns ``DOCUMENT_COLUMNS``.
+        documents: Their DOCUMENTS rows with the columns ``DOCUMENT_COLUMNS`` and those that the
+            scorings need.
         origin: Their batch and files.
         seeds: Hosts and domains of the seeds, for the scope of redirects.
         options: Rules for targets of links.
+        scorings: The scorings.
+        rows: The rows of these pages in the state, with ``row_columns`` of the scorings.
+        before: What was known of these pages before.
 
     Returns:
-        (CHANGES rows, counts of dropped targets by reason).
+        (CHANGES rows, with the columns that the scorings add; counts of dropped targets by
+        reason).
     """
     # A file of a resumed attempt may have a key twice: the first row counts.
     once = pages.unique("key", keep="first", maintain_order=True)
@@ -86,13 +124,62 @@ def changes_of(
         batch_id=pl.lit(origin.batch),
     )
     redirects, counts = _redirects(once, documents, seeds, options)
-    shared, too_deep = shares(documents, options)
-    if too_deep:
+    linking = _linking(once, documents, before)
+    pages = scorings.share(_pages(linking, options, scorings, rows))
+    if too_deep := _dropped(pages):
         counts["dropped/too_deep"] = too_deep
     told, by_pages = _parts(documents, once, origin, options)
-    sums = sum_links(pl.concat([shared, redirects, by_pages]))
-    rows = [to_frame(conform(part, CHANGES)) for part in (events, told, sums)]
-    return pl.concat(rows).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+    if scorings.passed:
+        redirects = _with_passed(redirects, once, scorings, rows)
+    heirs = _heirs(redirects, before.rows)
+    shared, left_out = _links_of(pages, options, scorings)
+    if left_out:
+        counts["dropped/by_scoring"] = left_out
+    links = [shared, redirects.drop("source", "temporary"), by_pages]
+    sums = sum_links(pl.concat(links, how="diagonal"), scorings)
+    if scorings.own:
+        own = pages.select("key", *(column.name for column in scorings.own))
+        events, told = (
+            part.join(own, on="key", how="left", maintain_order="left") for part in (events, told)
+        )
+    schema = scorings.changes(CHANGES)
+    changes = [to_frame(conform(part, schema)) for part in (events, told, sums, heirs)]
+    return pl.concat(changes).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+
+
+def _linking(pages: pl.DataFrame, documents: pl.DataFrame, before: Before) -> pl.DataFrame:
+    """Returns the documents whose links count as seen; those of unchanged pages give no score."""
+    old = before.rows.select("key", old=pl.col("signature"))
+    unchanged = (pl.col("signature") == pl.col("old")).fill_null(False)
+    score = pl.when(unchanged).then(0.0).otherwise("score")
+    judged = documents.join(old, on="key", how="left", maintain_order="left")
+    judged = judged.with_columns(score.cast(pl.Float32).alias("score"), unchanged=unchanged)
+    judged = judged.drop("old")
+    answered = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key", "distance")
+    kept = before.documents.select("key", "outlinks").join(answered, on="key")
+    kept = kept.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
+    return pl.concat([judged, kept], how="diagonal")
+
+
+def _heirs(redirects: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
+
+    The target of several redirects is the heir of the first.
+    """
+    known = rows.select("repr_url", *_INHERITED, source="key")
+    found = redirects.join(known, on="source", how="left", maintain_order="left")
+    ends = found.select("source", "repr_url", "key", "temporary")
+    chosen = pl.Series("repr_url", [_representative(*end) for end in ends.iter_rows()], pl.String)
+    found = found.select("key", *_INHERITED).with_columns(chosen)
+    found = found.filter(pl.any_horizontal(pl.exclude("key").is_not_null()))
+    return found.unique("key", keep="first", maintain_order=True)
+
+
+def _representative(source: str, known: str | None, target: str, temporary: bool) -> str | None:
+    """Returns the URL that stands for a redirect's target; None if it is its own."""
+    url = from_key(target)
+    better = choose_representative(known or from_key(source), url, temporary=temporary)
+    return better if better != url else None
 
 
 def _parts(
@@ -120,7 +207,7 @@ def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)
 
 
-def sum_links(links: pl.DataFrame) -> pl.DataFrame:
+def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC) -> pl.DataFrame:
     """Adds up the scores of the links to each key, in the order of rows; keys have no order.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
@@ -128,60 +215,143 @@ def sum_links(links: pl.DataFrame) -> pl.DataFrame:
     [('a', 0.75, 2)]
     """
     # Not sum() of polars: its order of addition depends on the number of threads.
+    merged = (column.merge.alias(column.name) for column in scorings.passed)
     return (
         links.group_by("key")
-        .agg(pl.col("inlink_score"), pl.col("inlink_distance").min())
+        .agg(pl.col("inlink_score"), pl.col("inlink_distance").min(), *merged)
         .with_columns(pl.col("inlink_score").list.sum())
     )
 
 
-def shares(documents: pl.DataFrame, options: LinkOptions) -> tuple[pl.DataFrame, int]:
-    """Divides each page's score among its links (the page keeps its own: OPIC 1.x).
+def shares(
+    documents: pl.DataFrame, options: LinkOptions, scorings: Scorings = OPIC
+) -> tuple[pl.DataFrame, int]:
+    """Divides what each page gives among its links.
 
     Args:
         documents: DOCUMENTS rows: ``key``, ``score``, ``distance``, ``outlinks``.
         options: Factors of the shares, and the limit of depth.
+        scorings: Scorings that need no rows of the state.
 
     Returns:
         (a row for each link: ``key``, ``inlink_score``, ``inlink_distance``; number of links
         that were left out as too deep).
     """
-    too_deep = 0
+    documents = documents.with_columns(unchanged=pl.lit(False))
+    pages = scorings.share(_pages(documents, options, scorings, None))
+    return _links_of(pages, options, scorings)[0], _dropped(pages)
+
+
+def _pages(
+    documents: pl.DataFrame, options: LinkOptions, scorings: Scorings, rows: pl.DataFrame | None
+) -> pl.DataFrame:
+    """Returns a row per document, as ``Scoring.share`` takes it, with ``outlinks``."""
+    targets = pl.col("outlinks").list
+    number = targets.len().fill_null(0)
     if options.depth >= 0:
         deep = pl.col("distance").fill_null(0) >= options.depth
-        too_deep = int(documents.filter(deep).get_column("outlinks").list.len().sum() or 0)
-        documents = documents.filter(~deep)
-    score, outlinks = pl.col("score").fill_null(0.0).cast(pl.Float64), pl.col("outlinks").list
+        number = pl.when(deep).then(0).otherwise(number)
+    pages = documents.select(
+        "key",
+        "distance",
+        "unchanged",
+        *((pl.col("part_of"),) if scorings.row_columns else ()),
+        *(pl.col(name).alias(f"document.{name}") for name in scorings.document_columns),
+        score=pl.col("score").fill_null(0.0).cast(pl.Float64),
+        outlinks=targets.eval(pl.element().struct.field("key")),
+        links=number,
+    )
+    return _with_rows(pages, scorings, rows)
+
+
+def _with_rows(pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None) -> pl.DataFrame:
+    """Adds the columns of pages' rows in the state; a part of a page has none."""
+    if not scorings.row_columns:
+        return pages
+    rows = empty(STATE) if rows is None else rows
+    rows = rows.select("key", *scorings.row_columns)
+    found = pages.join(rows, on="key", how="left", maintain_order="left")
+    is_page = pl.col("part_of").is_null()
+    return found.with_columns(pl.when(is_page).then(pl.col(*scorings.row_columns)))
+
+
+def _dropped(pages: pl.DataFrame) -> int:
+    """Returns the number of links that are not passed on."""
+    dropped = pages.filter(pl.col("links") == 0).get_column("outlinks").list.len().sum()
+    return int(dropped or 0)
+
+
+def _links_of(
+    pages: pl.DataFrame, options: LinkOptions, scorings: Scorings
+) -> tuple[pl.DataFrame, int]:
+    """Returns a row per link, with what its page gives to it; and how many a scoring left out."""
+    internal, external = options.internal_link_factor, options.external_link_factor
+    passed = [column.name for column in scorings.passed]
+    same_factor = internal == external
+    # The keys of pages are copied for each link only where they are needed.
+    source = [] if same_factor and not scorings.needs_source else [pl.col("key").alias("source")]
     links = (
-        documents.select(
-            pl.col("key").alias("source"),
-            outlinks.eval(pl.element().struct.field("key")).alias("key"),
-            share=score / outlinks.len(),
+        pages.filter(pl.col("links") > 0)
+        .select(
+            *source,
+            *passed,
+            pl.col("outlinks").alias("key"),
+            inlink_score=pl.col("share") * (internal if same_factor else 1.0),
             inlink_distance=pl.col("distance").fill_null(0).cast(pl.Int32) + 1,
         )
         .explode("key")
         .filter(pl.col("key").is_not_null())
     )
-    factor: pl.Expr = pl.lit(options.internal_link_factor)
-    if options.internal_link_factor != options.external_link_factor:
+    if not same_factor:
         same = host_keys(links.get_column("source")) == host_keys(links.get_column("key"))
-        factor = pl.when(same).then(factor).otherwise(options.external_link_factor)
-    score = pl.col("share") * factor
-    return links.select("key", score.alias("inlink_score"), "inlink_distance"), too_deep
+        factor = pl.when(same).then(internal).otherwise(external)
+        links = links.with_columns(inlink_score=pl.col("inlink_score") * factor)
+    kept = scorings.links(links).select("key", "inlink_score", "inlink_distance", *passed)
+    return kept, len(links) - len(kept)
+
+
+def _with_passed(
+    redirects: pl.DataFrame, pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None
+) -> pl.DataFrame:
+    """Adds to redirects what a link of their page would get, without a score."""
+    pages = pages.select(
+        "key",
+        "distance",
+        *(
+            pl.lit(None, _TYPES[name]).alias(f"document.{name}")
+            for name in scorings.document_columns
+        ),
+        part_of=pl.lit(None, pl.String),
+        score=pl.lit(0.0),
+        unchanged=pl.lit(False),
+        links=pl.lit(1, pl.UInt32),
+    )
+    given = scorings.share(_with_rows(pages, scorings, rows))
+    given = given.select(*(column.name for column in scorings.passed), source="key")
+    return scorings.links(redirects.join(given, on="source", how="left", maintain_order="left"))
 
 
 def _redirects(
     pages: pl.DataFrame, documents: pl.DataFrame, seeds: Seeds, options: LinkOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the targets of redirects and refreshes, as links without score."""
+    # Nutch counts a refresh after less than 5 s as temporary; its time is not known here.
+    permanent = pl.col("fetch_status") == FETCH_REDIR_PERM
     found = pl.concat(
         part.filter(pl.col(name).is_not_null()).select(
-            pl.col("key").alias("source"), "distance", pl.col(name).alias("url")
+            pl.col("key").alias("source"),
+            "distance",
+            pl.col(name).alias("url"),
+            temporary=temporary,
         )
-        for part, name in ((pages, "redirect"), (documents, "refresh"))
+        for part, name, temporary in (
+            (pages, "redirect", ~permanent),
+            (documents, "refresh", pl.lit(True)),
+        )
     )
     found = judge(found, found.get_column("url"), "fetcher", options, seeds)
     dropped = found.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
     counts |= by_rule(found)
-    return _without_score(found.filter(pl.col("reason").is_null())), counts
+    accepted = found.filter(pl.col("reason").is_null())
+    return _without_score(accepted).hstack(accepted.select("source", "temporary")), counts

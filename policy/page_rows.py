@@ -14,7 +14,7 @@ from .vocabulary import LIVING, views
 # Columns of pages that come from the state, and from the files of bodies; the others come from
 # documents.
 _OF_STATE = ("status", "http_code", "content_type", "last_fetch_time", "modified_time",
-             "fetch_time", "score", "batch_id", "key")  # fmt: skip
+             "fetch_time", "score", "repr_url", "batch_id", "key")  # fmt: skip
 _OF_BODIES = ("headers", "body")
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from .base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
 from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
 
 TEXT = pa.large_string()
@@ -19,20 +20,6 @@ TEXT_MAP = pa.map_(TEXT, TEXT)
 # In a row's metadata: seconds between two requests to its host (Nutch: _variableFetchDelay_).
 FETCH_DELAY = "nutch.fetchDelay"
 MAX_DELAY = 86_400.0
-
-
-class Status(IntEnum):
-    """A URL's state, with Nutch's codes (CrawlDatum 1.x)."""
-
-    DB_UNFETCHED = 1
-    DB_FETCHED = 2
-    DB_GONE = 3
-    DB_REDIR_TEMP = 4
-    DB_REDIR_PERM = 5
-    DB_NOTMODIFIED = 6
-    DB_DUPLICATE = 7
-    DB_ORPHAN = 8
-    DB_PARSE_FAILED = 9
 
 
 STATUS_NAMES = {int(status): status.name.lower() for status in Status}
@@ -73,7 +60,7 @@ STATE_COLUMNS = Columns(
         Column("etag", TEXT, "ETag of its newest body, as the server sent it."),
         Column("last_modified", TEXT, "Last-Modified of its newest body, as the server sent it."),
         Column("score", pa.float32(), "Its importance (OPIC): the share that it got from links."),
-        Column("cash", pa.float32(), "Not used yet."),
+        Column("cash", pa.float32(), "Scoring `opic_cash`: what it has to give to its links."),
         Column(
             "signature",
             pa.large_binary(),
@@ -91,7 +78,11 @@ STATE_COLUMNS = Columns(
         Column("batch_id", TEXT, "The batch of the newest body.", purged=Purged.KEPT),
         Column("document", TEXT, "File that its newest text was written to.", purged=Purged.KEPT),
         Column("page", TEXT, "File that its newest body was written to.", purged=Purged.KEPT),
-        Column("repr_url", TEXT, "Not used yet."),
+        Column(
+            "repr_url",
+            TEXT,
+            "URL that stands for it, if redirects led to it and another URL of these is better.",
+        ),
         Column("distance", pa.int32(), "Number of links from the nearest seed; 0: it is a seed."),
         Column("fixed_interval", pa.int32(), "Interval that its seed list sets for good.", "s"),
         Column(
@@ -102,6 +93,26 @@ STATE_COLUMNS = Columns(
         ),
         Column("response_ms", pa.int32(), "Time from the request to the end of the answer.", "ms"),
         Column("metadata", TEXT_MAP, "Names and values from its seed list."),
+        Column(
+            "change_shape",
+            pa.float32(),
+            "What `--schedule rate` knows of its rate of changes, a gamma distribution: the shape.",
+        ),
+        Column("change_days", pa.float32(), "The same distribution: its rate parameter.", "d"),
+        Column(
+            "max_depth",
+            pa.int32(),
+            "Scoring `depth`: how far from its seed pages may be; null: the usual limit.",
+        ),
+        Column(
+            "duplicate_of",
+            TEXT,
+            "Of a duplicate: the page that was kept instead.",
+            form=Form.URL,
+        ),
+        Column(
+            "usage", TEXT, "What the page allows its content to be used for; null: it is silent."
+        ),
     )
 )
 STATE = STATE_COLUMNS.schema
@@ -132,6 +143,8 @@ FETCHLIST_COLUMNS = joined(
         Column("delay", pa.float64(), "Pause between requests to its host; null: the usual.", "s"),
         Column("address", TEXT, "IP address of its host, with a queue per address."),
     ],
+    # What update needs of the row before: for the target of a redirect, and after a 304.
+    STATE_COLUMNS.pick("document", "fetch_interval", "fixed_interval", "metadata", "repr_url"),
 )
 FETCHLIST = FETCHLIST_COLUMNS.schema
 
@@ -185,6 +198,25 @@ HOSTS_COLUMNS = Columns(
             "sitemaps", TEXT, "Sitemaps that robots.txt names, one per line.", purged=Purged.LINES
         ),
         Column("backoff_level", pa.int32(), "Failed requests, halved by each success."),
+        *(
+            Column(name.removeprefix("db_"), pa.int64(), f"Number of its URLs that are `{name}`.")
+            for name in STATUS_NAMES.values()
+        ),
+        Column("connection_failures", pa.int64(), "Number of its URLs whose last request failed."),
+        Column(
+            "dns_failures", pa.int32(), "Failed look-ups of its address since the last success."
+        ),
+        time_column("dns_time", "When its address was last looked up."),
+        Column("homepage", TEXT, "Its home page, if it was fetched.", form=Form.URL),
+        Column("score", pa.float32(), "Its importance."),
+        Column("response_times", pa.large_binary(), "Sketch of its response times.", form=Form.HEX),
+        Column(
+            "linking_domains",
+            pa.large_binary(),
+            "Sketch of the foreign domains that link to this registered domain.",
+            form=Form.HEX,
+        ),
+        Column("settings", TEXT_MAP, "Settings of the operator for this host."),
     )
 )
 HOSTS = HOSTS_COLUMNS.schema
@@ -231,7 +263,18 @@ DOCUMENTS_COLUMNS = joined(
 DOCUMENTS = DOCUMENTS_COLUMNS.schema
 
 # The effect of a batch on the table: one row per URL that was tried.
-OUTCOME_COLUMNS = STATE_COLUMNS.pick("key", "document", "status", "score", "signature")
+OUTCOME_COLUMNS = joined(
+    STATE_COLUMNS.pick("key", "document", "status", "score", "signature"),
+    PAGES_COLUMNS.pick("fetch_status"),
+    [
+        code_column(
+            "old_status", STATUS_NAMES, "Its status before; null: it was not in the table."
+        ),
+        Column("old_document", TEXT, "File with its text before.", purged=Purged.KEPT),
+        Column("old_signature", pa.large_binary(), "Its fingerprint before.", form=Form.HEX),
+    ],
+    STATE_COLUMNS.pick("repr_url", "usage"),
+)
 OUTCOME = OUTCOME_COLUMNS.schema
 
 # The changes of update: an event per page, a sum per link target.
@@ -247,18 +290,24 @@ CHANGES = pa.schema(
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
         ("part", pa.bool_()),  # a part of another page, not fetched
+        # What the target of a redirect inherits.
+        *columns(STATE, "fetch_interval", "fixed_interval", "metadata", "repr_url"),
     ]
 )
 
-# Rows that dedup compares, and its changes (only the key of these matters).
+# Rows that dedup compares.
 SIGNATURES = pa.schema(
     [
-        *columns(STATE, "key", "signature", "score", "last_fetch_time"),
+        *columns(STATE, "key", "status", "score", "last_fetch_time"),
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
         ("group", TEXT),  # signature, with host or domain if pages are only compared within these
+        ("twins", TEXT),  # group and URL without its scheme
     ]
 )
+
+# The changes of dedup: duplicates with the page that stays, and pages that are none any more.
+VERDICTS = pa.schema(columns(STATE, "key", "duplicate_of"))
 
 # The blocklist: hashes of names that must not be added to the table again.
 BLOCKLIST_COLUMNS = Columns(
@@ -298,6 +347,7 @@ PAGE_COLUMNS = joined(
     STATE_COLUMNS.pick("last_fetch_time", "modified_time", "fetch_time", "score"),
     DOCUMENTS_COLUMNS.pick("distance", "metadata"),
     DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of"),
+    STATE_COLUMNS.pick("repr_url"),
     [Column("links", PAGE_LINKS, "Accepted links: URL of the target, anchor, rel.")],
 )
 
@@ -323,8 +373,8 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
         pa.ArrowInvalid: A value does not have its column's type; the message names the column.
             It is a ValueError.
 
-    >>> conform(pl.DataFrame({"key": ["a"], "x": [1]}), OUTCOME).column_names
-    ['key', 'document', 'status', 'score', 'signature']
+    >>> conform(pl.DataFrame({"key": ["a"], "x": [1]}), STATE).column_names[:2]
+    ['key', 'status']
     """
     if isinstance(table, pl.DataFrame):
         table = table.to_arrow()

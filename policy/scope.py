@@ -4,10 +4,11 @@ import dataclasses
 
 import polars as pl
 
-from ..web.base.columns import put, reason_if
+from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import SameMode, Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls.domains import registered_domain
+from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key
 from .rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
@@ -104,6 +105,41 @@ def judge(
             internal = in_scope(source, keys, _mode(options.scope))
             reasons.append(reason_if(internal, "internal_link"))
     judged = links.with_columns(admitted.drop("url")).with_columns(reason=pl.coalesce(reasons))
+    return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
+
+
+def judge_known(rows: pl.DataFrame, options: TargetOptions, seeds: Seeds) -> pl.DataFrame:
+    """Decides which URLs of the table would be accepted today, with a reason for each other one.
+
+    Seeds are exempt from the rules for links: ``--include``, the scope, limits against traps. A
+    page is in the scope if a seed is of its host or domain: nothing is known of who links to it.
+
+    Args:
+        rows: Rows of the state, with ``key`` and ``distance``.
+        options: The rules.
+        seeds: Hosts and domains of the seeds.
+
+    Returns:
+        As many rows with ``key``, of the normalized URL, and ``reason``; one of the two is null.
+        With ``count_by_rule`` also ``by``, as ``judge`` has it.
+    """
+    rules = UrlRules(options)
+    urls = from_keys(rows.get_column("key"))
+    admitted = rules.admit(urls, "crawldb", by=options.count_by_rule)
+    if options.include:
+        admitted = _only_included(admitted, rows, rules)
+    keys = admitted.get_column("key")
+    linked = (
+        pl.lit((rows.get_column("distance") != 0).fill_null(True)) & pl.col("key").is_not_null()
+    )
+    trapped = pl.when(linked).then(pl.lit(trap_reasons(keys, options)))
+    reasons = [pl.col("reason"), trapped]
+    if options.scope != "any":
+        # Local files have no host, and only local files link to them.
+        here = _inside(nulls(len(keys)), admitted, rules, options.scope, seeds)
+        here |= keys.str.starts_with(_FILE).fill_null(False)
+        reasons.append(reason_if(linked & ~pl.lit(here), "out_of_scope"))
+    judged = admitted.drop("url").with_columns(reason=pl.coalesce(reasons))
     return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
 
 

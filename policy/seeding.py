@@ -5,13 +5,15 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from .schedule import ScheduleOptions
+from .schedules.schedule import ScheduleOptions
 from .schema import STATE, Status, conform, to_frame
+from .scoring.scoring_options import ScoringOptions
+from .scoring.scorings import OPIC, Scorings
 
 
 @dataclasses.dataclass(frozen=True)
-class SeedOptions(ScheduleOptions):
-    """Options of the scores of seeds, and of seeds that are already in the table."""
+class SeedOptions(ScheduleOptions, ScoringOptions):
+    """Options of the scores of seeds, and of URLs that are already in the table."""
 
     GROUP = "inject"
 
@@ -27,6 +29,13 @@ class SeedOptions(ScheduleOptions):
         nutch="db.injector.update, inject -update",
     )
 
+    filter_normalize_all: bool = option(
+        False,
+        "Filter and normalize the URLs of the table, too, by the rules for seeds; filterdb also "
+        "applies those for links. URLs that are refused are dropped.",
+        nutch="inject -filterNormalizeAll",
+    )
+
     def __post_init__(self) -> None:
         if self.overwrite_known and self.update_known:
             raise ValueError(
@@ -35,18 +44,23 @@ class SeedOptions(ScheduleOptions):
 
 
 def inject_seeds(
-    rows: pl.DataFrame, seeds: pl.DataFrame, now: int, options: SeedOptions
+    rows: pl.DataFrame,
+    seeds: pl.DataFrame,
+    now: int,
+    options: SeedOptions,
+    scorings: Scorings = OPIC,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds seeds to the rows of a range of keys.
 
-    If several seeds have the same URL, the last one counts. The row of a known URL stays
-    unchanged, unless an option changes it.
+    If several seeds have the same URL, the last one counts. A known URL becomes a seed: its
+    distance is 0. The rest of its row stays, unless an option changes it.
 
     Args:
         rows: STATE rows in key order.
         seeds: SEEDS rows for keys in the same range.
         now: Due time of new URLs, ms.
         options: Options for known URLs.
+        scorings: The scorings.
 
     Returns:
         (STATE rows in key order, counts).
@@ -55,10 +69,13 @@ def inject_seeds(
     is_known = last.get_column("key").is_in(rows.get_column("key").implode())
     known = last.filter(is_known)
     fresh = last if options.overwrite_known else last.filter(~is_known)
-    created = _new_rows(fresh, now, options)
+    created = scorings.injected(_new_rows(fresh, now, options))
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
     if options.update_known:
-        kept = _renew(kept, known, options)
+        kept = scorings.renewed(_renew(kept, known, options))
+    if len(known):
+        is_seed = pl.col("key").is_in(known.get_column("key").implode())
+        kept = kept.with_columns(distance=pl.when(is_seed).then(0).otherwise("distance"))
     merged = pl.concat([kept, created]).sort("key")
     counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}
     counts["duplicate_lines"] = len(seeds) - len(last)

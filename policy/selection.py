@@ -11,14 +11,16 @@ from ..web.rules.url_rules import host_keys
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key, host_key
 from ..web.urls.schemes import SchemeOptions
-from .schedule import DAY_MS, Clock, ScheduleOptions, due
+from .schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
 from .schema import FETCH_DELAY, MAX_DELAY
+from .scoring.scoring_options import ScoringOptions
+from .scoring.scorings import OPIC, Scorings
 from .threshold import rank
 from .vocabulary import STATUS_WORDS, statuses_of
 
 
 @dataclasses.dataclass(frozen=True)
-class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
+class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptions):
     """Options of choosing the URLs of a batch."""
 
     GROUP = "generate"
@@ -82,15 +84,18 @@ class GenerateOptions(ScheduleOptions, QueueOptions, SchemeOptions):
     )
 
 
-def eligible(state: pl.LazyFrame, clock: Clock, options: GenerateOptions) -> pl.LazyFrame:
+def eligible(
+    state: pl.LazyFrame, clock: Clock, options: GenerateOptions, scorings: Scorings = OPIC
+) -> pl.LazyFrame:
     """Returns the rows that are due and that no option excludes.
 
     Args:
         state: STATE rows.
         clock: The time.
         options: Options that exclude rows.
+        scorings: The scorings; see ``admissible``.
     """
-    return admissible(state.filter(chosen_at(clock, options)), options)
+    return admissible(state.filter(chosen_at(clock, options)), options, scorings)
 
 
 def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
@@ -108,19 +113,41 @@ def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
     return due(clock, options) | (before & forward)
 
 
-def admissible(rows: pl.LazyFrame, options: GenerateOptions) -> pl.LazyFrame:
+def admissible(
+    rows: pl.LazyFrame, options: GenerateOptions, scorings: Scorings = OPIC
+) -> pl.LazyFrame:
     """Returns the rows that no option excludes, whether they are due or not.
 
     Args:
         rows: STATE rows.
         options: Options that exclude rows.
+        scorings: The scorings. If the sort value is not the score, ``sorted_out`` applies the
+            limit of the score.
     """
     if options.restrict_status:
         rows = rows.filter(pl.col("status").is_in(statuses_of(options.restrict_status)))
     if options.max_distance >= 0:
         rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
+    return rows.filter(_good("score", options)) if scorings.sorts_by_score else rows
+
+
+def sorted_out(rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings) -> pl.DataFrame:
+    """Adds ``sort_value`` where it is not the score, and drops rows where it is too low.
+
+    Args:
+        rows: Rows of the state with ``key``, ``score``, ``distance`` and the scorings'
+            ``sort_columns``.
+        options: The limit.
+        scorings: The scorings.
+    """
+    if scorings.sorts_by_score:
+        return rows
+    return scorings.sort_value(rows).filter(_good("sort_value", options))
+
+
+def _good(name: str, options: GenerateOptions) -> pl.Expr:
     # In polars NaN is larger than every number, but such a page must not be the best.
-    return rows.filter((pl.col("score") >= options.min_score) & pl.col("score").is_not_nan())
+    return (pl.col(name) >= options.min_score) & pl.col(name).is_not_nan()
 
 
 def later(clock: Clock, options: GenerateOptions) -> Clock:
@@ -129,7 +156,7 @@ def later(clock: Clock, options: GenerateOptions) -> Clock:
 
 
 def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Replaces the metadata of rows by their ``delay`` (s); returns (rows, counts).
+    """Adds the ``delay`` (s) that the metadata of rows says; returns (rows, counts).
 
     A value that is not a delay is counted as ``bad_values``; then the usual delay applies. Rows
     without the column have no metadata.
@@ -141,9 +168,7 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """
     if "metadata" not in rows.columns:
         return rows.with_columns(delay=pl.lit(None, pl.Float64)), {}
-    metadata = rows.get_column("metadata")
-    rows = rows.drop("metadata")
-    texts = metadata.map.get(FETCH_DELAY)
+    texts = rows.get_column("metadata").map.get(FETCH_DELAY)
     delay = texts.cast(pl.Float64, strict=False)
     good = delay.is_between(0.0, MAX_DELAY)  # NaN is above every number
     bad = int((texts.is_not_null() & ~good.fill_null(False)).sum())
@@ -153,7 +178,8 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
 
 def ranked(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
     """Adds ``rank``; with a limit per host or domain, also ``group``, its reversed name."""
-    rows = rows.with_columns(rank(rows.get_column("score"), rows.get_column("key")))
+    value = "sort_value" if "sort_value" in rows.columns else "score"
+    rows = rows.with_columns(rank(rows.get_column(value), rows.get_column("key")))
     if options.max_count <= 0:
         return rows
     return rows.with_columns(groups(rows.get_column("key"), options.count_mode).alias("group"))

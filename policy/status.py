@@ -26,8 +26,15 @@ from ..web.exchange.status import (
 )
 from .clocks import COUNT, set_right
 from .links import sum_links
-from .schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions, gone_interval, retry_time
+from .schedules.built_in import LIMITING_SCHEDULES
+from .schedules.default_schedule import default_schedule
+from .schedules.reschedule import reschedule
+from .schedules.schedule import DAY_MS, TOLERANCE_MS
+from .schedules.schedule_options import RescheduleOptions
+from .schedules.visits import Schedule, ScheduleContext
 from .schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
+from .scoring.scoring_options import ScoringOptions
+from .scoring.scorings import OPIC, Scorings
 from .traps import BudgetOptions, within_budget
 
 Counts = dict[str, int]
@@ -38,6 +45,14 @@ _STATUS_OF = {
     FETCH_REDIR_PERM: int(Status.DB_REDIR_PERM),
     FETCH_RETRY: int(Status.DB_UNFETCHED),
 }
+# Only a page with one of these can be "not modified". Others may have left an index, even if they
+# failed since then, and come back.
+_PRESENT = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
+_MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
+# What the target of a redirect inherits.
+_HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
+# Columns that OUTCOME has and the state does not.
+_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document", "old_signature")
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
@@ -45,7 +60,7 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateOptions(ScheduleOptions, BudgetOptions):
+class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
     """Options of update: the URLs to add to the table, and the handling of parse failures."""
 
     GROUP = "update"
@@ -69,10 +84,14 @@ class Surroundings(NamedTuple):
     Attributes:
         of_hosts: Number of URLs that large hosts (reversed) have already.
         since: See ``set_right``.
+        pages: Number of rows of the table; None: unknown.
+        schedule: Schedules the rows that were visited.
     """
 
     of_hosts: Mapping[str, int] | None = None
     since: int | None = None
+    pages: int | None = None
+    schedule: Schedule = default_schedule
 
 
 _UNKNOWN = Surroundings()
@@ -84,6 +103,7 @@ def update_state(
     now: int,
     options: UpdateOptions,
     table: Surroundings = _UNKNOWN,
+    scorings: Scorings = OPIC,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
     """Applies the results of a batch to the rows of one range of keys.
 
@@ -93,11 +113,13 @@ def update_state(
         now: The time that counts as now, ms; new URLs are due then.
         options: Intervals and limits.
         table: Facts from outside the range.
+        scorings: The scorings.
 
     Returns:
         (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
     """
-    events, links = _timely(_events(changes), now), _links(changes)
+    changes = scorings.completed(changes)
+    events, links = _timely(_events(changes), now), _links(changes, scorings)
     at_event, at_link = (_find(rows, some) for some in (events, links))
     stale = _stale(rows, events.get_column("event.fetch_time")[at_event], now).fill_null(False)
     rows, wrong = set_right(rows, now, options, table.since)
@@ -105,14 +127,21 @@ def update_state(
     unknown = events.filter(_missed(events, at_event))
     strangers = links.filter(_missed(links, at_link))
     new, dropped = _new_rows(strangers, unknown, events, options, table.of_hosts)
-    known = rows.hstack(links.select("inlink_score", "inlink_distance")[at_link])
+    known = rows.hstack(links.drop("key")[at_link])
+    heirs = _heirs(changes)
     # Only rows with an event get the columns of events; other rows need few columns.
-    arrived = _arrive(pl.concat([known, new], how="diagonal"), now, options)
+    incoming = pl.concat([known, new], how="diagonal")
     at_event = pl.concat([at_event.set(stale | of_part, None), _find(new, events)])
+    if scorings.own:
+        incoming = _with_own(incoming, at_event.is_not_null(), changes, scorings)
+    arrived = _inherit(_arrive(incoming, now, options, scorings), heirs, len(rows))
     tried = at_event.is_not_null()
     event = events.drop("key")[at_event.drop_nulls()]
-    resolved = _schedule(_statuses(arrived.filter(tried).hstack(event), options), options)
-    resolved = resolved.select(*STATE.names).cast(_TYPES)
+    is_known = pl.Series("is_known", np.arange(len(arrived)) < len(rows)).filter(tried)
+    visited = arrived.filter(tried).with_columns(is_known).hstack(event)
+    visited = _schedule(_statuses(visited, options), options, table)
+    resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
+    outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
     counts = _counts(resolved) | {
         "added": len(new),
         "stale_results": int((stale & ~of_part).sum()),
@@ -123,7 +152,7 @@ def update_state(
     untried = arrived.filter(~tried).select(*STATE.names).cast(_TYPES)
     return (
         pl.concat([untried, resolved]).sort("key"),
-        resolved.select(*OUTCOME.names).sort("key"),
+        outcome.sort("key"),
         {name: n for name, n in counts.items() if n},
     )
 
@@ -196,7 +225,7 @@ def _events(changes: pl.DataFrame) -> pl.DataFrame:
         # The event of a page has priority over that of a part of another page.
         .sort(pl.col("part").is_not_null(), "order", maintain_order=True)
         .unique("key", keep="first", maintain_order=True)
-        .drop("order", "inlink_score", "inlink_distance")
+        .drop("order", "inlink_score", "inlink_distance", *_HERITAGE)
     )
     return events.rename({name: f"event.{name}" for name in events.columns if name != "key"})
 
@@ -219,14 +248,72 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
     return rows.select(tried.alias("tried")).get_column("tried")
 
 
-def _links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the score and distance that each key gets from links."""
+def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
+    """Returns the score and distance that each key gets from links, and what scorings pass on."""
+    passed = (column.name for column in scorings.passed)
     return sum_links(
         changes.filter(pl.col("inlink_score").is_not_null())
-        .select("key", "order", "inlink_score", "inlink_distance")
+        .select("key", "order", "inlink_score", "inlink_distance", *passed)
         .sort("order", maintain_order=True)
-        .drop("order")
+        .drop("order"),
+        scorings,
     )
+
+
+def _heirs(changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns what the targets of redirects inherit, one row per target."""
+    found = changes.filter(
+        pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(_HERITAGE).is_not_null())
+    )
+    first = found.sort("order", maintain_order=True).unique(
+        "key", keep="first", maintain_order=True
+    )
+    return first.select("key", *_HERITAGE)
+
+
+def _inherit(rows: pl.DataFrame, heirs: pl.DataFrame, known: int) -> pl.DataFrame:
+    """Gives targets of redirects their URL to be shown, and new ones the columns of their source.
+
+    Args:
+        rows: Known rows, then new ones.
+        heirs: See ``_heirs``.
+        known: Number of known rows.
+    """
+    if heirs.is_empty():
+        return rows
+    given = heirs.drop("key").rename(lambda name: f"given.{name}")[_find(rows, heirs)]
+    is_new = pl.Series(np.arange(len(rows)) >= known)
+    return (
+        rows.hstack(given)
+        .with_columns(
+            pl.coalesce("given.repr_url", "repr_url").alias("repr_url"),
+            *(
+                pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
+                for name in _HERITAGE
+                if name != "repr_url"
+            ),
+        )
+        .drop(given.columns)
+    )
+
+
+def _with_own(
+    rows: pl.DataFrame, tried: pl.Series, changes: pl.DataFrame, scorings: Scorings
+) -> pl.DataFrame:
+    """Adds what documents bring to the rows of their pages.
+
+    Args:
+        rows: Rows of the table, and new ones.
+        tried: Whether the result of each counts, because it is newer than the row.
+        changes: All changes.
+        scorings: The scorings.
+    """
+    merged = (column.merge.alias(column.name) for column in scorings.own)
+    events = changes.filter(pl.col("fetch_status").is_not_null()).sort("order", maintain_order=True)
+    own = events.group_by("key").agg(*merged)
+    found = own.drop("key")[_find(rows, own)]
+    timely = [column.name for column in scorings.own if not column.if_stale]
+    return rows.hstack(found).with_columns(pl.when(tried).then(pl.col(*timely)) if timely else [])
 
 
 def _is(*statuses: int) -> pl.Expr:
@@ -238,16 +325,16 @@ def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
     return pl.when(condition).then(value).otherwise(otherwise)
 
 
-def _arrive(rows: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
-    """Sets the defaults of new rows, and adds scores and distances from links (OPIC 1.x)."""
+def _arrive(
+    rows: pl.DataFrame, now: int, options: UpdateOptions, scorings: Scorings
+) -> pl.DataFrame:
+    """Sets the defaults of new rows, and adds scores and distances from links."""
     is_new, is_linked = pl.col("status").is_null(), pl.col("inlink_score").is_not_null()
-    score = pl.col("score").fill_null(0.0).cast(pl.Float64)
-    return rows.with_columns(
+    return scorings.arrived(rows, now).with_columns(
         status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
         fetch_time=pl.col("fetch_time").fill_null(now),
         fetch_interval=_where(is_new, options.fetch_interval, "fetch_interval"),
         retries=pl.col("retries").fill_null(0),
-        score=score + pl.col("inlink_score").fill_null(0.0),
         distance=pl.min_horizontal("distance", "inlink_distance"),
         last_inlink_day=_where(is_linked, now // DAY_MS, "last_inlink_day"),
     )
@@ -263,21 +350,28 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
     same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
-    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries + 1 >= options.retry_max))
+    present = pl.col("status").is_in(_PRESENT)
+    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries >= options.retry_max - 1))
     no_interval = pl.col("fetch_interval").fill_null(0) <= 0
     return frame.with_columns(
         failed=failed,
         gone=gone | failed,
         modified=_is(FETCH_SUCCESS) & (old != new).fill_null(False),
+        notmodified=unchanged,
+        visited=~_is(FETCH_RETRY) & ~gone & ~failed,
+        old_status=pl.when("is_known").then("status"),
+        old_retries=retries,
+        old_document=pl.col("document"),
+        old_signature=old,
         status=pl.when(failed)
         .then(int(Status.DB_PARSE_FAILED))
         .when(unchanged)
-        .then(int(Status.DB_NOTMODIFIED))
+        .then(pl.when(present).then(int(Status.DB_NOTMODIFIED)).otherwise(int(Status.DB_FETCHED)))
         .when(gone)
         .then(int(Status.DB_GONE))
         .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),
         retries=pl.when(_is(FETCH_RETRY))
-        .then(retries + 1)
+        .then(pl.min_horizontal(retries, _MOST_RETRIES - 1) + 1)
         .when(_is(FETCH_GONE))
         .then(retries)
         .otherwise(0),
@@ -285,25 +379,25 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     )
 
 
-def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
+def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
-    fetched, interval = pl.col("event.fetch_time"), pl.col("fetch_interval")
     has_body = _is(FETCH_SUCCESS)
-    visited = ~_is(FETCH_RETRY) & ~pl.col("gone")
-    # If the interval is too long, the next request is unconditional, for any signature.
-    force = visited & (interval > options.max_fetch_interval)
-    interval = pl.when("gone").then(gone_interval(interval, options)).otherwise(interval)
-    first_seen = has_body & (pl.col("modified") | (pl.col("modified_time").fill_null(0) <= 0))
+    too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
+    if options.schedule in LIMITING_SCHEDULES:
+        too_long = pl.lit(False)
+    shorter = max(1, int(0.9 * options.max_fetch_interval))
+    frame = frame.with_columns(
+        # A 304 says nothing about a page whose interval is too long: it is due again, without
+        # conditions.
+        force=too_long & _is(FETCH_NOTMODIFIED),
+        fetch_interval=_where(too_long, shorter, "fetch_interval"),
+    )
+    frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
-        fetch_interval=interval,
-        fetch_time=pl.when(visited | pl.col("gone"))
-        .then(fetched + interval.cast(pl.Int64) * 1000)
-        .otherwise(retry_time(fetched, pl.col("event.retry_after"))),
-        last_fetch_time=fetched,
-        modified_time=_where(first_seen, fetched, "modified_time"),
-        force=force,
+        last_fetch_time=pl.col("event.fetch_time"),
+        duplicate_of=pl.lit(None, pl.String),
     )
     forced = {
         "status": int(Status.DB_UNFETCHED),
@@ -311,14 +405,25 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         "etag": None,
         "last_modified": None,
         "modified_time": 0,
-        "retries": 0,
-        "fetch_interval": int(0.9 * options.max_fetch_interval),
     }
     return scheduled.with_columns(
-        _where("force", value, name).alias(name) for name, value in forced.items()
+        fetch_time=_where("force", "event.fetch_time", "fetch_time"),
+        **{name: _where("force", value, name) for name, value in forced.items()},
     ).with_columns(
         # If parsing failed, the next request is unconditional.
         signature=_where("failed", None, "signature")
+    )
+
+
+def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:
+    """Returns the OUTCOME rows; a URL that has failed has no document."""
+    answered = _is(FETCH_SUCCESS, FETCH_NOTMODIFIED)
+    return (
+        resolved.with_columns(
+            document=pl.when(answered).then("document"), fetch_status="event.fetch_status"
+        )
+        .select(*OUTCOME.names)
+        .cast(empty(OUTCOME).schema)
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import shutil
 import tempfile
@@ -66,6 +67,7 @@ ALONE = {
 
 
 def pytest_configure() -> None:
+    gc.disable()  # until all tests are collected: it would look at half a million objects each time
     # How long an example takes says more about the machine.
     settings.register_profile(
         "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -77,6 +79,11 @@ def pytest_configure() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(
             filter(None, [here, os.environ.get("PYTHONPATH")])
         )
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

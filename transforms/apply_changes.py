@@ -67,9 +67,11 @@ class ApplyChanges(Displayed):
 
     Attributes:
         targets: By component, such as ``state`` and ``hosts``.
+        trial: Whether to write nothing, and only to count what the resolvers would do.
     """
 
     targets: Mapping[str, Target]
+    trial: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Written]:
         operations, changes = inputs
@@ -90,7 +92,9 @@ class ApplyChanges(Displayed):
             | "Join" >> beam.Flatten()
             | "ByRange" >> beam.GroupByKey()
             | "Resolve"
-            >> beam.ParDo(FlatMapInThreads(_resolve), plan, self.targets).with_output_types(Written)
+            >> beam.ParDo(
+                FlatMapInThreads(_resolve), plan, self.targets, self.trial
+            ).with_output_types(Written)
         )
 
 
@@ -132,7 +136,10 @@ def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple
 
 
 def _resolve(
-    grouped: tuple[tuple[str, int], Iterable[Chunk]], plan: Plan, targets: Mapping[str, Target]
+    grouped: tuple[tuple[str, int], Iterable[Chunk]],
+    plan: Plan,
+    targets: Mapping[str, Target],
+    trial: bool,
 ) -> Iterator[Written]:
     (name, number), chunks = grouped
     if (name, number) == _ALL:
@@ -146,5 +153,14 @@ def _resolve(
     resolver = target.resolver(operation)
     how = Resolution(name, part, resolver, places, operation.snapshot + 1)
     with operation.reading():
-        yield from operation.root.resolve(how, changes)
+        yield from (
+            [_tried(operation, how, changes)] if trial else operation.root.resolve(how, changes)
+        )
     yield Written(done={RESOLVE: len(changes)})
+
+
+def _tried(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Written:
+    """Returns the counts of a resolver; writes nothing."""
+    known = [how.part.base] if how.part.base is not None else []
+    old = operation.root.find(how.component, known, changes.get_column("key"))
+    return Written(counts=how.resolver(old.sort("key"), changes).counts)

@@ -22,6 +22,7 @@ NAMESPACES = {
     "parse": "nutbeam_parser",
     "update": "nutbeam_crawldb",
     "dedup": "nutbeam_dedup",
+    "filterdb": "nutbeam_crawldb_filter",
     "compact": "nutbeam_compact",
 }
 
@@ -40,12 +41,16 @@ NUTCH = {
     ("fetch", "dropped/too_many_exceptions"): ("above_exception_threshold_total",),
     ("parse", "parsed"): ("success",),
     ("dedup", "duplicates"): ("documents_marked_duplicate_total",),
+    ("filterdb", "dropped/gone"): ("gone_records_removed_total",),
+    ("filterdb", "dropped/orphan"): ("orphan_records_removed_total",),
 }
 
 # Families of counts, ``FAMILY/REASON``, that have one name together: Nutch's if it has one.
 # Reasons of failed and skipped may come from plug-ins.
 FAMILIES = {
     ("inject", "dropped"): "urls_filtered_total",  # Nutch counts malformed ones in, too
+    ("inject", "known_dropped"): "urls_purged_filter_total",
+    ("filterdb", "dropped"): "urls_filtered_total",
     ("parse", "failed"): "failed",
     ("parse", "skipped"): "notparsed",
     ("parse", "no_parser"): "no_parser",  # servers invent types

@@ -94,19 +94,25 @@ class Begin(Displayed):
             empty if the job makes a batch.
         allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before this job does. A job
             that changes tablets allows none; a job that only reads them allows ``compact``.
+        takes: An earlier phase that is enough for a batch that the user names.
     """
 
     job: str
     needs: str | None = None
     allows: tuple[str, ...] = ()
+    takes: str | None = None
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
-        begins = beam.Map(begin_job, self.job, self.needs, self.allows)
+        begins = beam.Map(begin_job, self.job, self.needs, self.allows, self.takes)
         return tickets | "Begin" >> begins.with_output_types(Operation)
 
 
 def begin_job(
-    ticket: Ticket, job: str, needs: str | None, allows: tuple[str, ...] = ()
+    ticket: Ticket,
+    job: str,
+    needs: str | None,
+    allows: tuple[str, ...] = (),
+    takes: str | None = None,
 ) -> Operation:
     """Returns the operation of a job: the pinned operation with its id, or a new one.
 
@@ -127,7 +133,7 @@ def begin_job(
         batch = next_batch(ticket.table, job, needs)
     operation = begin(ticket.table, job, name, batch, ticket.now, allows)
     if needs and not operation.idle:
-        ahead = check_phase(operation, needs)
+        ahead = check_phase(operation, needs, takes)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
     operation = dataclasses.replace(operation, round=ticket.round, began=ticket.began)
     if not operation.idle:
@@ -149,8 +155,13 @@ def next_batch(table: str, job: str, needs: str) -> str:
     return min(waiting)[1]
 
 
-def check_phase(operation: Operation, needs: str) -> bool:
+def check_phase(operation: Operation, needs: str, takes: str | None = None) -> bool:
     """Returns whether the batch is already past the phase that a job needs.
+
+    Args:
+        operation: The operation.
+        needs: The phase.
+        takes: An earlier phase that is enough, too.
 
     Raises:
         UserError: The batch does not exist or has not reached the phase.
@@ -160,7 +171,7 @@ def check_phase(operation: Operation, needs: str) -> bool:
         known = ", ".join(sorted(batches)[-3:]) or "none"
         raise UserError(f"no batch {operation.batch!r} in this table; newest batches: {known}")
     phase = batches[str(operation.batch)].phase
-    if PHASES.index(phase) < PHASES.index(needs):
+    if PHASES.index(phase) < PHASES.index(takes or needs):
         raise UserError(
             f"batch {operation.batch!r} is {phase}, {operation.job} needs one that is {needs}"
         )

@@ -1,7 +1,8 @@
 """Files of a batch: the URLs that one generate chose, and the results of each phase.
 
-A batch is a folder ``batches/ID`` with files of five kinds: ``fetchlist``,
-``pages``, ``host_findings`` (about hosts), ``documents``, ``outcome``.
+A batch is a folder ``batches/ID`` with files of six kinds: ``fetchlist``,
+``pages``, ``host_findings`` (about hosts), ``documents``, ``outcome``, and ``removed`` (URLs that
+the table has dropped meanwhile).
 """
 
 import secrets
@@ -42,7 +43,7 @@ def write_file(
     Args:
         root: The table's folder.
         batch: Id of the batch.
-        kind: One of the five kinds.
+        kind: One of the six kinds.
         tables: Rows; each table is a row group.
         partition: Number of the partition that wrote it.
         order: Position of the file among those of the partition.

@@ -1,7 +1,6 @@
 """Reads seed lists: one URL per line, then Nutch's ``name=value`` pieces after tabs."""
 
 import dataclasses
-import io
 import itertools
 import logging
 from collections import Counter
@@ -20,8 +19,10 @@ from ..storage.files import opened
 from ..storage.places import Place, in_store, place_of
 from ..storage.reach import absolute, files_in
 from ..storage.store_errors import StoreUnreachable
+from .seed_files import LONGEST_LINE, lines, unpacked
 
 LINES = 100_000
+_CHARS = 32 << 20  # of the lines that are read at once
 SHOWN = 10  # number of dropped lines to show; all are counted
 _LOG = logging.getLogger("nutbeam.inject")
 _LONGEST = 2**31 - 1  # s, the largest interval that the table holds
@@ -84,19 +85,20 @@ def is_url(word: str) -> bool:
 
 
 def _files(path: Place) -> list[Place]:
+    read = path
     try:
         files = files_in(path)
         if not files:
             raise UsageError(f"no seed files in folder {str(path)!r}")
-        for file in files:
-            with opened(file) as content:
+        for read in files:
+            with opened(read) as packed, unpacked(packed) as content:
                 if b"\0" in content.read(8_192):
-                    raise UsageError(f"seed file {str(file)!r} is binary, expected lines of text")
+                    raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and not in_store(str(path))
         hint = "; a URL begins with http:// or https://" if missing else ""
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
-        raise kind(f"cannot read seeds {str(path)!r}: {_reason(error)}{hint}") from error
+        raise kind(f"cannot read seeds {str(read)!r}: {_reason(error)}{hint}") from error
     return files
 
 
@@ -128,14 +130,17 @@ def read_seeds(
     """
     numbered = iter(enumerate(source.urls, 1)) if source.path is None else _numbered(source.path)
     shown = 0
-    while lines := list(itertools.islice(numbered, LINES)):
-        counts = Counter({"lines": len(lines)})
-        seeds = [_parse(line, counts) for _, line in lines]
+    while some := _next_lines(numbered):
+        counts = Counter({"lines": len(some)})
+        seeds = [_parse(line, counts) for _, line in some]
         urls = pl.Series([seed["url"] for seed in seeds], dtype=pl.String)
         admitted = rules.admit(urls, "inject", by=count_rules)
         counts.update(by_rule(admitted))
-        reasons = admitted.get_column("reason").to_list()
-        dropped = [(why, *line) for why, line in zip(reasons, lines, strict=True) if why]
+        reasons = [
+            "line_too_long" if len(line) >= LONGEST_LINE else why
+            for why, (_, line) in zip(admitted.get_column("reason"), some, strict=True)
+        ]
+        dropped = [(why, *line) for why, line in zip(reasons, some, strict=True) if why]
         counts.update(f"dropped/{reason}" for reason, *_ in dropped)
         for reason, number, line in dropped[: SHOWN - shown]:
             where = "seed" if source.path is None else f"{source.path}:{number}"
@@ -144,22 +149,29 @@ def read_seeds(
         keys = admitted.get_column("key").to_list()
         rows = [
             {**seed, "key": key, "order": (source.number << 40) + number}
-            for seed, key, why, (number, _) in zip(seeds, keys, reasons, lines, strict=True)
+            for seed, key, why, (number, _) in zip(seeds, keys, reasons, some, strict=True)
             if not why
         ]
         yield to_frame(pa.Table.from_pylist(rows, schema=SEEDS)), counts
 
 
+def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Returns the next lines: ``LINES``, or fewer if they are long."""
+    some, size = [], 0
+    for number, line in itertools.islice(numbered, LINES):
+        some.append((number, line))
+        size += len(line)
+        if size > _CHARS:
+            break
+    return some
+
+
 def _numbered(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
-        # utf-8-sig removes the byte order mark that Windows writes.
-        with (
-            opened(place_of(path)) as file,
-            io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as text,
-        ):
-            for number, line in enumerate(text, 1):
-                stripped = line.strip()
+        with opened(place_of(path)) as file:
+            for number, line in enumerate(lines(file), 1):
+                stripped = line.strip() if len(line) < LONGEST_LINE else line
                 if stripped and not stripped.startswith("#"):
                     yield number, stripped
     except OSError as error:

@@ -16,11 +16,13 @@ A component without such a time, such as the hosts (``h:host``), has the same la
 ``due``. ``packed_values.py`` says what the bytes of a variable column are.
 
 An empty cell is a tombstone: the row was deleted. A layout never changes: a layout with
-more columns gets the next version number, and readers support all layouts.
+more columns gets the next version number, and readers support all layouts. A row is written
+in the oldest layout that has its columns, so new columns take no bytes where they are null.
 """
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,8 +70,40 @@ def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
         Columns ``key`` and ``cell`` (large_binary), in the order of the rows.
     """
     table = conform(rows, kind.schema).combine_chunks()
-    layout = kind.newest
-    header = np.zeros(len(table), _header_type(kind, layout))
+    return _in_order(table, _needed(table, kind), lambda part, at: _pack(part, kind.layouts[at]))
+
+
+def _needed(table: pa.Table, kind: CellKind) -> np.ndarray:
+    """Returns the position of the oldest layout that has all columns that a row needs.
+
+    So columns of later layouts take no bytes in rows where they are null.
+    """
+    needed = np.zeros(len(table), np.uint8)
+    for at, (before, layout) in enumerate(itertools.pairwise(kind.layouts), 1):
+        for name in set(layout.columns) - set(before.columns):
+            if table.column(name).null_count < len(table):
+                needed[_valid(table, name)] = at
+    return needed
+
+
+def _in_order(
+    table: pa.Table, groups: np.ndarray, work: Callable[[pa.Table, int], pa.Table]
+) -> pa.Table:
+    """Applies a function to the rows of each group; returns the results in the order of the rows."""
+    found = np.unique(groups).tolist()
+    if len(found) <= 1:
+        return work(table, found[0] if found else 0)
+    places = [np.flatnonzero(groups == group) for group in found]
+    parts = [
+        work(table.take(numbers_as(at, pa.int64())), group)
+        for group, at in zip(found, places, strict=True)
+    ]
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return pa.concat_tables(parts).combine_chunks().take(numbers_as(order, pa.int64()))
+
+
+def _pack(table: pa.Table, layout: Layout) -> pa.Table:
+    header = np.zeros(len(table), _header_type(table.schema, layout))
     header["version"] = layout.version
     for bit, name in enumerate(layout.columns):
         header["present"] |= _valid(table, name).astype(np.uint64) << np.uint64(bit)
@@ -107,8 +141,7 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
     keys, packed = (_array(cells, name).cast(BINARY) for name in ("key", "cell"))
     versions = _versions_of(packed, keys, kind)
     known = {layout.version: layout for layout in kind.layouts}
-    found = np.unique(versions).tolist() or [kind.newest.version]
-    for version in found:
+    for version in np.unique(versions).tolist():
         if version not in known:
             raise UserError(
                 f"cell {kind.family}:{kind.qualifier.decode()} of row "
@@ -116,22 +149,15 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
                 f"this nutbeam reads up to {kind.newest.version}: upgrade nutbeam; "
                 "if no newer nutbeam has written to the table, this is damage"
             )
-    if len(found) == 1:
-        return _unpack(keys, packed, kind, known[found[0]], schema)
-    # Unpack the cells of each version together, then restore the order of the rows.
-    rows = [np.flatnonzero(versions == version) for version in found]
-    places = [numbers_as(at, pa.int64()) for at in rows]
-    parts = [
-        _unpack(keys.take(at), packed.take(at), kind, known[version], schema)
-        for version, at in zip(found, places, strict=True)
-    ]
-    order = np.argsort(np.concatenate(rows), kind="stable")
-    return pa.concat_tables(parts).combine_chunks().take(numbers_as(order, pa.int64()))
+    return _in_order(
+        pa.table({"key": keys, "cell": packed}),
+        versions,
+        lambda part, version: _unpack(part, kind, known[version or kind.newest.version], schema),
+    )
 
 
-def _unpack(
-    keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout, schema: pa.Schema
-) -> pa.Table:
+def _unpack(cells: pa.Table, kind: CellKind, layout: Layout, schema: pa.Schema) -> pa.Table:
+    keys, packed = (_array(cells, name) for name in ("key", "cell"))
     header, pieces = _split(keys, packed, kind, layout)
     columns = []
     for field in schema:
@@ -151,7 +177,7 @@ def _split(
     keys: pa.Array, packed: pa.Array, kind: CellKind, layout: Layout
 ) -> tuple[np.ndarray, pa.Array]:
     """Returns the headers, and the pieces of each row: its header and its variable columns."""
-    number, dtype = len(packed), _header_type(kind, layout)
+    number, dtype = len(packed), _header_type(kind.schema, layout)
     data, offsets = buffers_of(packed)
     heads = pc.binary_slice(packed, 0, dtype.itemsize)
     short = as_numpy(pc.binary_length(heads)) != dtype.itemsize
@@ -195,11 +221,11 @@ def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Fiel
 
 
 @functools.lru_cache(maxsize=16)
-def _header_type(kind: CellKind, layout: Layout) -> np.dtype:
+def _header_type(schema: pa.Schema, layout: Layout) -> np.dtype:
     fields: list[Any] = [("due", ">u8")] if layout.due else []
     fields += [("version", "u1"), ("present", "<u8")]
     for name in layout.fixed:
-        declared = kind.schema.field(name).type
+        declared = schema.field(name).type
         fields.append((name, dtype_of(declared).newbyteorder("<")))
     return np.dtype([*fields, ("lengths", "<u4", (len(layout.variable),))])
 

@@ -5,7 +5,7 @@ file of changes holds complete rows that are new or changed; it is
 applied when the operation commits.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +14,7 @@ from ...policy.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place
+from ..tablets.resolve import Resolver
 from ..tablets.tablets import Due
 from .cell_layout import CellKind, cell_kind
 from .cells import decode
@@ -94,23 +95,27 @@ def resolve_changes(
     root: Place,
     component: str,
     changes: pl.DataFrame,
-    resolver: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
+    resolver: Resolver,
     snapshot: int,
-) -> WrittenChanges:
+) -> Iterator[WrittenChanges]:
     """Resolves changes against the rows of their keys; writes the changed rows as a file.
+
+    Keys of rows that the resolver drops are a second file.
 
     Args:
         log: The table.
         root: The place of its files.
         component: A component in rows.
         changes: In any order, with the column ``key``; all changes of a key.
-        resolver: Function of (rows, changes) that returns the resulting rows, in key order.
+        resolver: Makes the new rows.
         snapshot: The snapshot to read.
     """
     changes = changes.sort("key", maintain_order=True)
     old = stored_rows(log, component, changes.get_column("key"), snapshot)
-    new = to_frame(conform(resolver(old, changes), cell_kind(component).schema))
-    return write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
+    resolved = resolver(old, changes)
+    new = to_frame(conform(resolved.rows, cell_kind(component).schema))
+    yield write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
+    yield write_deletions(root, component, resolved.gone(old))
 
 
 def way_back(

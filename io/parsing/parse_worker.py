@@ -28,7 +28,7 @@ from ..storage.parquet_files import parquet_file
 from ..storage.places import place_of
 from ..storage.scratch import ScratchFull, remove_left_folder, writing_scratch
 from ..storage.store_errors import StoreError
-from .plugins import load_filters
+from .plugins import PARSE_FILTERS, load_plugins
 
 # Exit code of a process that ran out of memory.
 OUT_OF_MEMORY = 117
@@ -117,7 +117,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
     else:
         with parquet_file(place_of(job.root) / job.page_file) as file:
             pages = file.read_row_groups(list(job.row_groups), columns=list(NEEDED))
-    filters = load_filters(job.options.parse_filters)
+    filters = load_plugins(PARSE_FILTERS, job.options.parse_filters)
     seeds = read_seeds_hosts(place_of(job.root), job.hosts)
     connection.send(Begun(len(pages)))
     for start, stop in job.parts or ((0, len(pages)),):

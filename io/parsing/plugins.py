@@ -1,61 +1,112 @@
 """Finds plug-ins by the entry points that installed packages declare."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
 
-from ...policy.parse_filters import Filter
+from ...policy.documents import DocumentOptions
+from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
+from ...policy.schedules.schedule_options import RescheduleOptions
+from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
+from ...policy.scoring.scorings import Scorings, chosen_scorings
 from ...web.base.errors import UsageError
 
-PARSE_FILTERS = "nutbeam.parse_filters"
+
+class PluginGroup(NamedTuple):
+    """A kind of plug-in; each is a function or a class.
+
+    Attributes:
+        name: The group of entry points.
+        kind: What one is called in messages.
+        built_in: Names that need no plug-in.
+    """
+
+    name: str
+    kind: str
+    built_in: tuple[str, ...] = ()
 
 
-def installed_filters() -> dict[str, EntryPoint]:
-    """Returns the parse filters that are installed here, by name."""
-    found = entry_points(group=PARSE_FILTERS)
+PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter")
+SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES)
+SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS)
+Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
+
+
+def chosen_plugins(options: object) -> Chosen:
+    """Returns the names that options choose, by group; built-in ones are left out."""
+    chosen = (
+        (PARSE_FILTERS, options.parse_filters if isinstance(options, DocumentOptions) else ()),
+        (SCHEDULES, (options.schedule,) if isinstance(options, RescheduleOptions) else ()),
+        (SCORINGS, options.scoring if isinstance(options, ScoringOptions) else ()),
+    )
+    return tuple(
+        (group, tuple(name for name in names if name not in group.built_in))
+        for group, names in chosen
+    )
+
+
+def installed_plugins(group: PluginGroup) -> dict[str, EntryPoint]:
+    """Returns the plug-ins of a group that are installed here, by name."""
+    found = entry_points(group=group.name)
     return {point.name: point for point in sorted(found, key=lambda point: point.name)}
 
 
-def check_filters(names: Sequence[str], known: Iterable[str]) -> None:
-    """Checks that parse filters are installed, and that no name is given twice.
+def check_plugins(group: PluginGroup, names: Sequence[str], known: Iterable[str]) -> None:
+    """Checks that plug-ins are installed, and that no name is given twice.
 
     Args:
+        group: Their group.
         names: The chosen names.
         known: The installed names.
 
     Raises:
         UsageError: A name is unknown or given twice.
     """
-    known = sorted(known)
+    known = list(dict.fromkeys([*group.built_in, *sorted(known)]))
     for name in names:
         if name not in known:
             there = f"there are {', '.join(known)}" if known else "there is none"
-            raise UsageError(f"no parse filter {name!r} is installed: {there}")
+            raise UsageError(f"no {group.kind} {name!r} is installed: {there}")
         if names.count(name) > 1:
-            raise UsageError(f"parse filter {name!r} is given twice")
+            raise UsageError(f"{group.kind} {name!r} is given twice")
 
 
 @functools.cache
-def load_filters(names: tuple[str, ...]) -> tuple[tuple[str, Filter], ...]:
-    """Imports parse filters, once per process; returns (name, filter) in the given order.
+def load_plugins(
+    group: PluginGroup, names: tuple[str, ...]
+) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Imports plug-ins, once per process; returns (name, function) in the given order.
 
     Raises:
-        UsageError: A filter is unknown, or its package cannot be imported.
+        UsageError: A plug-in is unknown, or its package cannot be imported.
     """
     if not names:
         return ()
-    points = installed_filters()
-    check_filters(names, points)
-    return tuple((name, _load(points[name])) for name in names)
+    points = installed_plugins(group)
+    check_plugins(group, names, points)
+    return tuple((name, _load(group, points[name])) for name in names)
 
 
-def _load(point: EntryPoint) -> Filter:
+def scorings_of(options: ScoringOptions) -> Scorings:
+    """Returns the scorings that options choose; their files are read again if they have changed.
+
+    Raises:
+        UsageError: A scoring is unknown, or cannot be imported.
+        ValueError: A scoring lacks an option, or cannot read its file.
+    """
+    names = tuple(name for name in options.scoring if name not in BUILT_IN_SCORINGS)
+    return chosen_scorings(options, dict(load_plugins(SCORINGS, names)))
+
+
+def _load(group: PluginGroup, point: EntryPoint) -> Callable[..., Any]:
+    what = f"{group.kind} {point.name!r}"
     try:
         loaded = point.load()
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise UsageError(f"parse filter {point.name!r} cannot be imported: {reason}") from error
+        raise UsageError(f"{what} cannot be imported: {reason}") from error
     if not callable(loaded):
-        raise UsageError(f"parse filter {point.name!r} is no function: {point.value!r}")
-    filter_: Filter = loaded
-    return filter_
+        raise UsageError(f"{what} is no function: {point.value!r}")
+    function: Callable[..., Any] = loaded
+    return function

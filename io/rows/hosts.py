@@ -1,14 +1,17 @@
-"""Reads the hosts of seeds from the host table."""
+"""Reads the hosts of seeds from the host table; merges findings into it."""
 
 import functools
 
 import polars as pl
 
+from ...policy.hosts import merge_hosts
 from ...policy.schema import HOSTS
 from ...policy.scope import Seeds, seeds_of
 from ..snapshots.manifest import Pinned
+from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
+from ..tablets.resolve import Resolved, Resolver
 
 
 def seed_files(pinned: Pinned) -> tuple[str, ...]:
@@ -27,3 +30,13 @@ def read_seeds_hosts(root: Folder, paths: tuple[str, ...]) -> Seeds:
         return Seeds()
     rows = scan([root / path for path in paths], HOSTS).filter(pl.col("seed"))
     return seeds_of(collect(rows.select("key")).get_column("key"))
+
+
+def merge_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver of host records."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        merged, counts = merge_hosts(rows, changes, operation.now)
+        return Resolved(merged, counts=counts)
+
+    return resolve

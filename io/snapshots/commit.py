@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from ...policy.rule_counts import capped
-from ...policy.schedule import TOLERANCE_MS
+from ...policy.schedules.schedule import TOLERANCE_MS
 from ..storage.errors import ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ...policy.schedule import Clock
+from ...policy.schedules.schedule import Clock
 from ..storage.files import size_of
 from ..storage.places import Place
 from ..table.web_table import WebTable

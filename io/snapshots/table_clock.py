@@ -3,7 +3,7 @@
 import datetime
 from typing import Any
 
-from ...policy.schedule import LONGEST_RETRY_S, TOLERANCE_MS, Clock, ScheduleOptions
+from ...policy.schedules.schedule import LONGEST_RETRY_S, TOLERANCE_MS, Clock, ScheduleOptions
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files

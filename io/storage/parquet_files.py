@@ -193,21 +193,21 @@ def row_group_count(path: Place) -> int:
         return int(file.num_row_groups)
 
 
-def may_have_values(path: Place, column: str) -> bool:
-    """Returns whether a column may have a value other than null, by the file's statistics.
+def columns_with_values(path: Place, columns: Collection[str]) -> set[str]:
+    """Returns those columns that may have a value other than null, by the file's statistics.
 
     Raises:
         UserError: The file is missing or damaged.
     """
     with _reading(path) as file:
         known = file.metadata
+    found = set()
     for group in map(known.row_group, range(known.num_row_groups)):
         for part in map(group.column, range(group.num_columns)):
-            if part.path_in_schema.split(".")[0] != column:
-                continue
-            if part.statistics is None or part.statistics.null_count != part.num_values:
-                return True
-    return False
+            name, statistics = part.path_in_schema.split(".")[0], part.statistics
+            if name in columns and (statistics is None or statistics.null_count != part.num_values):
+                found.add(name)
+    return found
 
 
 class _Summed(io.RawIOBase):

@@ -196,10 +196,17 @@ class BigtableWebTable(WebTable):
         return read_range(self.log, component, _range(tablet), self._pinned, columns, due)
 
     @_of_rows
-    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+    def find(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        keys: pl.Series,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
         from ..bigtable.stored_rows import stored_rows
 
-        return stored_rows(self.log, component, keys, self._pinned)
+        rows = stored_rows(self.log, component, keys, self._pinned)
+        return rows if columns is None else rows.select(columns)
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
@@ -228,14 +235,14 @@ class BigtableWebTable(WebTable):
         if how.component == "hosts":
             resolver, places = _naming_seeds(resolver), {**places, "hosts": SEED_HOSTS}
         with Extras(self.files, places) as extras:
-            # The commit applies the file to the rows.
-            done = resolve_changes(
-                self.log, self.files, how.component, changes,
-                lambda old, new: extras.take(resolver(old, new)), self._pinned,
-            )  # fmt: skip
-            extras.counts.update({f"dropped/{why}": number for why, number in done.dropped.items()})
+            # The commit applies the files to the rows.
+            done = list(resolve_changes(
+                self.log, self.files, how.component, changes, extras.taking(resolver), self._pinned
+            ))  # fmt: skip
+            for some in done:
+                extras.counts.update({f"dropped/{why}": n for why, n in some.dropped.items()})
             base = how.part.base.base.path if how.part.base is not None else None
-            found = [done.file] if done.file is not None else []
+            found = [some.file for some in done if some.file is not None]
             files = (dataclasses.replace(file, base=base, order=how.order) for file in found)
             yield Written(how.component, tuple(files), counts=extras.counts)
             yield from extras.finish()

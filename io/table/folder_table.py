@@ -24,7 +24,7 @@ from ..storage.files import (
     remove_file,
 )
 from ..storage.markers import has_marker, markers, set_marker
-from ..storage.parquet_files import batches, may_have_values
+from ..storage.parquet_files import batches, columns_with_values
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, version_of
 from ..tablets.checksums import verify_tablets
@@ -146,12 +146,16 @@ class FolderTable(WebTable):
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
         return folded(self.place, stored_schema(self.place, component, tablet), tablet)
 
-    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
-        some = tablets_of_keys(known, keys)
+    def find(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        keys: pl.Series,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        some, names = tablets_of_keys(known, keys), columns or KINDS[component].schema.names
         sought = pl.col("key").is_in(keys.unique().implode())
-        return self.read(
-            component, some, KINDS[component].schema.names, methodcaller("filter", sought)
-        )
+        return self.read(component, some, names, methodcaller("filter", sought))
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
@@ -164,8 +168,8 @@ class FolderTable(WebTable):
                 if len(found := rows.filter(pc.is_in(rows["key"], sought))):
                     yield to_frame(found)
 
-    def may_have_values(self, tablet: Tablet, column: str) -> bool:
-        return any(may_have_values(self / path, column) for path in tablet.paths)
+    def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
+        return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 
     def may_have_due(self, tablet: Tablet, due: Due) -> bool:
         return tablet.may_have(due)

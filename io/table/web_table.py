@@ -192,13 +192,20 @@ class WebTable(abc.ABC):
         """Yields all rows of a tablet in key order, in pieces; raises the errors of ``read``."""
 
     @abc.abstractmethod
-    def find(self, component: str, known: Sequence[Tablet], keys: pl.Series) -> pl.DataFrame:
+    def find(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        keys: pl.Series,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
         """Returns the rows of some keys.
 
         Args:
             component: ``state`` or ``hosts``.
             known: All its tablets; only tablets that may have one of the keys are read.
             keys: The keys to find.
+            columns: Names of the columns to return; None for all.
         """
 
     @abc.abstractmethod
@@ -207,9 +214,9 @@ class WebTable(abc.ABC):
     ) -> Iterator[pl.DataFrame]:
         """Yields rows of keys in bounded pieces; the last row of a key counts; see ``find``."""
 
-    def may_have_values(self, tablet: Tablet, column: str) -> bool:
-        """Returns whether a tablet may have values in a column that is null in most rows."""
-        return True
+    def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
+        """Returns those columns, which are null in most rows, in which a tablet may have values."""
+        return set(columns)
 
     @abc.abstractmethod
     def may_have_due(self, tablet: Tablet, due: Due) -> bool:

@@ -35,11 +35,21 @@ class Resolved:
         rows: The old rows after the changes, and new rows, in key order.
         extra: Further frames by component, such as the outcome.
         counts: By counter name.
+        drops: Whether old rows that are not in ``rows`` are to be deleted. If not, all of them
+            must be there.
     """
 
     rows: pl.DataFrame
     extra: Mapping[str, pl.DataFrame] = dataclasses.field(default_factory=dict)
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    drops: bool = False
+
+    def gone(self, old: pl.DataFrame) -> pl.Series:
+        """Returns the keys, in order, of the old rows to delete."""
+        keys = old.get_column("key")
+        if not self.drops:
+            return keys.clear()
+        return keys.filter(~keys.is_in(self.rows.get_column("key").implode()))
 
 
 class Resolver(Protocol):
@@ -121,6 +131,16 @@ class Extras(contextlib.ExitStack):
         self.counts.update(resolved.counts)
         return resolved.rows
 
+    def taking(self, resolver: Resolver) -> Resolver:
+        """Returns a resolver whose further frames and counts are collected."""
+
+        def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+            resolved = resolver(rows, changes)
+            self.take(resolved)
+            return resolved
+
+        return resolve
+
     def finish(self) -> Iterator[Written]:
         """Completes the files of further frames, and yields them."""
         for writer in self._writers.values():
@@ -153,11 +173,24 @@ def write_bases(
 def _add_run(
     root: Folder, how: Resolution, tablet: Tablet, changes: pl.DataFrame, extras: Extras
 ) -> Written:
-    """Writes changed rows as a run; folds the tablet instead if it must and is allowed to."""
+    """Writes changed rows as a run.
+
+    It writes new bases instead if a row is deleted, because a run cannot say so, or if the tablet
+    must be folded and is allowed to be.
+    """
     component = how.component
     old = rows_with_keys(root, component, tablet, changes.get_column("key"))
-    resolved = conform(extras.take(how.resolver(old.drop(NUMBER), changes)), how.schema)
-    rows = rows_of_run(old, to_frame(resolved), tablet.rows)
+    resolved = how.resolver(old.drop(NUMBER), changes)
+    new = to_frame(conform(extras.take(resolved), how.schema))
+    gone = resolved.gone(old)
+    if len(gone):
+        kept = old.filter(~pl.col("key").is_in(gone.implode()))
+        rows = rows_of_run(kept, new, tablet.rows)
+        verify_tablets(root, tablet)
+        frames = folded(root, how.schema, tablet, rows)
+        left = (frame.filter(~pl.col("key").is_in(gone.implode())) for frame in frames)
+        return Written(component, write_bases(root, component, left), tablet.paths)
+    rows = rows_of_run(old, new, tablet.rows)
     if not len(rows):
         return Written(component)
     known, replaced = tablet.rows, tuple[str, ...]()

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...policy.clocks import COUNT
 from ...policy.kinds import KINDS, Times
-from ...policy.schedule import TOLERANCE_MS, ScheduleOptions
+from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ..snapshots.commit import commit

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ...policy.clocks import COUNT
 from ...policy.kinds import folders, kind_of
-from ...policy.schedule import TOLERANCE_MS
+from ...policy.schedules.schedule import TOLERANCE_MS
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of
 from ..snapshots.operations import Operation, from_json

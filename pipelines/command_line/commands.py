@@ -116,6 +116,11 @@ COMMANDS = {
         "views.history", "Show the snapshots of the table, and its sizes.", False, LOOK,
         example="mine --last 10",
     ),
+    "filterdb": Command(
+        "filterdb", "Apply today's URL rules and scope to the known URLs.",
+        example="mine --dry_run",
+        options=("dry_run", "drop_gone", "drop_orphans", *_LINK_RULES, "url_rules_dir"),
+    ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(
         "upkeep.copy_table", "Copy the table as it is now to another place.",

@@ -18,7 +18,8 @@ _CODE = "nutbeam runs no Java class"
 
 NUTCH_COMMANDS: Mapping[str, str] = {
     "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
-    "mergedb": "not there yet: two tables cannot be merged",
+    "mergedb": "not there yet: two tables cannot be merged; nutbeam filterdb filters and normalizes "
+    "the URLs of one",
     "domainstats": _COUNTS,
     "protocolstats": _COUNTS,
     "crawlcomplete": _COUNTS,
@@ -59,6 +60,7 @@ NUTCH_COMMANDS: Mapping[str, str] = {
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"
 _CHECKED = "not needed: URLs are filtered and normalized when they are found"
+_FILTERDB = f"{_CHECKED}; nutbeam filterdb applies rules that have changed to the URLs of the table"
 _STDIN = "not needed: without URLs, the lines of standard input are read"
 _NO_SERVER = "there is no server: give URLs as arguments or on standard input"
 _HOSTS = "not needed: hosts are part of the table"
@@ -79,7 +81,6 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("", "-listen"): _NO_SERVER,
     ("", "-keepclientcnxopen"): _NO_SERVER,
     ("", "-hostdb"): _HOSTS,
-    ("inject", "-filternormalizeall"): _CHECKED,
     ("generate", "-nofilter"): _CHECKED,
     ("generate", "-nonorm"): _CHECKED,
     ("generate", "-maxnumsegments"): "run generate again: each run makes one batch",
@@ -88,8 +89,8 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("fetch", "-noparsing"): "not needed: fetch parses only with --parse_while_fetching",
     ("fetch", "-numtasks"): "it is --num_fetchers of generate",
     ("parse", "-reparse"): "not there yet: a batch is parsed once",
-    ("updatedb", "-normalize"): _CHECKED,
-    ("updatedb", "-filter"): _CHECKED,
+    ("updatedb", "-normalize"): _FILTERDB,
+    ("updatedb", "-filter"): _FILTERDB,
     ("updatedb", "-noadditions"): "it is --additions_allowed false",
     ("readdb", "-sort"): "not there: nutbeam sql counts rows by host",
     ("readdb", "-format"): "the name of the file of --dump decides: .csv or .jsonl",
@@ -117,6 +118,12 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",
     ("crawl", "-noparsing"): "it is --parse_while_fetching false",
 }  # fmt: skip
+
+# Properties that Nutch reads in several commands, and one command of nutbeam.
+_ELSEWHERE: Mapping[str, str] = {
+    "db.update.purge.404": "--drop_gone of filterdb",
+    "db.update.purge.orphans": "--drop_orphans of filterdb",
+}
 
 
 def command_hint(name: str) -> str | None:
@@ -159,6 +166,8 @@ def _property_hint(command: str, text: str, options: Iterable[Option]) -> str | 
     for option in options:
         if name in _nutch_names(option):
             return f"Nutch's {name} is {option.flag}"
+    if name in _ELSEWHERE:
+        return f"Nutch's {name} is {_ELSEWHERE[name]}"
     return f"no option of {command} is Nutch's {name}"
 
 

@@ -12,13 +12,16 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...io.parsing.plugins import chosen_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
-from ...policy.documents import DocumentOptions
-from ...policy.schedule import ScheduleOptions
+from ...policy.schedules.built_in import built_in_schedule
+from ...policy.schedules.schedule import ScheduleOptions
+from ...policy.schedules.schedule_options import RescheduleOptions
+from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError
@@ -34,7 +37,13 @@ from ..command_line.command import Invocation, configuration
 from ..command_line.live import live_view
 from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
-from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
+from .launch import (
+    LaunchOptions,
+    launch_args,
+    preflight,
+    worker_address,
+    workers_elsewhere,
+)
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker
 
@@ -91,11 +100,18 @@ def check(options: Any, *, local: bool = False) -> None:
         local: Whether all seeds are local files, so that the agent needs no name.
 
     Raises:
-        UsageError: Rule files, addresses or the agent's name cannot be used.
+        UsageError: Rule files, files of schedules or scorings, addresses or the agent's name cannot
+            be used.
     """
     with configuration():
+        if isinstance(options, RescheduleOptions):
+            built_in_schedule(options)
         if isinstance(options, UrlOptions):
             rules_of(options)
+        if isinstance(options, ScoringOptions) and not set(options.scoring) - set(
+            BUILT_IN_SCORINGS
+        ):
+            scorings_of(options)  # plug-ins may be on workers only
         if isinstance(options, HttpOptions):
             guard_of(options)
             if not local:
@@ -150,8 +166,7 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        filters = options.parse_filters if isinstance(options, DocumentOptions) else ()
-        check = beam.Map(check_worker, _newest_snapshot(ticket.table), filters)
+        check = beam.Map(check_worker, _newest_snapshot(ticket.table), chosen_plugins(options))
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)
@@ -245,6 +260,7 @@ def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
         print()
         return
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
+    head += " (dry run)" if record.get("dry_run") else ""
     counts = (f"{name} {number:,}" for name, number in record.get("counts", {}).items())
     text = ", ".join(counts) or "nothing to do"
     if record.get("submitted"):

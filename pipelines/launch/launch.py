@@ -12,11 +12,10 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from ...io.parsing.plugins import PARSE_FILTERS, check_filters, installed_filters, load_filters
+from ...io.parsing.plugins import check_plugins, chosen_plugins, installed_plugins, load_plugins
 from ...io.storage.places import is_path
 from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
-from ...policy.documents import DocumentOptions
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from .delivery import delivered, installed, is_file, package_file
@@ -138,13 +137,13 @@ def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     names = [name for name in options.plugin_package if not is_file(name)]
     for name in names if elsewhere else [*names, *(package.name for package in packages)]:
         installed(name)
-    chosen = options.parse_filters if isinstance(options, DocumentOptions) else ()
-    if not elsewhere:
-        load_filters(chosen)
-    elif chosen and options.deliver:  # else the workers' image has the plug-ins; workers check that
-        points = [point for package in packages for point in package.entry_points]
-        delivered_filters = {point.name for point in points if point.group == PARSE_FILTERS}
-        check_filters(chosen, {*installed_filters(), *delivered_filters})
+    points = [point for package in packages for point in package.entry_points]
+    for group, chosen in chosen_plugins(options):
+        if not elsewhere:
+            load_plugins(group, chosen)
+        elif options.deliver:  # else the workers' image has the plug-ins; workers check that
+            sent = {point.name for point in points if point.group == group.name}
+            check_plugins(group, chosen, {*installed_plugins(group), *sent})
 
 
 def _options(beam_args: Sequence[str]) -> PipelineOptions:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import load_filters
+from ...io.parsing.plugins import Chosen, load_plugins
 from ...io.storage.reach import check_client, exists, is_shared
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
@@ -53,16 +53,16 @@ def _give(_: object, ticket: Ticket) -> Ticket:
     return ticket
 
 
-def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Ticket:
+def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
     """Checks that this worker has everything that the job needs; returns the ticket.
 
     Args:
         ticket: The ticket.
         snapshot: Number of a snapshot that the launcher has found in the table.
-        filters: Names of parse filters that will be used.
+        plugins: Names of plug-ins that will be used, by group.
 
     Raises:
-        UsageError: Versions differ, the worker cannot find the table, or a filter is not
+        UsageError: Versions differ, the worker cannot find the table, or a plug-in is not
             installed.
     """
     check_versions(ticket)
@@ -79,7 +79,8 @@ def check_worker(ticket: Ticket, snapshot: int, filters: tuple[str, ...]) -> Tic
             "with them, whatever --shared_path says"
         )
     try:
-        load_filters(filters)
+        for group, names in plugins:
+            load_plugins(group, names)
     except UsageError as error:
         raise UsageError(f"on the workers: {error}; --plugin_package brings its package") from error
     return ticket

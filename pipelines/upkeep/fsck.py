@@ -40,7 +40,7 @@ from ...io.upkeep.table_checks import (
     repair_table,
 )
 from ...policy.kinds import kinds_in_tablets
-from ...policy.schedule import ScheduleOptions
+from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.options import also, option

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ...policy.kinds import KINDS
+from ...policy.schedules.due_rules import due_rule
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...policy.selection import GenerateOptions
 from ...policy.status import UpdateOptions
@@ -96,8 +98,8 @@ class Explainer:
             ``parsed``, ``steps``, ``normalized``, ``key``, ``key_bytes``, ``filters``, ``scope``;
             ``exemption`` of a URL out of the scope, if there are rules of exemptions; ``reason``
             why the URL is not added to a table, or None. With a table also: ``row`` or None,
-            ``clock`` if the row has impossible times, ``generate`` (reasons why it is not chosen),
-            ``robots``.
+            ``clock`` if the row has impossible times, ``due`` (the rule that set its next fetch),
+            ``generate`` (reasons why it is not chosen), ``robots``.
         """
         record: dict[str, Any] = {"url": url, "parsed": urls.parse_url(url), "steps": []}
         record |= self._normalized(url)
@@ -120,6 +122,7 @@ class Explainer:
             if clock := wrong_clock(row, self._table, self._options):
                 record["clock"] = clock
             reasons = not_generated(row, self._table, self._options)
+            record["due"] = due_rule(row, self._options)._asdict()
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
@@ -214,7 +217,10 @@ class Explainer:
         return "host_total" if 0 <= options.max_per_host <= table.rows_of_host(key) else None
 
     def _too_deep(self, row: Mapping[str, Any]) -> bool:
-        return 0 <= self._options.depth <= (row["distance"] or 0)
+        options = self._options
+        limit = (row["max_depth"] or options.depth_max) if "depth" in options.scoring else math.inf
+        depth = 0 if row["distance"] is None else row["distance"] + 1
+        return depth >= limit or 0 <= options.depth <= (row["distance"] or 0)
 
 
 def verdict(record: Mapping[str, Any]) -> str:
@@ -268,7 +274,8 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
     if row is not None:
         parts = [f"{n} {row[n]}" for n in ("status", "fetch_time", "score", "distance", "retries",
                                            "http_code", "protocol_message") if row[n] is not None]  # fmt: skip
-        lines = [f"row: {', '.join(parts)}"]
+        due = record["due"]
+        lines = [f"row: {', '.join(parts)}", f"due: {due['name']}: {due['detail']}"]
         lines += [f"clock: {record['clock']}"] if "clock" in record else []
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
     if record.get("links_too_deep"):

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
+from ...io.parsing.plugins import scorings_of
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import newest_manifest
@@ -16,10 +17,18 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.clocks import resting, wrong_times
-from ...policy.schedule import TOLERANCE_MS, Clock
+from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
 from ...policy.scope import Seeds
-from ...policy.selection import GenerateOptions, chosen_at, eligible, groups, later, ranked
+from ...policy.selection import (
+    GenerateOptions,
+    chosen_at,
+    eligible,
+    groups,
+    later,
+    ranked,
+    sorted_out,
+)
 from ...policy.threshold import rank
 from ...policy.vocabulary import iso, statuses_of
 from ...web.base.agent import AgentOptions, agent_token
@@ -65,21 +74,24 @@ class TableView:
         chosen = (b for b in batches if len(claimed_keys(root, self.manifest, [b], key, key)))
         return next(chosen, None)
 
-    def better(self, key: str, score: float, options: GenerateOptions) -> int:
-        """Returns how many rows of the key's host or domain generate would take before it."""
+    def better(self, row: dict[str, Any], options: GenerateOptions) -> int:
+        """Returns how many rows of the row's host or domain generate would take before it."""
+        key, scorings = row["key"], scorings_of(options)
         group = groups(pl.Series([key]), options.count_mode).item()
         ends = (":", ".") if options.count_mode == "domain" else (":",)
         of_group = pl.any_horizontal(pl.col("key").str.starts_with(group + end) for end in ends)
         files = tablets(self.pinned.files("state"))
         near = tablets_of_keys(files, pl.Series([f"{group}{ends[-1]}", f"{group}:\x7f"]))
+        columns = dict.fromkeys(("key", "score", "distance", *scorings.sort_columns))
         rows = self.pinned.root.read(
-            "state", near, ["key", "score"],
-            lambda state: eligible(state.filter(of_group), self.clock, options),
+            "state", near, tuple(columns),
+            lambda state: eligible(state.filter(of_group), self.clock, options, scorings),
         )  # fmt: skip
+        rows = sorted_out(rows, options, scorings)
         batches = self.manifest.open_batches(self.now)
         claimed = claimed_keys(self.pinned.root, self.manifest, batches, None, None)
         rows = ranked(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
-        own = rank(pl.Series([score]), pl.Series([key])).item()
+        own = rank(pl.Series([sort_value(row, options)]), pl.Series([key])).item()
         higher = (pl.col("rank") > own) | ((pl.col("rank") == own) & (pl.col("key") > key))
         return len(rows.filter(higher))
 
@@ -103,8 +115,8 @@ def not_generated(
     if 0 <= options.max_distance < (row["distance"] or 0):
         most = options.max_distance
         yield "too_far", f"{row['distance']} links from the seeds, max_distance is {most}"
-    if not row["score"] >= options.min_score:
-        yield "low_score", f"score {row['score']:g}, min_score is {options.min_score:g}"
+    if not (value := sort_value(row, options)) >= options.min_score:
+        yield "low_score", f"score {value:g}, min_score is {options.min_score:g}"
     batch = table.batch_of(key)
     if batch is not None:
         phase = table.manifest.batches[batch].phase
@@ -119,8 +131,16 @@ def not_generated(
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
     most = options.max_count
-    if most > 0 and table.better(key, row["score"], options) >= most:
+    if most > 0 and table.better(row, options) >= most:
         yield "max_count", f"{most} or more URLs of its {options.count_mode} come before it"
+
+
+def sort_value(row: dict[str, Any], options: GenerateOptions) -> float:
+    """Returns the value by which generate compares a row of the state with others."""
+    scorings = scorings_of(options)
+    if scorings.sorts_by_score:
+        return float(row["score"])
+    return float(scorings.sort_value(_frame(STATE, row)).get_column("sort_value").item())
 
 
 def _frame(schema: pa.Schema, row: dict[str, Any]) -> pl.DataFrame:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from ...io.parsing.plugins import scorings_of
 from ...io.snapshots.manifest import Pinned
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.schedule import DAY_MS
-from ...policy.selection import GenerateOptions, admissible
+from ...policy.schedules.schedule import DAY_MS
+from ...policy.selection import GenerateOptions, admissible, sorted_out
 from ...web.urls.row_keys import from_key
 from .explain_row import TableView, not_generated
 
@@ -60,14 +61,23 @@ def next_url(table: str, options: GenerateOptions) -> NextUrl | None:
 def _first(view: TableView, options: GenerateOptions | None) -> str | None:
     """Returns the key that is due first, of those that the options do not exclude."""
 
+    scorings = None if options is None else scorings_of(options)
+    columns: tuple[str, ...] = _COLUMNS
+    if scorings is not None and not scorings.sorts_by_score:
+        columns = tuple(dict.fromkeys((*_COLUMNS, "score", "distance", *scorings.sort_columns)))
+
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
-        return state if options is None else admissible(state, options)
+        return (
+            state if options is None or scorings is None else admissible(state, options, scorings)
+        )
 
     best: tuple[int, str] | None = None
     for tablet in _by_time(view.pinned):
         if best is not None and (tablet.min_fetch_time or 0) > best[0]:
             break  # all later tablets are due later, too
-        rows = view.pinned.root.read("state", [tablet], _COLUMNS, narrow)
+        rows = view.pinned.root.read("state", [tablet], columns, narrow)
+        if options is not None and scorings is not None:
+            rows = sorted_out(rows, options, scorings).select(_COLUMNS)
         found = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()
         best = min([*([best] if best else []), *((time, key) for key, time in found)], default=None)
     return best[1] if best else None

@@ -9,7 +9,7 @@ from frames import frame_of
 from web_servers import doors, reply, serve
 
 from nutbeam.pipelines.generate import due_at
-from nutbeam.policy.schedule import DAY_MS, Clock
+from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 from nutbeam.policy.schema import STATE, Status
 from nutbeam.policy.selection import GenerateOptions, eligible
 
@@ -61,6 +61,7 @@ def test_a_crawl_fetches_each_page_once_and_ends(web, pages, tmp_path, capsys):
     assert record["message"] == ""  # nothing is due now
 
 
+@pytest.mark.long
 def test_a_run_without_limit_of_rounds_ends(web, tmp_path, capsys):
     table = tmp_path / "table"
     crawl(capsys, web, table, SEED)

@@ -117,6 +117,7 @@ def test_update_reads_and_writes_touched_rows_only(counted, web):
     assert len(read) == len(set(read))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("what", ["state", "hosts", "batch_pages", "batch_documents"])
 def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
     assert nutbeam("copy", here[0], table) == 0
@@ -148,6 +149,7 @@ def test_a_folder_is_crawled_without_googles_libraries(tmp_path):
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
+@pytest.mark.long
 def test_workers_in_other_processes_find_the_table(table):
     workers = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
     assert nutbeam("inject", table, "http://www.example.com/", *workers) == 0

@@ -34,11 +34,17 @@ class Stages:
         took: By job, for how many seconds it works, once it has begun.
     """
 
-    JOBS = ("inject", "generate", "updatedb", "compact")
+    JOBS = ("inject", "generate", "updatedb", "filterdb", "compact")
 
     def __init__(self, backend, nursery, folder, warm):
         self.seeds, self.more = folder / "seeds.txt", folder / "more.txt"
-        self.seeds.write_text("\n".join(WEB.urls(range(0, 1_500, 3))))
+        self.kept, self.rules = folder / "kept.txt", folder / "rules"
+        self.rules.mkdir()
+        (self.rules / "host-urlnormalizer.txt").write_text("h1.example.com h2.example.com\n")
+        seeds = WEB.urls(range(0, 1_500, 3))
+        self.seeds.write_text("\n".join(seeds))
+        # Of the seeds those that filterdb leaves alone.
+        self.kept.write_text("\n".join(u for u in seeds if u[-1] != "7" and "/h1." not in u))
         self.more.write_text("\n".join(WEB.urls(range(1, 900, 2))))
         self.before, self.was, self.right, self.took = {}, {}, {}, {}
         table, done = backend.fresh(), []
@@ -78,8 +84,10 @@ class Stages:
             "inject": [self.more],
             "generate": ["--top_n", "300"],
             "updatedb": [],
+            "filterdb": ["--exclude", "7$", "--url_rules_dir", self.rules,
+                         "--url_normalizers", "basic,host"],
             "compact": ["--full", "--snapshot_retention", "0"],
-        }[job]
+        }[job]  # fmt: skip
         return [job, table, *more, "--operation", "mine"]
 
     def _fetch(self, table, operation):
@@ -141,7 +149,7 @@ def kill_and_look(backend, nursery, stages, job, after):
 
     # Given up: what it has left behind goes in time, and nothing is in the way of others.
     given_up = backend.copy(table)
-    assert nursery.run("inject", given_up, stages.seeds)[0] == 0
+    assert nursery.run("inject", given_up, stages.kept)[0] == 0
     backend.age(given_up, 9)
     assert nursery.run("compact", given_up)[0] == 0
     backend.age(given_up, 9)

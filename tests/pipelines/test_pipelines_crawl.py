@@ -219,6 +219,7 @@ def test_the_summary_for_scripts(web, tables, tmp_path, capsys):
     assert "Traceback" not in captured.err
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_dedup_that_never_came_is_made_up_for(tables, tmp_path):
     table = tables(tmp_path / "table")

@@ -181,7 +181,7 @@ def cases():
     ]
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("job", "trap"), cases())
 def test_a_step_that_fails_is_done_again(web, stages, tmp_path, monkeypatch, job, trap):
     before, right, counts = stages[job]
@@ -247,7 +247,7 @@ LOST = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("job", "owner", "name", "at"), LOST)
 def test_a_runner_that_loses_work_makes_no_commit(
     web, stages, tmp_path, monkeypatch, capsys, job, owner, name, at

@@ -145,6 +145,7 @@ def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tm
     assert_whole(table, web.site)
 
 
+@pytest.mark.long
 def test_the_same_operation_goes_on_after_a_kill(web, tmp_path, capsys):
     """As a scheduler does that starts a job again under the id that it gave it."""
     table = tmp_path / "table"

@@ -53,6 +53,7 @@ def test_it_ends_the_loop_after_the_round_and_keeps_what_is_done(tables, tmp_pat
         assert server.paths.count("/2") == 1
 
 
+@pytest.mark.long
 def test_round_and_next_begin_nothing_but_finish_what_is_open(web, tmp_path, capsys):
     table = tmp_path / "table"
     assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0

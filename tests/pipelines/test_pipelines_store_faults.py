@@ -44,7 +44,7 @@ def heal(proxy):
     proxy.refuses = lambda method, path: False
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["gs", "s3"])
 @pytest.mark.parametrize("code", [*BUSY, *DENIED])
 def test_who_only_reads_says_so(proxied, code, capsys):
@@ -56,7 +56,7 @@ def test_who_only_reads_says_so(proxied, code, capsys):
         check(capsys.readouterr().err, table, code)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 @pytest.mark.parametrize("after", first(2, [0, 5, 1, 2, 3]))
 @pytest.mark.parametrize("job", ["inject", "generate", "updatedb", "compact"])

@@ -105,6 +105,7 @@ def test_a_crawl_makes_the_table_that_it_makes_on_disk(address, web, here, tmp_p
         assert shown[0] == shown[1] > 0
 
 
+@pytest.mark.few(1)
 @in_stores
 def test_frames_of_a_copy_are_those_of_a_folder(address, here):
     assert nutbeam("copy", here[0], address) == 0
@@ -173,6 +174,7 @@ def test_a_store_that_answers_503_now_and_then(
         assert proxy.refused > 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_answers_that_are_lost(kind, stores, web, here, hurried, monkeypatch, capsys):
     """Uploads, commits among them, that the store has taken and whose answer never came."""
@@ -247,6 +249,7 @@ def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
             assert pl.read_parquet(read_bytes(path)).height > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_one_line_for_a_store_that_cannot_be_used(kind, stores, monkeypatch, capsys, web):
     for name, value in stores.environ(kind).items():

@@ -3,7 +3,7 @@ from frames import frame_of
 
 from nutbeam.policy.clocks import LONGEST_REST_MS, resting, set_right, set_right_hosts
 from nutbeam.policy.hosts import merge_hosts
-from nutbeam.policy.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
+from nutbeam.policy.schedules.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
 from nutbeam.policy.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.status import UpdateOptions, update_state
 from nutbeam.web.base.clock import EARLIEST_MS
@@ -63,7 +63,6 @@ SANE = {
     "longest_interval": row(fetch_time=NOW + 90 * DAY_MS),
     "longer_interval_of_its_own": row(fetch_interval=12 * MONTH, fetch_time=NOW + 360 * DAY_MS),
     "gone": row(fetch_interval=3 * MONTH, fetch_time=NOW + 130 * DAY_MS),
-    "interval_was_too_long": row(status=1, fetch_time=NOW + 360 * DAY_MS, fetch_interval=6_998_400),
     "new": row(last_fetch_time=None, fetch_time=NOW),
     "before_1970": row(fetch_time=-5, last_fetch_time=-5 - DAY_MS, modified_time=-5),
 }

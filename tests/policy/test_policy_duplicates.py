@@ -1,8 +1,16 @@
+import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.duplicates import DedupOptions, comparable, mark_duplicates, order_by
-from nutbeam.policy.schema import SIGNATURES, STATE, Status
+from nutbeam.policy.duplicates import (
+    SCHEME,
+    DedupOptions,
+    apply_verdicts,
+    comparable,
+    order_by,
+    questioned,
+)
+from nutbeam.policy.schema import OUTCOME, STATE, VERDICTS, Status
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.web.urls.row_keys import to_key
 
@@ -21,7 +29,9 @@ def page(url, status=Status.DB_FETCHED, signature=b"s", score=1.0, last_fetch_ti
 
 @pytest.mark.parametrize("status", list(Status))
 def test_only_pages_with_content_can_be_duplicates(status):
-    found = comparable(frame_of(STATE, page("http://a.com/", status)), NOW)
+    found = comparable(
+        frame_of(STATE, page("http://a.com/", status)), NOW, pl.Series([], dtype=pl.String)
+    )
     assert len(found) == (status in (Status.DB_FETCHED, Status.DB_NOTMODIFIED))
 
 
@@ -56,10 +66,11 @@ def test_the_length_of_a_url_is_that_of_its_decoded_form(shorter, longer):
 def survivor(*pages, **options):
     """The URL that stays, as what is left of its key."""
     chosen = DedupOptions(**options)
-    columns, descending = order_by(chosen)
-    rows = comparable(frame_of(STATE, *pages), NOW)
-    kept, lost = dedup_by_hash(rows, "signature", tuple(columns), tuple(descending))
-    assert len(kept) + len(lost) == len(rows)
+    kept = rows = comparable(frame_of(STATE, *pages), NOW)
+    if SCHEME in chosen.compare_order:
+        kept, _ = dedup_by_hash(kept, "plain", *map(tuple, order_by(chosen, twins=True)))
+    kept, _ = dedup_by_hash(kept, "signature", *map(tuple, order_by(chosen, twins=False)))
+    assert len(rows) == len(pages)
     assert len(kept) == 1
     return kept["key"][0]
 
@@ -96,23 +107,89 @@ def test_in_the_end_the_key_decides():
 
 
 def test_the_order_can_be_chosen():
-    plain, secure = page("http://a.com/", score=2.0), page("https://a.com/longer")
-    assert survivor(plain, secure, compare_order=("httpsOverHttp", "score")) == secure["key"]
-    assert survivor(plain, secure, compare_order=("urlLength",)) == plain["key"]
+    plain, other = page("http://a.com/", score=2.0), page("https://a.com/longer", last_fetch_time=9)
+    assert survivor(plain, other, compare_order=("fetchTime", "score")) == other["key"]
+    assert survivor(plain, other, compare_order=("urlLength",)) == plain["key"]
+
+
+def test_the_scheme_counts_only_where_nothing_else_differs():
+    plain, secure = page("http://a.com/", score=2.0), page("https://a.com/")
+    order = ("httpsOverHttp", "score", "urlLength")
+    assert survivor(plain, secure, compare_order=order) == secure["key"]
+    assert survivor(plain, secure, compare_order=("score", "httpsOverHttp")) == plain["key"]
+    other = page("https://a.com/x", score=1.5)
+    assert survivor(plain, other, compare_order=order) == plain["key"]
+    # The twin goes first, then the others are compared by the rest of the order.
+    assert survivor(plain, secure, other, compare_order=order) == other["key"]
+
+
+def duplicate(url, winner, **columns):
+    return {**page(url, Status.DB_DUPLICATE, **columns), "duplicate_of": to_key(winner)}
+
+
+def verdicts(**winners):
+    """Pages of a.com, with the page that stays instead."""
+    rows = ({"key": to_key(f"http://a.com/{name}"), "duplicate_of": winner and to_key(winner)}
+            for name, winner in winners.items())  # fmt: skip
+    return frame_of(VERDICTS, *rows)
 
 
 def test_losers_are_marked_and_nothing_else_changes():
-    rows = frame_of(STATE, *(page(f"http://a.com/{n}") for n in range(4)))
-    losers = frame_of(SIGNATURES, *({"key": rows["key"][n]} for n in (1, 3)))
-    marked, count = mark_duplicates(rows, losers)
-    assert count == 2
+    rows = frame_of(STATE, *(page(f"http://a.com/n{n}") for n in range(4)))
+    winner = "http://a.com/n0"
+    marked, counts = apply_verdicts(rows, verdicts(n1=winner, n3=winner))
+    assert counts == {"duplicates": 2}
     assert marked["status"].to_list() == [2, 7, 2, 7]
-    assert marked.drop("status").equals(rows.drop("status"))
+    assert marked["duplicate_of"].to_list() == [None, to_key(winner), None, to_key(winner)]
+    assert marked.drop("status", "duplicate_of").equals(rows.drop("status", "duplicate_of"))
     assert marked.schema == rows.schema
 
 
-@pytest.mark.parametrize("losers", [[], [{"key": "com.other:http/"}]])
+@pytest.mark.parametrize("losers", [{}, {"other": "http://a.com/x"}])
 def test_who_is_not_there_is_not_marked(losers):
     rows = frame_of(STATE, page("http://a.com/"))
-    marked, count = mark_duplicates(rows, frame_of(SIGNATURES, *losers))
-    assert (marked.equals(rows), count) == (True, 0)
+    marked, counts = apply_verdicts(rows, verdicts(**losers))
+    assert (marked.equals(rows), counts) == (True, {})
+
+
+def test_a_page_that_is_no_duplicate_any_more_is_fetched():
+    rows = frame_of(STATE, duplicate("http://a.com/x", "http://b.com/"))
+    marked, counts = apply_verdicts(rows, verdicts(x=None))
+    assert (marked["status"].to_list(), counts) == ([Status.DB_FETCHED], {"revived": 1})
+    assert marked["duplicate_of"].to_list() == [None]
+
+
+def outcome(url, old, new, before=b"s", after=b"s"):
+    return {"key": to_key(url), "old_status": int(old), "status": int(new),
+            "old_signature": before, "signature": after}  # fmt: skip
+
+
+FETCHED, GONE = Status.DB_FETCHED, Status.DB_GONE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "after", "lost"),
+    [
+        (FETCHED, FETCHED, b"s", False),
+        (FETCHED, Status.DB_NOTMODIFIED, b"s", False),
+        (FETCHED, GONE, b"s", True),
+        (FETCHED, Status.DB_REDIR_TEMP, b"s", True),
+        (FETCHED, FETCHED, b"t", True),
+        (Status.DB_DUPLICATE, GONE, b"s", True),
+        (GONE, GONE, b"s", False),
+        (Status.DB_UNFETCHED, FETCHED, b"t", False),
+    ],
+)
+def test_what_a_batch_calls_into_question(old, new, after, lost):
+    found = questioned(frame_of(OUTCOME, outcome("http://a.com/", old, new, after=after)))
+    assert found.lost.to_list() == ([to_key("http://a.com/")] if lost else [])
+    assert set(found.signatures) == {after, *([b"s"] if lost else [])}
+
+
+def test_only_duplicates_of_what_is_lost_are_compared_again():
+    rows = frame_of(STATE, duplicate("http://a.com/", "http://w.com/"), page("http://b.com/"),
+                    duplicate("http://c.com/", "http://v.com/"))  # fmt: skip
+    lost = pl.Series([to_key("http://w.com/")])
+    assert len(comparable(rows, NOW, lost)) == 2
+    assert len(comparable(rows, NOW, lost.clear())) == 1
+    assert len(comparable(rows, NOW)) == 3  # without a batch all are

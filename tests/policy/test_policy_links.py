@@ -44,9 +44,11 @@ def changes(pages, documents, origin=ORIGIN, **options):
     links = {
         row["key"]: (row["inlink_score"], row["inlink_distance"])
         for row in rows.to_dicts()
-        if row["fetch_status"] is None
+        if row["inlink_score"] is not None
     }
-    assert len(rows) == len(events) + len(links)  # a row per page, a sum per target
+    heirs = [row for row in rows.to_dicts() if row["repr_url"] is not None]
+    # A row per page, a sum per target, and what targets of redirects inherit.
+    assert len(rows) == len(events) + len(links) + len(heirs)
     return events, links, counts
 
 

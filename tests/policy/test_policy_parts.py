@@ -15,7 +15,7 @@ from nutbeam.policy.links import (
     changes_of,
 )
 from nutbeam.policy.purging import pattern_of, purge_rows
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.status import UpdateOptions, update_state
@@ -175,7 +175,7 @@ def test_parts_that_are_alike_are_no_trap():
 
 def test_pages_that_a_parser_failed_at_go_where_gone_pages_go_if_that_is_wanted():
     failed = REAL_DOCUMENT | {"parse_status": int(ParseStatus.FAILED)}
-    before = row(ITEM, signature=b"real", last_fetch_time=5, page="p", http_code=200, retries=1)
+    before = row(ITEM, signature=b"real", last_fetch_time=5, page="p", http_code=200, status=2)
     file, _ = changes([REAL | {"etag": "e"}], [failed])
     rows, _ = update([before], file)
     assert rows[ITEM]["status"] == Status.DB_NOTMODIFIED

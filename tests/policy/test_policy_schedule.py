@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.schedule import Clock, ScheduleOptions, due, gone_interval, retry_time
+from nutbeam.policy.schedules.schedule import Clock, ScheduleOptions, due, gone_interval, retry_time
 from nutbeam.policy.schema import STATE
 
 NOW = 1_700_000_000_000

@@ -22,8 +22,7 @@ def test_missing_columns_are_null_and_unknown_ones_vanish():
     table = conform(pa.table({"status": [2, None], "other": ["x", "y"]}), OUTCOME)
     assert table.schema == OUTCOME
     assert table.to_pylist() == [
-        {"key": None, "document": None, "status": status, "score": None, "signature": None}
-        for status in (2, None)
+        dict.fromkeys(OUTCOME.names) | {"status": status} for status in (2, None)
     ]
 
 

@@ -52,10 +52,14 @@ def test_a_new_url_takes_what_its_line_says():
     assert rows[0]["metadata"] == {"topic": "x"}
 
 
-def test_known_urls_stay_as_they_are():
+SEED = KNOWN | {"distance": 0}
+
+
+def test_a_known_url_becomes_a_seed_and_the_rest_of_its_row_stays():
     line = seed(score=9.0, fetch_interval=7, metadata=[("changed", "new")])
-    rows, counts = inject([KNOWN], [line])
-    assert rows == frame_of(STATE, KNOWN).to_dicts()
+    other = KNOWN | {"key": "com.example:http/c"}
+    rows, counts = inject([KNOWN, other], [line])
+    assert rows == frame_of(STATE, SEED, other).to_dicts()
     assert counts == {"injected": 1, "known": 1}
 
 
@@ -84,7 +88,7 @@ def test_updating_puts_the_line_over_what_was_known():
     rows, _ = inject([KNOWN], [line], update_known=True)
     expected = frame_of(
         STATE,
-        KNOWN
+        SEED
         | {
             "score": 2.0,
             "fetch_interval": 7,
@@ -102,7 +106,7 @@ def test_updating_puts_the_line_over_what_was_known():
 )
 def test_updating_leaves_alone_what_was_not_given(line):
     rows, _ = inject([KNOWN], [line], update_known=True, injected_score=0.3, fetch_interval=60)
-    assert rows == frame_of(STATE, KNOWN).to_dicts()
+    assert rows == frame_of(STATE, SEED).to_dicts()
 
 
 def test_updating_gives_metadata_to_a_row_that_has_none():

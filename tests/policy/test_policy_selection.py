@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.schedule import DAY_MS, Clock
+from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 from nutbeam.policy.schema import STATE, Status
 from nutbeam.policy.selection import GenerateOptions, eligible, groups, ranked, spanning
 from nutbeam.web.urls.row_keys import to_key

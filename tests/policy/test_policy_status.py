@@ -23,7 +23,7 @@ from status_rows import (
     update,
 )
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
 from nutbeam.policy.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
@@ -35,13 +35,15 @@ from nutbeam.web.exchange.status import (
     FETCH_SUCCESS,
 )
 
+IN_AN_INDEX = (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
+
 
 @pytest.mark.parametrize("old", STATUSES, ids=name)
 @pytest.mark.parametrize("what", TABLE)
 def test_transition(old, what):
     status, before, after, expected, days = TABLE[what]
-    if old is None and what == "success_equal":
-        expected = Status.DB_FETCHED  # there is nothing to be equal to
+    if old not in IN_AN_INDEX and expected == Status.DB_NOTMODIFIED:
+        expected = Status.DB_FETCHED  # an index adds it again
     row, outcome, counts = one(old_row(old, signature=before), event(status, signature=after))
     assert row["status"] == expected
     assert row["fetch_time"] == NOW + days * DAY_MS
@@ -108,8 +110,28 @@ def test_success_takes_over_what_the_event_brought():
     assert [row[column] for column in taken] == [B, '"new"', None, "text/html", "b1", "d1", "p1"]
     assert (row["retries"], row["modified_time"]) == (0, NOW)
     assert outcome == [
-        {"key": KEY, "document": "d1", "status": Status.DB_FETCHED, "score": 1.0, "signature": B}
-    ]
+        {"key": KEY, "document": "d1", "status": Status.DB_FETCHED, "score": 1.0, "signature": B,
+         "fetch_status": FETCH_SUCCESS, "old_status": Status.DB_FETCHED, "old_document": "d0",
+         "old_signature": A, "repr_url": None, "usage": None}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "document"),
+    [(FETCH_SUCCESS, "d1"), (FETCH_NOTMODIFIED, "d0"), (FETCH_REDIR_TEMP, None),
+     (FETCH_RETRY, None), (FETCH_GONE, None)],
+)  # fmt: skip
+@pytest.mark.parametrize("old", [Status.DB_FETCHED, Status.DB_DUPLICATE], ids=name)
+def test_the_outcome_says_what_changed(old, status, document):
+    """A page that failed names no document: the one before is in ``old_document``."""
+    _, (told,), _ = one(old_row(old, signature=A), event(status, signature=B))
+    assert (told["fetch_status"], told["old_status"]) == (status, old)
+    assert (told["document"], told["old_document"]) == (document, "d0")
+
+
+def test_the_outcome_of_a_new_page_has_nothing_before():
+    _, (told,), _ = one(None, event(FETCH_SUCCESS, signature=B))
+    assert (told["old_status"], told["old_document"]) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ import pytest
 from frames import frame_of
 from status_rows import BEFORE, MONTH, NOW, OPTIONS, TABLE, A, B, event, linked, old_row, one
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, STATE, Status
 from nutbeam.policy.status import update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
+    FETCH_NOTMODIFIED,
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
@@ -44,19 +45,31 @@ def test_intervals_of_a_gone_page(status):
     assert days == [(45, 45), (67.5, 67.5), (81, 81), (81, 81)]
 
 
-@pytest.mark.parametrize(
-    "what", ["success_first", "success_equal", "notmodified", "redir_temp", "redir_perm"]
-)
-def test_too_long_an_interval_is_fetched_for_real(what):
-    status, before, after, _, _ = TABLE[what]
-    old = old_row(Status.DB_FETCHED, signature=before, retries=2, fetch_interval=7_776_001)
-    row, outcome, _ = one(old, event(status, signature=after))
+TOO_LONG = 7_776_001
+CLAMPED = 6_998_400
+
+
+@pytest.mark.parametrize("what", ["success_first", "success_equal", "redir_temp", "redir_perm"])
+def test_too_long_an_interval_is_shortened(what):
+    status, before, after, expected, _ = TABLE[what]
+    old = old_row(Status.DB_FETCHED, signature=before, retries=2, fetch_interval=TOO_LONG)
+    row, _, _ = one(old, event(status, signature=after))
+    assert (row["status"], row["retries"]) == (expected, 0)
+    assert (row["fetch_interval"], row["fetch_time"]) == (CLAMPED, NOW + CLAMPED * 1000)
+    assert row["signature"] == (after or before)
+
+
+def test_a_304_with_too_long_an_interval_makes_the_page_due_without_conditions_once():
+    old = old_row(Status.DB_FETCHED, signature=A, retries=2, fetch_interval=TOO_LONG)
+    row, outcome, _ = one(old, event(FETCH_NOTMODIFIED))
     assert (row["status"], row["retries"]) == (Status.DB_UNFETCHED, 0)
-    assert (row["fetch_interval"], row["modified_time"]) == (6_998_400, 0)
-    assert row["fetch_time"] == NOW + 7_776_001_000  # kept; it is due at once, being too far
-    # With any of these a server might answer that nothing has changed.
+    assert (row["fetch_interval"], row["fetch_time"]) == (CLAMPED, NOW)
+    # With any of these a server might answer again that nothing has changed.
     assert (row["signature"], row["etag"], row["last_modified"]) == (None, None, None)
+    assert (row["modified_time"], row["document"]) == (0, "d0")
     assert outcome[0]["status"] == Status.DB_UNFETCHED
+    again, _, _ = one(row, event(FETCH_NOTMODIFIED, fetch_time=NOW + 1))
+    assert again["fetch_time"] == NOW + 1 + CLAMPED * 1000
 
 
 @pytest.mark.parametrize("status", [FETCH_RETRY, FETCH_GONE])

@@ -1,4 +1,4 @@
-"""Packages with parse filters, installed into a folder by hand: it needs neither pip nor network."""
+"""Packages with plug-ins, installed into a folder by hand: it needs neither pip nor network."""
 
 import tomllib
 
@@ -7,23 +7,24 @@ from here import TESTS
 EXAMPLE = TESTS / "plugin"
 
 
-def install(folder, name, files, filters, version="1.0"):
+def install(folder, name, files, plugins, version="1.0", group="nutbeam.parse_filters"):
     """Installs a package as pip would.
 
     Args:
         folder: A folder of Python's path; made if need be.
         name: Of the distribution.
         files: Content of each file, by path.
-        filters: Object of each parse filter, by name.
+        plugins: Object of each plug-in, by name.
         version: Of the distribution.
+        group: Kind of the plug-ins.
     """
     info = f"{name.replace('-', '_')}-{version}.dist-info"
-    points = "".join(f"{filter_} = {target}\n" for filter_, target in filters.items())
+    points = "".join(f"{plugin} = {target}\n" for plugin, target in plugins.items())
     contents = {
         **files,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": f"[nutbeam.parse_filters]\n{points}",
+        f"{info}/entry_points.txt": f"[{group}]\n{points}",
     }
     contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*contents, f"{info}/RECORD"])
     for path, content in contents.items():

@@ -2,7 +2,7 @@
 
 from frames import frame_of
 
-from nutbeam.policy.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, STATE, Status
 from nutbeam.policy.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (

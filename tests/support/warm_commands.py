@@ -9,6 +9,7 @@ are those of the caller. Tests of start-up, of signals and of kills run the real
 import contextlib
 import importlib
 import json
+import logging
 import os
 import select
 import shlex
@@ -79,6 +80,8 @@ def serve(listener: socket.socket) -> None:
     for name in ("apache_beam", "duckdb", "nutbeam.pipelines.launch.runner", "rich.live"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    # A command sets up its logs before it imports Beam, whose warnings set them up, too.
+    logging.getLogger().handlers.clear()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # handlers are waited for by nobody
     while True:
         ready, _, _ = select.select([listener, sys.stdin], [], [])

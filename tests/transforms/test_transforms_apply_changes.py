@@ -164,3 +164,61 @@ def test_no_changes_write_nothing(table, changes):
     before = rows_of(table, "state", STATE, "key", "score")
     assert [part.files for part in apply(table, changes) if part.component] == []
     assert rows_of(table, "state", STATE, "key", "score") == before
+
+
+def drop_changed(operation):
+    """A resolver that deletes the rows of all changed keys but those that end with 8, and adds one."""
+
+    def resolve(rows, changes):
+        known = changes.join(rows, on="key", how="semi")
+        gone = known.filter(~pl.col("key").str.ends_with("8")).get_column("key")
+        new = changes.join(rows, on="key", how="anti").select("key").unique()
+        left = rows.filter(~pl.col("key").is_in(gone.implode()))
+        added = frame_of(STATE, *({"key": key, "score": 5.0} for key in new["key"]))
+        merged = pl.concat([left, added]).sort("key")
+        return Resolved(merged, counts={"gone": gone.n_unique()}, drops=operation.id != "faulty")
+
+    return resolve
+
+
+def drop(table, changed, range_bytes=None, operation="op", trial=False):
+    """Deletes rows; returns what was written."""
+    pinned = begin(table, "test", operation)
+
+    def build(pipeline):
+        operations = pipeline | "Operations" >> beam.Create([pinned])
+        chunks = pipeline | "Changes" >> beam.Create(changes_to(changed, 50))
+        targets = {"state": Target(CHANGES, drop_changed)}
+        return (operations, chunks) | ApplyChanges(targets, trial)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if range_bytes is not None:
+            real = module.plan_ranges
+            patch.setattr(module, "plan_ranges", lambda files, some: real(files, some, range_bytes))
+        written = run(build)
+    if not trial:
+        commit(pinned, written)
+    return written
+
+
+# Few changes make a run elsewhere, many a new base; changes in several ranges divide a tablet.
+@pytest.mark.parametrize(("every", "range_bytes"), [(7, None), (2, None), (2, 500)])
+def test_a_resolver_may_delete_rows(table, every, range_bytes):
+    for_runs = [key for key in KEYS[::2] if key.endswith("8")][:2]
+    apply(table, changes_to(for_runs, 50))
+    scores = dict(rows_of(table, "state", STATE, "key", "score"))
+    changed = KEYS[::every]
+    gone = {key for key in changed if key in scores and not key.endswith("8")}
+    counted = drop(table, changed, range_bytes, operation="trial", trial=True)
+    assert sum(part.counts.get("gone", 0) for part in counted) == len(gone)
+    assert not [part for part in counted if part.files or part.replaced]
+    written = drop(table, changed, range_bytes, operation="real")
+    assert sum(part.counts.get("gone", 0) for part in written) == len(gone)
+    expected = {key: score for key, score in scores.items() if key not in gone}
+    expected |= {key: 5.0 for key in changed if key not in scores}
+    assert rows_of(table, "state", STATE, "key", "score") == sorted(expected.items())
+
+
+def test_a_row_that_a_resolver_loses_by_mistake_fails_the_job(table):
+    with pytest.raises(ValueError, match="a resolver must keep all rows"):
+        drop(table, KEYS[:1], operation="faulty")

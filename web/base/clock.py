@@ -1,6 +1,11 @@
-"""Reads the wall clock, which may be wrong; no other module reads it."""
+"""Reads the wall clock, which may be wrong; no other module reads it.
 
+Programs that simulate years use ``clock_of``: then all jobs of the process have its time.
+"""
+
+import contextlib
 import time
+from collections.abc import Callable, Iterator
 
 # 1 January 2025. Packages that nutbeam needs are newer, so an earlier time is wrong.
 EARLIEST_MS = 1_735_689_600_000
@@ -22,4 +27,27 @@ def now_ms(known: int = 0) -> int:
 
 def clock_ms() -> int:
     """Returns the time of the clock, UTC ms, even if it is wrong."""
-    return time.time_ns() // 1_000_000
+    return _clocks[-1]()
+
+
+@contextlib.contextmanager
+def clock_of(read: Callable[[], int]) -> Iterator[None]:
+    """Replaces the clock of this process, in all threads, until the block ends.
+
+    Waiting for politeness takes real time, as before.
+
+    Args:
+        read: Returns the time, UTC ms.
+
+    >>> with clock_of(lambda: EARLIEST_MS + 5):
+    ...     now_ms() - EARLIEST_MS
+    5
+    """
+    _clocks.append(read)
+    try:
+        yield
+    finally:
+        _clocks.remove(read)
+
+
+_clocks: list[Callable[[], int]] = [lambda: time.time_ns() // 1_000_000]

@@ -7,11 +7,11 @@ public suffix, ``__Host-`` and ``__Secure-`` names, Secure cookies only over htt
 import dataclasses
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from ..base.clock import now_ms
 from ..network.proxy import as_address
 from ..network.route import split_url
 from ..urls.domains import is_shared_suffix
@@ -67,7 +67,7 @@ class CookieJar:
         """Returns the value of Cookie for a URL; None if there is none."""
         (scheme, host, _), target = split_url(url)
         path = target.partition("?")[0]
-        now = time.time() if now is None else now
+        now = now_ms() / 1000 if now is None else now
         with self._lock:
             found = [
                 cookie
@@ -83,7 +83,7 @@ class CookieJar:
 
     def take(self, url: str, values: Iterable[str], now: float | None = None) -> None:
         """Keeps the cookies of Set-Cookie headers, except those that must be ignored."""
-        now = time.time() if now is None else now
+        now = now_ms() / 1000 if now is None else now
         for value in values:
             cookie = parse_cookie(value, url, now)
             if cookie is not None:

@@ -83,9 +83,7 @@ def read_rule_file(
         text, data = _read(str(path), known.st_mtime_ns, known.st_size, xml)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not utf-8 text"
-        raise ValueError(
-            f"a file of url rules must be readable, got {str(path)!r}: {why}"
-        ) from error
+        raise ValueError(f"a file of rules must be readable, got {str(path)!r}: {why}") from error
     return RuleFile(name or str(path), text, data, source or str(path))
 
 

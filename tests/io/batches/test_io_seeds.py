@@ -1,8 +1,11 @@
+import gzip
 import logging
+import random
 
 import pytest
 from dropping import as_nobody
 
+from nutbeam.io.batches import seed_files
 from nutbeam.io.batches import seeds as module
 from nutbeam.io.batches.seeds import SeedSource, read_seeds, sources
 from nutbeam.policy.schema import SEEDS, empty
@@ -246,3 +249,79 @@ def test_a_delay_is_kept_among_the_metadata(seed_file):
     rows, counts = read(seed_file("http://a.com/\tnutch.fetchDelay = 2.50\ttopic=x"))
     assert rows[0]["metadata"] == {"nutch.fetchDelay": "2.5", "topic": "x"}
     assert counts == {"lines": 1}
+
+
+def packed(tmp_path, data, name="seeds.txt"):
+    """Returns a source of one file with the given bytes, after the check that commands make first."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    (source,) = sources([str(path)])
+    return source
+
+
+def test_a_packed_file_is_known_by_its_content(tmp_path):
+    text = b"\xef\xbb\xbfhttp://a.com/\nhttp://b.com/\n"
+    halves = gzip.compress(text[:20]) + gzip.compress(text[20:]) + b"\0" * 64
+    rows, counts = read(packed(tmp_path, halves, "named.txt"))
+    assert (urls(rows), counts) == (["http://a.com/", "http://b.com/"], {"lines": 2})
+    rows, _ = read(packed(tmp_path, text, "named.gz"))
+    assert urls(rows) == ["http://a.com/", "http://b.com/"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
+def test_files_of_a_few_bytes(tmp_path, size):
+    assert [
+        row
+        for frame, _ in read_seeds(packed(tmp_path, b"#x\n"[:size]), RULES)
+        for row in frame.rows()
+    ] == []
+
+
+def noise(number):
+    """Lines that shrink little."""
+    made = random.Random(number)
+    return b"".join(b"http://a.com/%x\n" % made.getrandbits(400) for _ in range(number))
+
+
+def test_a_damaged_or_cut_packed_file_is_refused_at_once_or_while_it_is_read(tmp_path):
+    whole = gzip.compress(noise(5_000))
+    broken = whole[: len(whole) // 2] + b"\xff" * 50 + whole[len(whole) // 2 + 50 :]
+    for data, reason in (
+        (whole[:-9], "incomplete"),
+        (broken, "damaged"),
+        (whole + b"tail", "damaged"),
+    ):
+        with pytest.raises(UserError, match=f"cannot read seeds '.*seeds.txt': .* {reason}"):
+            read(packed(tmp_path, data))
+    with pytest.raises(UsageError, match=r"cannot read seeds '.*seeds.txt': .* damaged"):
+        packed(tmp_path, b"\x1f\x8bhttp://a.com/\n")
+    with pytest.raises(UsageError, match="is binary, expected lines of text"):
+        packed(tmp_path, gzip.compress(b"\0" * 10))
+
+
+@pytest.mark.long
+def test_a_packed_file_that_grows_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(seed_files, "EXEMPT_BYTES", 100_000)
+    bomb = gzip.compress(b"http://a.com/\n" * 3_000_000)
+    made = []
+    monkeypatch.setattr(module, "LINES", 1_000)
+    with pytest.raises(UserError, match="more than 200 times as large unpacked"):
+        made.extend(len(frame) for frame, _ in read_seeds(packed(tmp_path, bomb), RULES))
+    # It was refused long before its end. A list of URLs of the same size is read.
+    assert sum(made) < 2_500_000
+    rows, _ = read(packed(tmp_path, gzip.compress(noise(2_000))))
+    assert len(rows) == 2_000
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_line_that_is_too_long_costs_no_memory_and_only_itself(tmp_path, pack):
+    long = b"http://a.com/\tx=" + b"y" * (3 * seed_files.LONGEST_LINE)
+    rows, counts = read(packed(tmp_path, pack(b"http://b.com/\n" + long + b"\nhttp://c.com/\n")))
+    assert urls(rows) == ["http://b.com/", "http://c.com/"]
+    assert counts == {"lines": 3, "dropped/line_too_long": 1}
+
+
+def test_few_long_lines_are_read_at_once(seed_file, monkeypatch):
+    monkeypatch.setattr(module, "_CHARS", 100)
+    text = "".join(f"http://a.com/{number}/{'x' * 30}\n" for number in range(10))
+    assert [len(frame) for frame, _ in read_seeds(seed_file(text), RULES)] == [3, 3, 3, 1]

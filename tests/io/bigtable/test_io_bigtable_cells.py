@@ -157,7 +157,7 @@ def test_the_format_does_not_change():
         "etag": "é", "metadata": [("k", None)],
     }  # fmt: skip
     (cell,) = encode(table_of(STATE, row), STATE_CELL).column("cell").to_pylist()
-    present = sum(1 << STATE_CELL.newest.columns.index(n) for n in row if n != "key")
+    present = sum(1 << STATE_CELL.layouts[0].columns.index(n) for n in row if n != "key")
     fixed = (2, 0, 0, 0, 0, 1.0, 0.0, 0, 0, 200, 0, 0, 0, 0, 0)
     lengths = (2, 0, 0, 0, 0, 0, 0, 0, 0, 13)
     assert cell == (
@@ -169,9 +169,9 @@ def test_the_format_does_not_change():
         + struct.pack("<iii", 1, 1, -1)
         + b"k"
     )
-    host = {"key": "com.a", "seed": True, "robots_status": 404, "robots_text": "x"}
+    host = {"key": "com.a", "seed": True, "robots_status": 404, "robots_text": "x", "sitemaps": ""}
     (cell,) = encode(table_of(HOSTS, host), HOST_CELL).column("cell").to_pylist()
-    present = sum(1 << HOST_CELL.newest.columns.index(n) for n in host if n != "key")
+    present = sum(1 << HOST_CELL.layouts[1].columns.index(n) for n in host if n != "key")
     assert cell == (
         struct.pack("<BQ", 2, present)
         + struct.pack("<BHqdiqqqqi", 1, 404, 0, 0.0, 0, 0, 0, 0, 0, 0)
@@ -208,6 +208,22 @@ def test_cells_of_the_first_version_are_read(kind, row):
     same(decode(cells, kind), table)
 
 
+def test_a_row_is_written_in_the_oldest_layout_that_has_its_columns():
+    rows = [
+        {"key": "a", "etag": "x"},
+        {"key": "b", "usage": "train-ai=n", "etag": "y"},
+        {"key": "c", "change_shape": 0.5},
+        {"key": "d"},
+    ]
+    table = table_of(STATE, *rows)
+    cells = encode(table, STATE_CELL)
+    assert [cell[8] for cell in cells.column("cell").to_pylist()] == [1, 2, 2, 1]
+    assert cells.column("key").to_pylist() == [b"a", b"b", b"c", b"d"]
+    assert decode(cells, STATE_CELL).equals(table)
+    (empty_row,) = encode(table_of(STATE, rows[3]), STATE_CELL).column("cell").to_pylist()
+    assert len(empty_row) == 8 + 1 + 8 + 61 + 10 * 4  # as many bytes as before these columns
+
+
 @KINDS
 def test_every_column_is_in_the_newest_layout(kind):
     # A new column of the schema: append a layout with the next version number.
@@ -219,24 +235,32 @@ def test_every_column_is_in_the_newest_layout(kind):
 def test_the_layouts_of_the_state_and_the_hosts_follow_from_their_declarations():
     # As tables have them, written out.
     assert (STATE_CELL.family, STATE_CELL.qualifier) == ("s", b"state")
-    assert STATE_CELL.layouts == (
-        Layout(
-            1,
-            ("status", "fetch_interval", "retries", "last_fetch_time", "modified_time", "score",
+    fixed = ("status", "fetch_interval", "retries", "last_fetch_time", "modified_time", "score",
              "cash", "simhash", "protocol_status", "http_code", "parse_status", "distance",
-             "fixed_interval", "last_inlink_day", "response_ms"),
-            ("etag", "last_modified", "signature", "protocol_message", "content_type",
-             "batch_id", "document", "page", "repr_url", "metadata"),
-            due="fetch_time",
-        ),
-    )  # fmt: skip
+             "fixed_interval", "last_inlink_day", "response_ms")  # fmt: skip
+    variable = ("etag", "last_modified", "signature", "protocol_message", "content_type",
+                "batch_id", "document", "page", "repr_url", "metadata")  # fmt: skip
+    later = ("change_shape", "change_days", "max_depth"), ("duplicate_of", "usage")
+    assert STATE_CELL.layouts == (
+        Layout(1, fixed, variable, due="fetch_time"),
+        Layout(2, (*fixed, *later[0]), (*variable, *later[1]), due="fetch_time"),
+    )
     fixed = ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions", "backoff_until",
              "requests", "last_request_time")  # fmt: skip
     variable = ("robots_origin", "robots_text")
     assert (HOST_CELL.family, HOST_CELL.qualifier) == ("h", b"host")
+    second = (*fixed, "robots_failing_since", "backoff_level"), (*variable, "sitemaps")
+    counts = ("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "notmodified",
+              "duplicate", "orphan", "parse_failed", "connection_failures")  # fmt: skip
+    third = ("dns_failures", "dns_time", "score")
     assert HOST_CELL.layouts == (
         Layout(1, fixed, variable),
-        Layout(2, (*fixed, "robots_failing_since", "backoff_level"), (*variable, "sitemaps")),
+        Layout(2, *second),
+        Layout(
+            3,
+            (*second[0], *counts, *third),
+            (*second[1], "homepage", "response_times", "linking_domains", "settings"),
+        ),
     )
     assert (ANY_CELL.family, ANY_CELL.qualifier) == ("any", b"row")
 
@@ -305,7 +329,7 @@ def test_a_newer_version_is_refused():
     newer = cells.set_column(1, "cell", pa.array([bytes(cell)], pa.large_binary()))
     with pytest.raises(
         UserError,
-        match=r"cell s:state of row 'com.a:http/' has version 7, this nutbeam reads up to 1: upgrade "
+        match=r"cell s:state of row 'com.a:http/' has version 7, this nutbeam reads up to 2: upgrade "
         "nutbeam; if no newer nutbeam has written to the table, this is damage$",
     ):
         decode(newer, STATE_CELL)

@@ -13,6 +13,7 @@ from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.bigtable.stored_rows import read_range, resolve_changes, stored_rows
 from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.policy.schema import HOSTS, STATE
 
 pytestmark = pytest.mark.bigtable
@@ -55,7 +56,7 @@ def count_up(rows, changes):
         retries=pl.col("retries") + pl.col("by").fill_null(0).cast(pl.Int32)
     )
     new = numbers.join(rows, on="key", how="anti").select("key", retries=pl.lit(0, pl.Int32))
-    return pl.concat([known.drop("by"), new], how="diagonal").sort("key")
+    return Resolved(pl.concat([known.drop("by"), new], how="diagonal").sort("key"))
 
 
 def test_a_range_is_read_with_the_columns_that_are_needed(log, tmp_path):
@@ -75,12 +76,12 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
     snapshot = load(log, tmp_path, frame)
     keys = [*frame.get_column("key")[::100], "com.new:http/"]
     before = proxy.received
-    written = resolve_changes(
+    written, deleted = resolve_changes(
         log, tmp_path, "state", pl.DataFrame({"key": keys + keys[:1]}), count_up, snapshot
     )
     asked = proxy.received - before
     assert asked < 31 * 500
-    assert written.file.rows == 31
+    assert (written.file.rows, deleted.file) == (31, None)
     assert (written.file.first, written.file.last) == (keys[0], "com.new:http/")
     assert len(read(log)) == 3_000  # not before the commit
     assert log.store(snapshot + 1, b"", [change_of("state", written.file)])
@@ -94,10 +95,10 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
 
 def test_what_stays_as_it_was_is_not_written(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
-    written = resolve_changes(
-        log, tmp_path, "state", rows(5).select("key"), lambda rows, _: rows, snapshot
+    written, deleted = resolve_changes(
+        log, tmp_path, "state", rows(5).select("key"), lambda rows, _: Resolved(rows), snapshot
     )
-    assert (written.file, written.dropped) == (None, {})
+    assert (written.file, written.dropped, deleted.file) == (None, {}, None)
 
 
 def test_maps_and_nulls_count_as_values():

@@ -105,6 +105,7 @@ def test_standard_input(tables, tmp_path, monkeypatch, refuse, capsys):
     assert tree(table, ignore=("operations", "seeds")) == files
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_million_lines(tables, tmp_path, capsys):
     table = tables(tmp_path / "table")

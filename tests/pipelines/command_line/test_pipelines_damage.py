@@ -22,6 +22,7 @@ def damage_manifest(table, change):
     return path
 
 
+@pytest.mark.few(14)
 @pytest.mark.files
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])
 @pytest.mark.parametrize(
@@ -66,6 +67,7 @@ def file_of(table, kind):
     return files_of(table, f"batches/{batch_in(table, phase)}/{kind}")[0]
 
 
+@pytest.mark.few(6)
 @pytest.mark.files
 @pytest.mark.parametrize("damage", [remove, cut, scramble])
 @pytest.mark.parametrize(
@@ -133,7 +135,6 @@ def test_a_batch_that_does_not_exist(table, refuse, job):
     [
         ("parse", "generated", "fetched"),
         ("updatedb", "generated", "parsed"),
-        ("updatedb", "fetched", "parsed"),
         ("dedup", "parsed", "updated"),
     ],
 )

@@ -79,6 +79,7 @@ def doors_of(server):
     return [*(word for door in doors(server.port) for word in ("--connect_to", door)), *PATIENT]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", first(1, [(), WORKERS]), ids=len)
 @pytest.mark.parametrize("job", first(1, ["next", "round", "fetch"]))
 def test_jobs_and_worker_processes(tmp_path, job, more):
@@ -138,6 +139,7 @@ def test_while_a_page_is_parsed(tmp_path):
             assert ended(process, tmp_path / "tmp") == (130, f"nutbeam crawl: {GO_ON}")
 
 
+@pytest.mark.long
 def test_while_it_waits_for_a_lease(tmp_path):
     table, answer = held_table(tmp_path), Held()
     assert nutbeam("generate", table) == 0
@@ -194,6 +196,7 @@ def test_a_command_that_does_not_heed_it_is_ended_later_or_by_a_second_signal(
     assert (process.returncode, error) == (130, ENDED)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("before", first(1, [["timeout", "600"], ["nohup"]]))
 def test_timeout_and_nohup(tmp_path, before):
     """``timeout`` sends a signal twice; what ``nohup`` has ignored is ignored."""

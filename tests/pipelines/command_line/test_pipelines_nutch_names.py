@@ -26,7 +26,7 @@ OTHERS = (
 FLAGS = {
     "inject": {
         "-overwrite": "--overwrite_known", "-update": "--update_known", "-noFilter": "--no_filter",
-        "-noNormalize": "--no_normalize", "-filterNormalizeAll": "not needed",
+        "-noNormalize": "--no_normalize", "-filterNormalizeAll": "--filter_normalize_all",
         "-crawlId": "TABLE",
     },
     "generate": {
@@ -46,8 +46,8 @@ FLAGS = {
         "-sitemap": "not there yet", "-crawlId": "TABLE",
     },
     "updatedb": {
-        "-dir": "--batch", "-force": "not needed", "-normalize": "not needed",
-        "-filter": "not needed", "-noAdditions": "--additions_allowed false", "-all": "--batch",
+        "-dir": "--batch", "-force": "not needed", "-normalize": "nutbeam filterdb",
+        "-filter": "nutbeam filterdb", "-noAdditions": "--additions_allowed false", "-all": "--batch",
         "-crawlId": "TABLE",
     },
     "readdb": {

@@ -166,6 +166,7 @@ def uses(folder, web, port):
         ],
         "history": [(folder / "forged", "--counts"), (damaged,),
                     (folder / "forged", "--format", "json")],
+        "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],
@@ -269,6 +270,7 @@ def test_what_plug_ins_print_is_shown_too(folder, web, tmp_path):
     assert output.count(f"]0;{WORD}".encode()) >= 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("term", "notice"), [("xterm", b"nutbeam next: starting ...\r"), ("dumb", b"")]
 )

@@ -87,6 +87,7 @@ def test_a_page_and_then_silence(tmp_path, client):
     assert (counts["pages"], counts["adopted"]) == (2, 1)
 
 
+@pytest.mark.long
 def test_a_page_that_is_slow_to_parse_holds_up_no_others(tmp_path):
     """It is on disk at once, and so is what comes while it is being parsed."""
     answer = Web({"/1": SLOW_HTML})

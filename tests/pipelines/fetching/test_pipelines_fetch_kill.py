@@ -35,6 +35,7 @@ def flushed(table):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("seed", "client"), TRIALS)
 def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
     web, tmp_path, capsys, seed, client

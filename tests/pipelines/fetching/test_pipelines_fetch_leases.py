@@ -321,6 +321,7 @@ def test_three_commands_at_once_all_end(tmp_path, web, fault):
     assert_each_once(table, web)
 
 
+@pytest.mark.long
 def test_the_wait_for_another_fetch_has_a_bound(tmp_path, web):
     table = generated(tmp_path, web)
     command = fetch_command(table, web, "--max_lease_wait", 1)

@@ -104,6 +104,7 @@ def test_a_folder_is_crawled(tables, tree, tmp_path, capsys):
     assert "Two" in titles
 
 
+@pytest.mark.long
 def test_partitions_and_phases_of_their_own(tree, tmp_path):
     table, (_, _, _, root) = tmp_path / "table", file_words(tree)
     on = ("--schemes", "http,https,file")

@@ -129,6 +129,7 @@ def crawled(request, tmp_path, capsys, caplog):
     server.close()
 
 
+@pytest.mark.few(1)
 def test_no_password_of_a_url_is_kept_or_shown(crawled, capsys, caplog):
     table, server, said, reach = crawled
     shown = said.out + said.err

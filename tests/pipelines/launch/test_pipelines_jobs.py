@@ -238,6 +238,7 @@ def test_readdb_url_that_is_not_there_is_exit_1(table, say):
     assert say("readdb", table, "--url", url, "--format", "json", code=1) == "null\n"
 
 
+@pytest.mark.few(1)
 def test_readdb_top(table, say):
     rows = state_of(table).sort("score", "key", descending=[True, False])
     best = json_lines(say("readdb", table, "--top", "7", "--format", "json"))
@@ -251,6 +252,7 @@ def test_readdb_top(table, say):
     ]
 
 
+@pytest.mark.long
 def test_readdb_dump(table, say, tmp_path):
     rows = state_of(table)
     assert say("readdb", table, "--dump", tmp_path / "dump.jsonl") == ""

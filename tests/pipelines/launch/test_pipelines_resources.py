@@ -36,7 +36,7 @@ def make_room(folder):
     (folder / "ballast").unlink()
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("left", first(2, [0, 12_288, 4096, 24_576]))
 @pytest.mark.parametrize("job", JOBS)
 def test_a_full_disk(web, full, tmp_path, capsys, job, left):

@@ -46,6 +46,7 @@ def failing(kind, *beam_args):
 TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("beam_args", [(), ("--runner=DirectRunner",), TWO_PROCESSES])
 def test_an_error_of_a_worker_reaches_the_user_as_its_one_line(beam_args):
     error = failing("usage", *beam_args)
@@ -80,6 +81,7 @@ def test_a_runner_that_is_not_there_is_bad_usage_in_one_line(beam_args, message)
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_worker_processes_are_quiet():
     code = (
         "from nutbeam.pipelines.command_line.cli import quiet\n"

@@ -131,6 +131,7 @@ def spread(shares, items):
     assert os.getpid() not in shares
 
 
+@pytest.mark.long
 def test_tablets_are_spread_over_the_workers(table, tmp_path):
     def divide(operation):
         for file in operation.files("state"):

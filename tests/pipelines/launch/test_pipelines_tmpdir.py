@@ -103,6 +103,7 @@ def test_a_full_tmpdir_is_named(web, small, tmp_path, job):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_a_full_tmpdir_of_sql(web, small, tmp_path):
     pytest.importorskip("duckdb")
     table = tmp_path / "table"

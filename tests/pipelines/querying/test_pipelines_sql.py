@@ -145,6 +145,7 @@ def test_people_see_the_first_rows(ask):
     assert len(rows_of(ask, "select * from range(5000) t(n)")) == 5000
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(
     ("query", "message"),
     [

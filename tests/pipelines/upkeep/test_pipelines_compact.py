@@ -227,6 +227,7 @@ def texts(table, capsys):
     return sorted(json.dumps(page) for page in json_lines(capsys.readouterr().out))
 
 
+@pytest.mark.long
 def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     table = tmp_path / "table"
     shutil.copytree(crawled, table)

@@ -130,6 +130,7 @@ def test_a_table_that_was_begun_there_meanwhile_stays(original, tmp_path, monkey
     assert state_of(to)["url"].to_list() == ["http://a.example.com/"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["state", "pages", "list"])
 def test_what_is_damaged_is_not_passed_on(original, tmp_path, kind, capsys):
     table = shutil.copytree(original, tmp_path / "table")
@@ -188,6 +189,7 @@ def test_a_snapshot_that_is_replaced_meanwhile_is_copied_as_it_was(original, tmp
     same(tmp_path / "copy", original)
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 def test_into_bigtable_and_back_is_the_same_table(web, original, bigtable, tmp_path, capsys):
     there, back = bigtable.make(tmp_path / "there"), tmp_path / "back"

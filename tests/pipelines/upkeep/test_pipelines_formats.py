@@ -80,6 +80,7 @@ def test_it_says_what_it_said(table, written, capsys):
     assert {url for url, _ in found} & set(capsys.readouterr().out.split())
 
 
+@pytest.mark.few(1)
 def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
     before = state_of(table)
     (batch,) = (n for n, b in manifest_of(table).batches.items() if b.phase == "generated")

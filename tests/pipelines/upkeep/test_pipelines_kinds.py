@@ -61,6 +61,7 @@ def test_compact_folds_it_and_deletes_old_files(table):
     assert not any(path.exists() for path in old)
 
 
+@pytest.mark.few(2)
 def test_copy_has_it(table, tmp_path):
     assert nutbeam("copy", table, tmp_path / "copy") == 0
     copy = str(tmp_path / "copy")
@@ -71,6 +72,7 @@ def test_copy_has_it(table, tmp_path):
     assert nutbeam("fsck", copy) == 0
 
 
+@pytest.mark.few(2)
 def test_export_has_it(table, tmp_path):
     assert nutbeam("export", table, "--what", "marks", "-o", tmp_path / "marks.jsonl") == 0
     exported = [json.loads(line) for line in (tmp_path / "marks.jsonl").read_text().splitlines()]
@@ -90,6 +92,7 @@ def rows_as_later(table, monkeypatch):
         return {key: text for key, text in found.items() if text is not None}
 
 
+@pytest.mark.few(2)
 @in_files
 @pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
 def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks):
@@ -110,6 +113,7 @@ def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks
         assert rows_as_later(one, monkeypatch) == wanted
 
 
+@pytest.mark.few(2)
 def test_history_and_rollback(table, capsys):
     capsys.readouterr()
     assert nutbeam("history", table) == 0
@@ -118,6 +122,7 @@ def test_history_and_rollback(table, capsys):
     assert values_of(table) == ROWS
 
 
+@pytest.mark.few(2)
 def test_rollback_to_a_snapshot_before_it_and_back(table):
     assert nutbeam("rollback", table, "--to", "1") == 0
     assert values_of(table) == {}
@@ -127,6 +132,7 @@ def test_rollback_to_a_snapshot_before_it_and_back(table):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
 def test_purge_takes_names_out(table, words):
     assert nutbeam("purge", table, *words, "--now") == 0
@@ -148,6 +154,7 @@ def test_damage_is_found_and_left_out(table, capsys):
     assert values_of(table) in (ROWS, {})
 
 
+@pytest.mark.few(2)
 def test_a_lost_list_is_made_again(table):
     (open_table(table) / manifest_of(table).components["marks"].list).unlink()
     assert nutbeam("fsck", table) == 3
@@ -182,10 +189,12 @@ def assert_seen(table, view, marks, capsys):
     assert lines == [f"{row['url']},{row['mark']}" for row in sorted(rows, key=itemgetter("url"))]
 
 
+@pytest.mark.few(2)
 def test_export_and_sql_show_tablets(table, capsys):
     assert_seen(table, "marks", NEWEST, capsys)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "component", "view"),
     [

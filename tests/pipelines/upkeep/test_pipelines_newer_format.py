@@ -34,6 +34,7 @@ WORDS = {
     "files": ("state",),
     "sql": ("select 1",),
     "history": (),
+    "filterdb": (),
     "compact": (),
     "copy": ("TO",),
     "rollback": ("--to", "1"),

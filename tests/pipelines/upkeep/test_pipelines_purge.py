@@ -168,7 +168,7 @@ def versions_of(root):
     return found | {"other cells": pa.table({"text": rest})}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", WHAT)
 def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):
     words = WHAT[what]
@@ -195,7 +195,7 @@ def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):
     assert whole(table)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", WHAT)
 def test_at_once_nothing_that_is_left_holds_it(table, whole, what, capsys):
     words = WHAT[what]
@@ -209,7 +209,7 @@ def test_at_once_nothing_that_is_left_holds_it(table, whole, what, capsys):
     assert nutbeam("rollback", table, "--to", 3, "--past_purge") == 3
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", WHAT)
 def test_when_older_snapshots_have_expired_nothing_holds_it(backend, table, whole, what):
     assert nutbeam("purge", table, *WHAT[what]) == 0
@@ -248,6 +248,7 @@ def test_a_bar_can_be_lifted(table, web, capsys):
     assert capsys.readouterr().out == "purge: nothing to do\n"
 
 
+@pytest.mark.few(1)
 def test_generate_passes_over_what_came_back_by_a_rollback(table, capsys):
     snapshot = newest(table)
     assert nutbeam("purge", table, *WHAT["domain"]) == 0
@@ -259,6 +260,7 @@ def test_generate_passes_over_what_came_back_by_a_rollback(table, capsys):
     assert manifest_of(table).counts["dropped/purged"] > 0
 
 
+@pytest.mark.few(1)
 def test_pages_and_texts_of_the_others_are_still_found(table, tmp_path):
     def pages(name):
         path = tmp_path / name
@@ -310,6 +312,7 @@ def test_flushed_pages_of_a_fetch_that_died_are_purged_too(backend, original, we
     backend.remove(fetched)
 
 
+@pytest.mark.few(1)
 def test_the_same_purge_again_changes_nothing_and_two_names_are_one_operation(table, capsys):
     words = ["purge", table, *WHAT["host"], *WHAT["url"], "--operation", "order-7"]
     assert nutbeam(*words) == 0

@@ -324,6 +324,7 @@ def keys_on_disk(table):
     return pl.Series(sorted(found))
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_purge_beside_a_crawl_that_runs(crawling):
     table, crawl = crawling
@@ -339,6 +340,7 @@ def test_a_purge_beside_a_crawl_that_runs(crawling):
     assert_gone(table)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_file_that_is_being_written_is_deleted_and_written_again(
     backend, web, monkeypatch, caplog

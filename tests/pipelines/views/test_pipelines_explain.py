@@ -88,6 +88,7 @@ DROPPED = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize(("words", "url", "reason"), DROPPED, ids=[case[2] for case in DROPPED])
 def test_why_a_url_does_not_come_in(table, explained, tmp_path, monkeypatch, words, url, reason):
     monkeypatch.chdir(tmp_path)

@@ -147,6 +147,7 @@ def test_rollback_is_a_new_snapshot_with_the_old_content(table, capsys, to):
     assert [i + 1 for i in range(newest) if "(undone)" in lines[i]] == [*range(to + 1, newest + 1)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("to", first(2, [4, 11, 1, 2, 7]))
 def test_the_same_crawl_again_does_the_lost_work(web, original, table, to):
     assert nutbeam("rollback", table, "--to", to) == 0
@@ -163,6 +164,7 @@ def test_the_same_crawl_again_does_the_lost_work(web, original, table, to):
     assert latest_snapshot(table) == newest
 
 
+@pytest.mark.long
 def test_another_crawl_goes_on_from_where_the_table_went_back_to(web, original, table):
     assert nutbeam("rollback", table, "--to", 1) == 0
     assert crawl(table, web) == 0

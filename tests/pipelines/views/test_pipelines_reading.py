@@ -184,8 +184,9 @@ def test_read_gives_what_sql_shows(table, what, capsys):
     capsys.readouterr()
     assert command("sql", table, f"select count(*) as n from {what}", "--format", "json") == 0
     assert json_lines(capsys.readouterr().out) == [{"n": len(frame)}]
-    # No seeds' hosts are apart from hosts in a folder, and nothing was purged.
-    assert (len(frame) == 0) == (what in ("seed_hosts", "blocklist"))
+    # No seeds' hosts are apart from hosts in a folder; nothing was purged, and nothing filtered
+    # while a batch was open.
+    assert (len(frame) == 0) == (what in ("seed_hosts", "blocklist", "batch_removed"))
     first = frame.columns[0]
     assert nutbeam.read(table, what, columns=[first]).equals(frame.select(first))
 

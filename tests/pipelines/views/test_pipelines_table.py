@@ -158,6 +158,7 @@ def test_no_credentials(words, tmp_path, capsys, monkeypatch):
     assert err.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 @pytest.mark.skipif(not GUIDE.exists(), reason="docs/ is not part of the wheel")
 def test_the_guide_runs_as_typed(bigtable, tmp_path, monkeypatch, warm_commands):

@@ -124,6 +124,7 @@ def test_all_are_here():
     assert find_mode("nobody.hostile.example.com") is None
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_what_a_crawl_makes_of_it(crawled, name):
     _, rows, pages, _ = crawled

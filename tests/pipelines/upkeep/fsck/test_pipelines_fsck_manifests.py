@@ -76,6 +76,7 @@ def test_an_old_manifest(table, web, fsck, damage):
     assert nutbeam("history", table, "--last", "0") == 0
 
 
+@pytest.mark.long
 def test_a_manifest_under_another_name_is_no_snapshot(table, fsck):
     newest, good = latest_snapshot(table), newest_manifest(table)
     shutil.copy(good, table / "manifest" / f"{newest}.json")

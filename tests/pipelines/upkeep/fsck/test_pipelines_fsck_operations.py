@@ -100,7 +100,7 @@ def damaged(found):
     return sorted(p["path"] for p in found["problems"] if p["kind"] == "operation")
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(3)
 @pytest.mark.folder_first
 @pytest.mark.parametrize("what", DAMAGE)
 def test_a_damaged_record_of_a_committed_operation_is_made_again(table, fsck, what):

@@ -88,6 +88,7 @@ def test_an_operation_has_read_what_is_not_there(table, fsck):
     assert begin(table, "inject", "ahead.inject").snapshot == number + 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("value", [b"{", b"[]", b'{"format": 1}', b""])
 def test_the_manifest_row_is_damaged(table, value, capsys):
     set_own(table, HEAD_ROW, commit=value)
@@ -145,6 +146,7 @@ def test_the_first_commit_of_all_was_cut_off(tables, fsck, monkeypatch):
     assert MORE in statuses_of(table)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", first(1, ["gone", "a bit", "cut", "garbage"]))
 def test_a_file_of_changes_is_lost(table, web, fsck, monkeypatch, capsys, damage):
     head, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)
@@ -314,6 +316,7 @@ def test_commits_while_rows_are_read(table, monkeypatch, capsys, commits, code):
         assert f"snapshot {snapshot} is whole" in captured.out
 
 
+@pytest.mark.long
 def test_after_a_rollback_and_a_purge(table, fsck):
     snapshot, state = newest(table), rows_of(table, "state")
     key = state["key"][0]

@@ -1,11 +1,11 @@
-"""Schedules the next fetch of a URL: Nutch's default schedule, as expressions on frames."""
+"""What all schedules share: the options of intervals, when a row is due, gone pages and retries."""
 
 import dataclasses
 from typing import NamedTuple
 
 import polars as pl
 
-from ..web.base.options import option
+from ...web.base.options import option
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
@@ -65,12 +65,13 @@ class Clock(NamedTuple):
 def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
     """Returns the latest possible due time of a row that was tried at ``now`` (ms) or before.
 
-    After a failure the wait may be longer than the longest interval, if the server requests it.
+    That is the longest interval of the options, or a longer interval that the row's seed list
+    sets for good. After a failure the wait may be longer, if the server requests it.
     """
-    longest = options.max_fetch_interval
     failed = pl.col("retries").fill_null(0) > 0
-    wait = pl.when(failed).then(max(longest, LONGEST_RETRY_S)).otherwise(longest)
-    return now + wait.cast(pl.Int64) * 1000
+    retry = pl.when(failed).then(LONGEST_RETRY_S).otherwise(0)
+    longest = pl.max_horizontal(pl.lit(options.max_fetch_interval), "fixed_interval", retry)
+    return now + longest.cast(pl.Int64) * 1000
 
 
 def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:

@@ -1,0 +1,179 @@
+"""filterdb: applies today's rules to the URLs that the table has.
+
+::
+
+    state[key, status, distance, times] ─ normalize ─ filter ─ scope ─ age
+        ├─ rows that move, keys that go ─ route to tablets ─ drop, move, merge ─▶ state'
+        ├─ hosts that seeds move to ─ route ─ merge ─▶ hosts'
+        └─ keys that go ─▶ removed' of each open batch
+
+With ``--dry_run`` it counts what it would do, and writes nothing.
+"""
+
+import dataclasses
+import functools
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.batches.removed import note_removed
+from ..io.rows.blocklist import read_blocklist
+from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
+from ..io.snapshots.operations import Operation
+from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.tablets import Tablet, tablets
+from ..io.tablets.written import Written
+from ..policy.filtering import (
+    JUDGED,
+    REKEYED,
+    DropOptions,
+    FilterOptions,
+    arrivals,
+    departures,
+    filter_rows,
+    hosts_of_seeds,
+    rekey_rows,
+)
+from ..policy.schema import HOSTS
+from ..policy.scope import judge_known
+from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.chunks import MAX_ROWS, Chunk, to_chunks
+from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..web.base.options import option
+from ..web.base.progress import PROGRESS
+from .command_line.command import TABLE, Invocation
+from .launch.job import JobOptions, run_job
+from .upkeep.dry_run import Example, Look, Tell, run_dry
+
+ARGUMENTS = (TABLE,)
+_LOG = logging.getLogger("nutbeam.filterdb")
+_OPEN = (
+    "batch %s is not updated yet: it brings back no URL that is removed now, but it may add others by "
+    "the rules of its time: run filterdb again after its updatedb"
+)
+COUNTS = "counts"
+# Judges rows of the state; see ``judge_known``.
+RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(FilterOptions, JobOptions):
+    """Options of filterdb."""
+
+    dry_run: bool = option(
+        False, "Change nothing: count what would be done, and show examples.", group="filterdb"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownRows:
+    """A tablet of the state whose rows are judged."""
+
+    operation: Operation
+    tablet: Tablet
+
+
+@dataclasses.dataclass(frozen=True)
+class Filtering:
+    """How the rows of a tablet are filtered.
+
+    Attributes:
+        judge: What the rules say of rows.
+        ages: Which rows go because of their age; None for none.
+        family: Under which name dropped rows are counted.
+        examples: Whether to show examples of them, and to note nothing for open batches.
+    """
+
+    judge: RowJudge
+    ages: DropOptions | None = None
+    family: str = "dropped"
+    examples: bool = False
+
+
+def run(invocation: Invocation) -> int:
+    return (run_dry if invocation.options.dry_run else run_job)(invocation, build, "filterdb")
+
+
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    """Filters the rows of the state; returns the ticket for a next job."""
+    trial = options.dry_run
+    begins = Look("filterdb") if trial else Begin("filterdb")
+    operations = tickets | "Begin" >> begins
+    judge = functools.partial(_judge, options=options)
+    found = operations | "Tablets" >> known_rows(
+        Filtering(judge, options, examples=trial), "Tablets"
+    )
+    targets = {"state": Target(REKEYED, _resolver), "hosts": Target(HOSTS, merge_resolver)}
+    written = (operations, found["main"]) | ApplyChanges(targets, trial)
+    whole = ("Tablets", RESOLVE)
+    reads = ("state", "hosts", "blocklist", "batches")
+    ends = Tell(whole) if trial else Commit(reads=reads, whole=whole)
+    return (operations, written, found[COUNTS]) | "Commit" >> ends
+
+
+def _judge(rows: pl.DataFrame, operation: Operation, options: FilterOptions) -> pl.DataFrame:
+    seeds = read_seeds_hosts(operation.root, seed_files(operation))
+    return judge_known(rows, options, seeds)
+
+
+def known_rows(how: Filtering, step: str) -> ForEach:
+    """Returns the step that filters the rows of the state: changes, and ``COUNTS``."""
+    return ForEach(
+        _tablets, _filter, (how,), tuple[str, Chunk],
+        outputs=(COUNTS,), step=step, receipts=COUNTS,
+    )  # fmt: skip
+
+
+def _tablets(operation: Operation) -> Iterator[KnownRows]:
+    known = tablets(operation.files("state"))
+    if operation.job != "inject":  # which counts lines
+        PROGRESS.start("filterdb", total=len(known), unit="tablets")
+        for name, batch in operation.manifest().batches.items():
+            if batch.phase != "updated":
+                _LOG.warning(_OPEN, name)
+    for tablet in known:
+        yield KnownRows(operation, tablet)
+
+
+def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
+    operation, tablet = item.operation, item.tablet
+    rows = operation.root.read("state", [tablet], JUDGED).sort("key")
+    blocklist, counts = read_blocklist(operation), Counter[str]()
+    leaving = []
+    for part in rows.iter_slices(MAX_ROWS):
+        judged = how.judge(part, operation)
+        found, numbers = filter_rows(part, judged, blocklist, operation.now, how.ages, how.family)
+        leaving.append(found)
+        counts.update(numbers)
+    if operation.job != "inject":
+        PROGRESS.add()
+    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+    if sum(map(len, leaving)):
+        yield from _changes(item, pl.concat(leaving), how)
+
+
+def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator[Any]:
+    yield from (("state", chunk) for chunk in to_chunks(departures(leaving)))
+    if leaving.get_column("reason").null_count():
+        for rows in item.operation.root.scan("state", item.tablet):
+            arrived = arrivals(rows, leaving)
+            yield from (("state", chunk) for chunk in to_chunks(arrived, REKEYED))
+            hosts = hosts_of_seeds(arrived)
+            yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+    if how.examples:
+        told: Any = [Example(*row) for row in leaving.group_by("reason").head(3).iter_rows()]
+    else:
+        told = note_removed(item.operation, leaving.get_column("key"))
+    yield from (beam.pvalue.TaggedOutput(COUNTS, some) for some in told)
+
+
+def _resolver(operation: Operation) -> Resolver:
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        left, counts = rekey_rows(rows, changes, operation.now)
+        return Resolved(left, counts=counts, drops=True)
+
+    return resolve

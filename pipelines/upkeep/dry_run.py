@@ -1,0 +1,138 @@
+"""Runs a job that changes nothing: it pins no operation, commits nothing, and tells its counts."""
+
+import dataclasses
+import logging
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics, MetricsFilter
+from apache_beam.runners.runner import PipelineResult
+
+from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.operations import Operation, new_id
+from ...io.table.opening import open_table
+from ...io.tablets.written import Written, sum_counts
+from ...policy.rule_counts import capped
+from ...transforms.display import Displayed
+from ...transforms.operations import Finish, Ticket, check_versions
+from ...web.base.clock import now_ms
+from ...web.base.progress import PROGRESS
+from ...web.urls.row_keys import from_key
+from ..command_line.command import Invocation
+from ..command_line.live import live_view
+from ..launch.job import Build, check_launch, prepare, report
+from ..launch.runner import run_pipeline, waits
+
+_LOG = logging.getLogger("nutbeam.dry_run")
+# The runner brings counts back as counters, in a namespace that no real run has.
+_NAMESPACE = "nutbeam_dry_run"
+_SHOWN = 3  # examples of each reason
+
+
+class Example(NamedTuple):
+    """A row that would be changed.
+
+    Attributes:
+        reason: The reason why it would be dropped; None if it would move.
+        key: Its key.
+        target: The key that it would move to.
+    """
+
+    reason: str | None
+    key: str
+    target: str | None
+
+
+@dataclasses.dataclass
+class Look(Displayed):
+    """Begins a dry run of a job: pins the newest snapshot, and records nothing.
+
+    Input:  one ticket.
+    Output: one operation.
+
+    Attributes:
+        job: Name of the job.
+    """
+
+    job: str
+
+    def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
+        return tickets | "Look" >> beam.Map(_look, self.job).with_output_types(Operation)
+
+
+def _look(ticket: Ticket, job: str) -> Operation:
+    check_versions(ticket)
+    root = open_table(ticket.table)
+    snapshot = root.latest_snapshot()
+    newest = load_manifest(root, snapshot)
+    now = now_ms(newest.latest_time) if ticket.now is None else ticket.now
+    # No real job has this name, so its metrics are not mistaken for changes.
+    return Operation(ticket.table, ticket.operation, f"{job}_dry_run", snapshot, now, 0)
+
+
+@dataclasses.dataclass
+class Tell(Displayed):
+    """Ends a dry run: sums the counts, and logs examples.
+
+    Input:  (operations, made, ...): one operation, ``Written``, ``Example``.
+    Output: one ticket.
+
+    Attributes:
+        whole: Steps whose work must be complete.
+    """
+
+    whole: tuple[str, ...] = ()
+
+    def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
+        return inputs | Finish(_tell, self.whole)
+
+
+def _tell(operation: Operation, written: list[Written], examples: list[Any]) -> Manifest:
+    counts = capped(sum_counts(part.counts for part in written))
+    for name, number in counts.items():
+        Metrics.counter(_NAMESPACE, name).inc(number)
+    for example in _few(examples):
+        url, target = from_key(example.key), example.target
+        what = f"move to {from_key(target)}" if target and not example.reason else "be dropped"
+        _LOG.warning("would %s: %s%s", what, url, f": {example.reason}" if example.reason else "")
+    return dataclasses.replace(operation.manifest(), counts=counts)
+
+
+def _few(examples: Iterable[Example]) -> list[Example]:
+    """Returns a few examples of each reason."""
+    ordered = sorted(examples, key=lambda one: (one.reason or "", one.key))
+    seen: dict[str | None, int] = {}
+    found = []
+    for example in ordered:
+        seen[example.reason] = seen.get(example.reason, 0) + 1
+        if seen[example.reason] <= _SHOWN:
+            found.append(example)
+    return found
+
+
+def run_dry(invocation: Invocation, build: Build, job: str) -> int:
+    """Runs a job dry, and reports what it would do."""
+    options = invocation.options
+    ticket = Ticket(str(invocation.table), options.operation or new_id())
+    check_launch(invocation, begins_table=False)
+    with live_view(invocation.progress):
+        pipeline = prepare(ticket, build, options, invocation.beam_args, job)
+        result = run_pipeline(pipeline)
+        PROGRESS.finish()
+    record: dict[str, Any] = {"job": job, "dry_run": True}
+    if not waits(pipeline):
+        report(invocation, {**record, "operation": ticket.operation, "submitted": True})
+        return 0
+    report(invocation, {**record, "counts": _counted(result), "changed": False})
+    return 0
+
+
+def _counted(result: PipelineResult) -> dict[str, int]:
+    """Returns the counts of a dry run that has ended."""
+    found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
+    return {counter.key.metric.name: counter.result for counter in sorted(found, key=_name)}
+
+
+def _name(counter: Any) -> str:
+    return str(counter.key.metric.name)

@@ -1,0 +1,227 @@
+"""Applies today's rules to the URLs that the table has: Nutch's updatedb and mergedb -filter.
+
+A URL that the rules refuse is dropped. A URL that is now normalized to another one moves there; if
+the table has that one already, the two rows become one.
+"""
+
+import dataclasses
+from collections import Counter
+
+import polars as pl
+import pyarrow as pa
+
+from ..web.base.columns import reason_if
+from ..web.base.options import option
+from ..web.rules.url_rules import host_keys
+from .blocklist import REASON as PURGED
+from .blocklist import Blocklist
+from .rule_counts import by_rule
+from .schedules.schedule import DAY_MS
+from .schema import HOSTS, STATE, TEXT, Status, conform, to_frame
+from .scope import TargetOptions
+
+# The columns that decide whether a row stays.
+JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day")
+# The changes of filterdb: a row that moves to its new key, or the key of a row that goes.
+REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_())])
+# Columns about a body, which files have under the key that it was fetched with.
+_OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
+            "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
+
+# Columns that do not simply come from the newest of several rows of one URL.
+_OF_ALL = ("key", "distance", "last_inlink_day", "cash", *_OF_BODY)
+
+
+@dataclasses.dataclass(frozen=True)
+class DropOptions:
+    """Options of dropping URLs by their status and age."""
+
+    GROUP = "filterdb"
+
+    drop_gone: int = option(
+        -1,
+        "Drop URLs that are gone, if their last fetch was this long ago; -1 drops none.",
+        unit="s",
+        nutch="db.update.purge.404",
+        minimum=-1,
+    )
+    drop_orphans: int = option(
+        -1,
+        "Drop orphans, which no page links to any more, if their last fetch was this long ago; -1 "
+        "drops none.",
+        unit="s",
+        nutch="db.update.purge.orphans",
+        minimum=-1,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class FilterOptions(TargetOptions, DropOptions):
+    """Options of filterdb, without those of launching."""
+
+
+def filter_rows(
+    rows: pl.DataFrame,
+    judged: pl.DataFrame,
+    blocklist: Blocklist,
+    now: int,
+    options: DropOptions | None = None,
+    family: str = "dropped",
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Decides which rows of the table go, and which move to another key.
+
+    Args:
+        rows: Rows of the state, with at least the columns ``JUDGED``.
+        judged: What the rules say of their URLs, as many: ``key`` of the normalized URL, ``reason``.
+        blocklist: Names that no row may move to.
+        now: The time that counts as now, ms.
+        options: Which URLs go because of their age; None for none.
+        family: Under which name rows that go are counted, by reason.
+
+    Returns:
+        (``key``, ``target`` and ``reason`` of the rows that do not stay where they are, in the same
+        order: a row with a reason goes, another one moves to its target; counts).
+    """
+    reasons = [pl.lit(judged.get_column("reason"))]
+    if blocklist:
+        reasons.append(reason_if(pl.lit(blocklist.blocks(judged.get_column("key"))), PURGED))
+    if options is not None:
+        reasons += _too_old(now, options)
+    found = rows.select("key", target=judged.get_column("key"), reason=pl.coalesce(reasons))
+    counts = Counter(by_rule(judged)) + Counter({"rows": len(rows)})
+    dropped = found.get_column("reason").drop_nulls().value_counts()
+    counts.update({f"{family}/{reason}": number for reason, number in dropped.iter_rows()})
+    leaving = found.filter(pl.col("reason").is_not_null() | (pl.col("key") != pl.col("target")))
+    return leaving, dict(counts)
+
+
+def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
+    """Returns the reasons of rows that go because of their status and age."""
+    # A row that was never fetched has the age of its last link.
+    linked = pl.col("last_inlink_day").cast(pl.Int64) * DAY_MS
+    age = now - pl.coalesce("last_fetch_time", linked, pl.lit(0))
+    limits = (
+        (Status.DB_GONE, options.drop_gone, "gone"),
+        (Status.DB_ORPHAN, options.drop_orphans, "orphan"),
+    )
+    return [
+        reason_if((pl.col("status") == int(status)) & (age >= limit * 1000), reason)
+        for status, limit, reason in limits
+        if limit >= 0
+    ]
+
+
+def departures(leaving: pl.DataFrame) -> pl.DataFrame:
+    """Returns changes that remove rows from their keys; columns that are null are missing."""
+    return leaving.select("key", gone=pl.lit(True))
+
+
+def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
+    """Returns changes that add moving rows at their new keys.
+
+    Args:
+        rows: STATE rows, those that move among them.
+        leaving: From ``filter_rows``.
+    """
+    moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
+    moved = rows.join(moving, on="key", maintain_order="left")
+    moved = moved.rename({"key": "origin", "target": "key"})
+    return to_frame(conform(moved, REKEYED))
+
+
+def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
+    """Returns HOSTS rows of the hosts that seeds move to, if they leave theirs.
+
+    Args:
+        arrived: From ``arrivals``.
+    """
+    seeds = arrived.filter(pl.col("distance") == 0)
+    here, there = (host_keys(seeds.get_column(name)) for name in ("origin", "key"))
+    new = there.filter((here != there) & (there != "")).unique()
+    frame = pl.DataFrame({"key": new.sort()}).with_columns(seed=pl.lit(True))
+    return to_frame(conform(frame, HOSTS))
+
+
+def rekey_rows(
+    rows: pl.DataFrame, changes: pl.DataFrame, now: int
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Applies the changes of a filter to the rows of one range of keys.
+
+    Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that of
+    the older ones. It gets the smallest distance, the latest day of a link, and the cash of all, so
+    that none is lost. The row whose key it was before keeps its
+    body: files have the body of a row that has moved under its old key. A row without its body is
+    due at once, and fetched without conditions.
+
+    Args:
+        rows: STATE rows in key order.
+        changes: REKEYED rows for keys in the same range.
+        now: The time that counts as now, ms.
+
+    Returns:
+        (the rows that are left, and new ones, in key order; counts).
+    """
+    leaves = pl.col("gone").fill_null(False)
+    gone = changes.filter(leaves).get_column("key")
+    left = rows.filter(~pl.col("key").is_in(gone.implode()))
+    arrived = changes.filter(~leaves).drop("gone")
+    if arrived.is_empty():
+        return left, {}
+    met = pl.col("key").is_in(arrived.get_column("key").implode())
+    resident = left.filter(met).with_columns(origin=pl.lit(None, pl.String))
+    together = pl.concat([resident, arrived.select(resident.columns)])
+    united = _united(together, now)
+    merged = len(together) - len(united)
+    due = int(united.get_column("bare").sum())
+    counts = {"moved": len(arrived), "merged": merged, "due_again": due}
+    everything = pl.concat([left.filter(~met), united.select(left.columns)]).sort("key")
+    return everything, {name: number for name, number in counts.items() if number}
+
+
+def _united(rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    """Returns one row of each key, with ``bare``: whether it was fetched, and its body is lost.
+
+    Args:
+        rows: STATE rows with ``origin``: the key of a row before it moved, or null.
+        now: The time that counts as now, ms.
+    """
+    stayed = pl.col("origin").is_null()
+    has_body = pl.col("document").is_not_null() | pl.col("page").is_not_null()
+    # The newest is last; if all is equal, the one that stayed, or the smallest old key.
+    ordered = rows.with_columns(stayed=stayed, has_body=has_body).sort(
+        ["key", "last_fetch_time", "fetch_time", "stayed", "origin"],
+        descending=[False, False, False, False, True],
+    )
+    kept = [name for name in rows.columns if name not in _OF_ALL]
+    united = ordered.group_by("key", maintain_order=True).agg(
+        pl.col(*kept, "has_body").last(),
+        pl.col("distance").min(),
+        pl.col("last_inlink_day").max(),
+        pl.col(_OF_BODY).filter("stayed").first(),
+        cash=pl.when(pl.col("cash").count() > 0).then(pl.col("cash").sum()),
+        maps=pl.col("metadata").drop_nulls(),
+    )
+    bare = pl.col("has_body") & pl.col("document").is_null() & pl.col("page").is_null()
+    due = pl.min_horizontal("fetch_time", pl.lit(now))
+    united = united.with_columns(
+        bare=bare, fetch_time=pl.when(bare).then(due).otherwise("fetch_time")
+    )
+    return _overlaid(united)
+
+
+def _overlaid(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sets the metadata of each row to its ``maps``, oldest first, each laid over those before."""
+    number = pl.col("maps").list.len()
+    one = rows.with_columns(metadata=pl.col("maps").list.last())
+    several = rows.with_row_index("at").filter(number > 1)
+    if several.is_empty():
+        return one
+    overlaid = [_overlay(maps) for maps in several.get_column("maps").to_list()]
+    metadata = one.get_column("metadata").to_list()
+    for at, found in zip(several.get_column("at"), overlaid, strict=True):
+        metadata[at] = found
+    return one.with_columns(pl.Series("metadata", metadata, dtype=rows.schema["metadata"]))
+
+
+def _overlay(maps: list[dict[str, str]]) -> dict[str, str]:
+    return {name: value for one in maps for name, value in one.items()}

@@ -1,0 +1,41 @@
+"""Returns the built-in schedule that the options name."""
+
+from ...web.rule_files.rule_files import RuleFile, read_rule_file
+from .adaptive_schedule import AdaptiveSchedule
+from .default_schedule import default_schedule
+from .host_intervals import HostIntervals, host_intervals
+from .mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
+from .rate_schedule import rate_schedule
+from .schedule_options import RescheduleOptions
+from .visits import Schedule
+
+# Those that keep to the longest interval, whatever the interval of a row was.
+LIMITING_SCHEDULES = ("adaptive", "mime_adaptive", "rate")
+BUILT_IN_SCHEDULES = ("default", *LIMITING_SCHEDULES)
+
+
+def built_in_schedule(options: RescheduleOptions) -> Schedule | None:
+    """Returns the schedule that the options name; None if it is none of the built-in ones.
+
+    Its files are read here, so a copy on another machine needs none.
+
+    Raises:
+        ValueError: A file cannot be read, or has a line that cannot be used.
+    """
+    if options.schedule == "default":
+        return default_schedule
+    if options.schedule == "rate":
+        return rate_schedule
+    if options.schedule == "adaptive":
+        return AdaptiveSchedule(_hosts(options))
+    if options.schedule == "mime_adaptive":
+        path = options.mime_rates
+        file = read_rule_file(path) if path else SHIPPED_RATES
+        return MimeAdaptiveSchedule(_hosts(options), mime_rates(file))
+    return None
+
+
+def _hosts(options: RescheduleOptions) -> HostIntervals:
+    path = options.host_intervals
+    file = read_rule_file(path) if path else RuleFile("")
+    return host_intervals(file, options.min_interval, options.longest)

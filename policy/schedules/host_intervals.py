@@ -1,0 +1,87 @@
+"""Reads the shortest and longest intervals of hosts, for adaptive schedules."""
+
+import dataclasses
+
+import polars as pl
+
+from ...web.rule_files.rule_files import RuleFile, entries
+from ...web.rules.url_rules import host_keys
+from ...web.urls.row_keys import host_key
+
+
+@dataclasses.dataclass(frozen=True)
+class HostIntervals:
+    """Bounds of the intervals of some hosts.
+
+    Attributes:
+        bounds_of: (host, reversed; shortest, longest interval in s).
+    """
+
+    bounds_of: tuple[tuple[str, float, float], ...] = ()
+
+    def bounds(
+        self, rows: pl.DataFrame, shortest: float, longest: float
+    ) -> tuple[pl.Expr, pl.Expr]:
+        """Returns the bounds of the interval of each row, s.
+
+        Args:
+            rows: Rows with ``key``.
+            shortest: Shortest interval of other hosts, s.
+            longest: Longest interval of other hosts, s.
+        """
+        if not self.bounds_of:
+            return pl.lit(shortest), pl.lit(longest)
+        hosts, names = host_keys(rows.get_column("key")), [name for name, _, _ in self.bounds_of]
+        low, high = (
+            hosts.replace_strict(
+                names,
+                [bounds[at] for bounds in self.bounds_of],
+                default=usual,
+                return_dtype=pl.Float64,
+            )
+            for at, usual in ((1, shortest), (2, longest))
+        )
+        return pl.lit(low), pl.lit(high)
+
+
+def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostIntervals:
+    r"""Returns the bounds in a file with lines ``host shortest longest``, in s.
+
+    0 or ``default`` stands for the bound of other hosts. Of equal hosts the last line counts.
+
+    Args:
+        file: The file.
+        shortest: Shortest interval of other hosts, s.
+        longest: Longest interval of other hosts, s.
+
+    Raises:
+        ValueError: A line has another form, or an interval outside those bounds; it is quoted.
+
+    >>> host_intervals(RuleFile("f", "www.example.com 3600 0\n"), 60, 86_400).bounds_of
+    (('com.example.www', 3600.0, 86400.0),)
+    """
+    found = {}
+    for number, line in entries(file.text):
+        host, *parts = line.split()
+        low, high = (_seconds(part, usual) for part, usual in _paired(parts, shortest, longest))
+        if low is None or high is None or not shortest <= low <= high <= longest:
+            raise ValueError(
+                f"{file.name}:{number}: expected a host, its shortest and its longest interval in "
+                f"s, between {shortest} and {longest}, got {line!r}"
+            )
+        found[host_key(host.lower())] = (low, high)
+    return HostIntervals(tuple((name, *bounds) for name, bounds in found.items()))
+
+
+def _paired(parts: list[str], shortest: float, longest: float) -> list[tuple[str, float]]:
+    return list(zip(parts if len(parts) == 2 else ["", ""], (shortest, longest), strict=True))
+
+
+def _seconds(text: str, usual: float) -> float | None:
+    """Returns an interval in s; None if the text is none."""
+    if text == "default":
+        return float(usual)
+    try:
+        return float(text) or float(usual)
+    except ValueError:
+        return None

@@ -1,0 +1,87 @@
+"""The schedule ``rate``: estimates how often each page changes, and keeps most pages fresh.
+
+What is known of a page's rate of changes is in its row, in ``change_shape`` and ``change_days``
+(``change_rate``). The intervals follow from a threshold (``allocation``), which follows from the
+budget: the fetches a day divided by the pages of the table. An update sees only a part of the
+table, so the threshold does not follow from the pages that it sees: it is that of pages with all
+kinds of rates (``best_threshold``). If a table has more pages of which each fetch gains much, its
+rows are due somewhat earlier than the budget allows; then generate's limit delays them all.
+
+The threshold is also the time in which a page that is worth following hardly changes. So if a page
+has changed, and little is known of it, it is fetched again after that time: then it is clear whether
+it is worth more fetches.
+"""
+
+import numpy as np
+import polars as pl
+
+from ...web.exchange.status import NOTMODIFIED, SUCCESS
+from .allocation import best_intervals, best_threshold
+from .change_rate import PRIOR_DAYS, PRIOR_SHAPE, Array, ChangeRate, changed, dated, unchanged
+from .schedule import DAY_MS, DAY_S
+from .visits import FETCHED, ScheduleContext, content_time, next_fetch, server_time
+
+# A Last-Modified that is less old was probably made for the answer.
+_MADE_FOR_ANSWER_MS = 60_000
+# From this shape on, a page's rate is known well enough.
+_WELL_KNOWN = 2.0
+_FACTS = ("modified", "notmodified", "change_shape", "change_days")
+
+
+def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
+    """Learns from the visits, and sets the best intervals; see ``visits``."""
+    options = context.options
+    facts = visits.select(
+        *_FACTS,
+        elapsed=(FETCHED - pl.col("last_fetch_time")) / DAY_MS,
+        age=_age(),
+        content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
+    )
+    known = _estimates(facts)
+    bounds = options.min_interval / DAY_S, options.longest / DAY_S
+    threshold = best_threshold(options.mean_interval(context.pages), *bounds)
+    intervals = best_intervals(threshold, known, *bounds)
+    # Does the page change too fast to be followed? It does if it has changed again this soon.
+    unclear = facts.select(pl.col("modified") & pl.col("age").is_null()).to_series().to_numpy()
+    unclear = unclear & (known.shape < _WELL_KNOWN)
+    intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
+    return visits.with_columns(
+        change_shape=pl.Series(known.shape, dtype=pl.Float32),
+        change_days=pl.Series(known.days, dtype=pl.Float32),
+        modified_time=content_time(pl.coalesce(server_time(), FETCHED)),
+        **next_fetch(pl.lit(pl.Series(intervals))),
+    )
+
+
+def _age() -> pl.Expr:
+    """Returns how old the content is by the server's word, in days; null if that is not usable."""
+    age = FETCHED - server_time()
+    return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
+
+
+def _estimates(facts: pl.DataFrame) -> ChangeRate:
+    """Returns what is known of the rates after the visits."""
+    shape = _array(facts.get_column("change_shape").fill_null(PRIOR_SHAPE))
+    days = _array(facts.get_column("change_days").fill_null(PRIOR_DAYS))
+    known = ChangeRate(shape, days)
+    elapsed = _array(facts.get_column("elapsed").fill_null(0.0))
+    age = _array(facts.get_column("age").fill_null(0.0))
+    modified = facts.get_column("modified")
+    first = (pl.col("elapsed").is_null() & pl.col("age").is_not_null()).alias("first")
+    has_age = facts.get_column("age").is_not_null()
+    # After a failure it is unknown how long the page was not seen.
+    cases = (
+        (facts.get_column("notmodified"), unchanged, elapsed),
+        ((modified & has_age) | facts.select(first).to_series(), dated, age),
+        (modified & ~has_age & facts.get_column("content_seen"), changed, elapsed),
+    )
+    for rows, after_visit, days_of in cases:
+        at = rows.fill_null(False).to_numpy()
+        if at.any():
+            after = after_visit(known.take(at), days_of[at])
+            known.shape[at], known.days[at] = after
+    return known
+
+
+def _array(column: pl.Series) -> Array:
+    return np.array(column.cast(pl.Float64).to_numpy())

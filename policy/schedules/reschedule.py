@@ -1,0 +1,75 @@
+"""Sets the next fetch of all rows that were tried: visited, gone, or to be retried."""
+
+import polars as pl
+
+from ...web.base.quoting import quoted
+from ..base.row_status import Status
+from .schedule import gone_interval, retry_time
+from .visits import FETCHED, Schedule, ScheduleContext, content_time
+
+_DECIDED = ("status", "retries")
+
+
+def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
+    """Sets ``fetch_interval``, ``fetch_time`` and ``modified_time``, and columns of the schedule.
+
+    Args:
+        tried: Rows with the columns of ``visits``, ``visited``, ``gone``, and ``old_status`` and
+            ``old_retries``, since ``status`` and ``retries`` have their new values.
+        schedule: Schedules the visited rows.
+        context: Options, for the schedule.
+
+    Returns:
+        The rows, in any order.
+
+    Raises:
+        ValueError: The schedule has left out rows, or has made an impossible time.
+    """
+    visited = tried.get_column("visited")
+    if visited.all():
+        return _visit(tried, schedule, context)
+    interval = pl.col("fetch_interval")
+    gone = gone_interval(interval, context.options)
+    others = tried.filter(~visited).with_columns(
+        fetch_interval=pl.when("gone").then(gone).otherwise(interval),
+        fetch_time=pl.when("gone")
+        .then(FETCHED + gone.cast(pl.Int64) * 1000)
+        .otherwise(retry_time(FETCHED, pl.col("event.retry_after"))),
+        modified_time=content_time(),
+    )
+    if not visited.any():
+        return others
+    return pl.concat([_visit(tried.filter(visited), schedule, context), others])
+
+
+def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
+    before = visits.with_columns(
+        # A row that is new has no status from before.
+        status=pl.col("old_status").fill_null(int(Status.DB_UNFETCHED)),
+        retries=pl.col("old_retries"),
+    )
+    after = schedule(before, context)
+    wrong = _mistake(before, after, context.options.max_fetch_interval)
+    if wrong:
+        raise ValueError(f"schedule {quoted(context.options.schedule)}: {wrong}")
+    # The new status and the new retries are those of the status machine.
+    after = after.with_columns(visits.select(*_DECIDED))
+    return after.select(visits.columns).cast(visits.schema)
+
+
+def _mistake(before: pl.DataFrame, after: pl.DataFrame, longest: int) -> str:
+    """Returns what is wrong with the result of a schedule; empty if nothing is."""
+    if len(after) != len(before) or not after["key"].equals(before["key"]):
+        return "it must return all rows, in their order"
+    wait = (pl.col("fetch_time") - FETCHED) / 1000
+    right = (pl.col("fetch_interval") > 0) & wait.is_between(
+        0, pl.max_horizontal(pl.lit(longest), "fixed_interval")
+    )
+    rows = after.filter(~right.fill_null(False))
+    if rows.is_empty():
+        return ""
+    key, interval, seconds = rows.select("key", "fetch_interval", wait).row(0)
+    return (
+        f"an interval must be above 0 s, and a row due at most {longest} s after its fetch, got "
+        f"an interval of {interval} s, due after {seconds} s, for {quoted(key)}"
+    )

@@ -1,0 +1,111 @@
+"""Options of the schedules, which decide when a page is fetched again."""
+
+import dataclasses
+
+from ...web.base.options import option
+from .schedule import DAY_S, ScheduleOptions
+
+MAX_INTERVAL_S = 31_536_000
+
+
+@dataclasses.dataclass(frozen=True)
+class RescheduleOptions(ScheduleOptions):
+    """Options of choosing a schedule, and of the schedules that learn how often pages change."""
+
+    GROUP = "schedule"
+
+    schedule: str = option(
+        "default",
+        "How the interval of a page follows its changes: default (it stays), adaptive (shorter "
+        "after a change, else longer), mime_adaptive (with factors per content type), rate (from "
+        "an estimate of how often the page changes), or the name of a plug-in's schedule.",
+        nutch="db.fetch.schedule.class",
+        pattern=r"[A-Za-z0-9_.-]+",
+    )
+    inc_rate: float = option(
+        0.4,
+        "Adaptive schedules: by which share an interval grows if the page has not changed.",
+        nutch="db.fetch.schedule.adaptive.inc_rate",
+        minimum=0.0,
+    )
+    dec_rate: float = option(
+        0.2,
+        "Adaptive schedules: by which share an interval shrinks if the page has changed.",
+        nutch="db.fetch.schedule.adaptive.dec_rate",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    min_interval: int = option(
+        60,
+        "Shortest interval of all schedules but default.",
+        unit="s",
+        nutch="db.fetch.schedule.adaptive.min_interval",
+        minimum=1,
+    )
+    max_interval: int = option(
+        MAX_INTERVAL_S,
+        "Longest interval of all schedules but default; never more than max_fetch_interval.",
+        unit="s",
+        nutch="db.fetch.schedule.adaptive.max_interval",
+        minimum=1,
+    )
+    sync_delta: bool = option(
+        True,
+        "Adaptive schedules: move the next fetch towards the time of the last change.",
+        nutch="db.fetch.schedule.adaptive.sync_delta",
+    )
+    sync_delta_rate: float = option(
+        0.3,
+        "How far: a share of the time since the last change.",
+        nutch="db.fetch.schedule.adaptive.sync_delta_rate",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    host_intervals: str = option(
+        "",
+        "Adaptive schedules: file with lines of a host, its shortest and its longest interval in "
+        "s (0: the usual one), as Nutch's adaptive-host-specific-intervals.txt.",
+        unit="file",
+    )
+    mime_rates: str = option(
+        "",
+        "Schedule mime_adaptive: file with lines of a content type, its inc_rate and its dec_rate, "
+        "with tabs between, as Nutch's adaptive-mimetypes.txt, which is built in.",
+        unit="file",
+        nutch="db.fetch.schedule.mime.file",
+    )
+    fetches_per_day: float = option(
+        0.0,
+        "Schedule rate: fetches a day for the whole table. 0: as many as with one fetch of each "
+        "page in fetch_interval.",
+        minimum=0.0,
+    )
+
+    def __post_init__(self) -> None:
+        if self.schedule == "default":
+            return
+        if self.max_interval > self.max_fetch_interval and self.max_interval != MAX_INTERVAL_S:
+            raise ValueError(
+                f"--max_interval must be at most --max_fetch_interval {self.max_fetch_interval}, "
+                f"got {self.max_interval}"
+            )
+        if self.min_interval > self.longest:
+            raise ValueError(
+                f"--min_interval must be at most --max_interval {self.longest}, "
+                f"got {self.min_interval}"
+            )
+
+    @property
+    def longest(self) -> int:
+        """The longest interval of all schedules but default, s."""
+        return min(self.max_interval, self.max_fetch_interval)
+
+    def mean_interval(self, pages: int | None) -> float:
+        """Returns the mean time between two fetches of a page that the budget allows, in days.
+
+        Args:
+            pages: Number of rows of the table; None: unknown.
+        """
+        if self.fetches_per_day and pages:
+            return pages / self.fetches_per_day
+        return self.fetch_interval / DAY_S

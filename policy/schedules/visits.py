@@ -1,0 +1,83 @@
+"""The interface of schedules: the frame of the rows that were visited, and expressions on it.
+
+A schedule is a function ``schedule(visits, context)``. ``visits`` has the rows whose page was
+fetched, was not modified, or redirects: neither gone nor failed. It has the columns of STATE with
+their values from before, the columns ``event.*`` of CHANGES with the result, and two conditions:
+``modified`` and ``notmodified``; if neither is true, nothing is known about a change. The schedule
+returns the frame with ``fetch_interval`` (s), ``fetch_time`` (ms), ``modified_time`` (ms), and
+columns of its own set. ``fetch_interval`` is above 0 in all rows.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import polars as pl
+
+from ...web.exchange.status import FETCH_SUCCESS
+from .schedule import TOLERANCE_MS
+from .schedule_options import RescheduleOptions
+
+# 1 January 1990: there was no web before, so an earlier time of a server is wrong.
+EARLIEST_CHANGE_MS = 631_152_000_000
+_HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
+
+
+class ScheduleContext(NamedTuple):
+    """What a schedule knows besides the rows.
+
+    Attributes:
+        options: The options of schedules.
+        pages: Number of rows of the table; None: unknown.
+    """
+
+    options: RescheduleOptions
+    pages: int | None = None
+
+
+Schedule = Callable[[pl.DataFrame, ScheduleContext], pl.DataFrame]
+FETCHED = pl.col("event.fetch_time")
+
+
+def content_time(since: pl.Expr = FETCHED) -> pl.Expr:
+    """Returns the new ``modified_time``: ``since`` if the content is new, else the old one.
+
+    Args:
+        since: Since when new content is there, ms.
+    """
+    old = pl.col("modified_time")
+    has_body = (pl.col("event.fetch_status") == FETCH_SUCCESS).fill_null(False)
+    new = has_body & (pl.col("modified") | (old.fill_null(0) <= 0))
+    return pl.when(new).then(since).otherwise(old)
+
+
+def server_time() -> pl.Expr:
+    """Returns the time of the last change as the server says it, ms; null if it is not usable.
+
+    Servers err: a time in the future, before 1990, or before the previous visit is ignored. The
+    last holds for content that is new since then, and for a first visit.
+    """
+    said = pl.col("event.last_modified").str.to_datetime(_HTTP_DATE, time_unit="ms", strict=False)
+    when, last = said.dt.epoch("ms"), pl.col("last_fetch_time")
+    right = when.is_between(EARLIEST_CHANGE_MS, FETCHED + TOLERANCE_MS)
+    later = last.is_null() | (when > last)
+    return pl.when(right & later).then(pl.min_horizontal(when, FETCHED))
+
+
+def next_fetch(interval: pl.Expr, since: pl.Expr = FETCHED) -> dict[str, pl.Expr]:
+    """Returns the columns ``fetch_interval`` and ``fetch_time`` for intervals in s.
+
+    An interval that the seed list sets for good has priority, and counts from the fetch.
+    """
+    fixed = pl.col("fixed_interval")
+    is_fixed = (fixed > 0).fill_null(False)
+    return {
+        "fetch_interval": pl.when(is_fixed).then(fixed).otherwise(_whole(interval)).cast(pl.Int32),
+        "fetch_time": pl.when(is_fixed)
+        .then(FETCHED + fixed.cast(pl.Int64) * 1000)
+        .otherwise(since + _whole(interval * 1000)),
+    }
+
+
+def _whole(number: pl.Expr) -> pl.Expr:
+    """Returns numbers rounded as Java does: a half is rounded up."""
+    return (number + 0.5).floor().cast(pl.Int64)

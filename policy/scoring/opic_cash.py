@@ -1,0 +1,56 @@
+"""The scoring ``opic_cash``, as Nutch 2.x has it: a page gives away the cash that it has got.
+
+Cash is neither made nor lost by links: a page that gives some has so much less. A seed starts with
+its score as cash, and so does a row that another scoring has made. What a page gets is added to its
+score and to its cash; when it is fetched, its links get its cash in equal parts. A page without
+links keeps its cash (Nutch loses it), and so does one that has not changed.
+
+Cash is lost with links that update does not add to the table (``--max_new_per_host`` and similar
+limits), and with factors of links below 1; factors above 1 make cash.
+"""
+
+import polars as pl
+import pyarrow as pa
+
+from .opic import Opic
+from .scoring import Carried
+
+_SPENT = "own_spent"
+
+
+class OpicCash(Opic):
+    """OPIC with cash."""
+
+    name = "opic_cash"
+    row_columns = ("cash", "status")
+    # A page in two files of one update gives twice, and pays twice.
+    own = (Carried(pa.field(_SPENT, pa.float64()), pl.col(_SPENT).sum(), if_stale=True),)
+
+    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """A seed has its score as cash."""
+        return rows.with_columns(cash=pl.col("score"))
+
+    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Gives each link an equal part of the page's cash."""
+        cash = _cash().fill_nan(0.0)
+        gives = (cash > 0) & (pl.col("links") > 0) & ~pl.col("unchanged")
+        return pages.with_columns(
+            share=pl.when(gives).then(cash / pl.col("links")).otherwise(0.0),
+            **{_SPENT: pl.when(gives).then(cash)},
+        )
+
+    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+        """Adds what the links bring to score and cash, and takes away what the page has given."""
+        brought, spent = pl.col("inlink_score"), pl.col(_SPENT)
+        changed = _cash() - spent.fill_null(0.0) + brought.fill_null(0.0)
+        changes = brought.is_not_null() | (spent.fill_null(0.0) != 0)
+        return rows.with_columns(
+            score=pl.col("score") + brought.fill_null(0.0),
+            cash=pl.when(changes).then(changed).otherwise(pl.col("cash").cast(pl.Float64)),
+        )
+
+
+def _cash() -> pl.Expr:
+    """Returns the cash of rows of the table; other pages have none."""
+    cash = pl.coalesce(pl.col("cash").cast(pl.Float64), "score")
+    return pl.when(pl.col("status").is_not_null()).then(cash).otherwise(0.0)

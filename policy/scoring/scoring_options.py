@@ -1,0 +1,110 @@
+"""Options of scorings."""
+
+import dataclasses
+
+from ...web.base.options import option
+
+BUILT_IN_SCORINGS = (
+    *("opic", "opic_cash", "depth", "link", "orphan", "similarity", "metadata", "urlboost"),
+)
+# Two forms of one algorithm: both would add the scores of links.
+_EITHER = ("opic", "opic_cash")
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoringOptions:
+    """Options of the scorings, and their order."""
+
+    GROUP = "scoring"
+
+    scoring: tuple[str, ...] = option(
+        ("opic",),
+        "How pages and links are scored: scorings, applied in this order. "
+        f"{', '.join(BUILT_IN_SCORINGS)}; plug-ins add more. inject, generate and updatedb need the same value.",
+        nutch="scoring.filter.order",
+        pattern="[A-Za-z0-9_.-]+",
+    )
+    depth_max: int = option(
+        1000,
+        "Scoring depth: pages at this depth pass no links on; a seed has depth 1. _maxdepth_=N in "
+        "a seed list is the limit for what is found from that seed.",
+        nutch="scoring.depth.max",
+        minimum=1,
+    )
+    mark_gone_after: int = option(
+        2_592_000,
+        "Scoring orphan: time without a link to a page after which it becomes db_gone.",
+        unit="s",
+        nutch="scoring.orphan.mark.gone.after",
+        minimum=0,
+    )
+    mark_orphan_after: int = option(
+        3_456_000,
+        "Scoring orphan: time without a link to a page after which it becomes db_orphan.",
+        unit="s",
+        nutch="scoring.orphan.mark.orphan.after",
+        minimum=0,
+    )
+    goldstandard_file: str = option(
+        "",
+        "Scoring similarity: file with the text that pages are compared with.",
+        nutch="cosine.goldstandard.file",
+    )
+    stopword_file: str = option(
+        "",
+        "Scoring similarity: file of words that do not count, one per line.",
+        nutch="scoring.similarity.stopword.file",
+    )
+    metadata_to_links: tuple[str, ...] = option(
+        (),
+        "Scoring metadata: names in the metadata of a page that its links get, too.",
+        nutch="scoring.parse.md, urlmeta.tags",
+    )
+    parsemeta_to_crawldb: tuple[str, ...] = option(
+        (),
+        "Names in the metadata of documents that updatedb copies to the metadata of their rows.",
+        nutch="db.parsemeta.to.crawldb",
+    )
+    url_boost_file: str = option(
+        "",
+        "Scoring urlboost: file of lines FACTOR PATTERN; the first regular expression that is "
+        "found in a URL decides by what its score is multiplied.",
+    )
+    url_boost_of: str = option(
+        "choice",
+        "Scoring urlboost: what is multiplied: the value by which generate chooses URLs, or once "
+        "the score of a new URL.",
+        choices=("choice", "new"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in self.scoring:
+            if self.scoring.count(name) > 1:
+                raise ValueError(f"--scoring may name a scoring once, got {name!r} twice")
+        if all(name in self.scoring for name in _EITHER):
+            raise ValueError("--scoring must have one of opic and opic_cash, got both")
+        if "metadata" in self.scoring and not self.metadata_to_links:
+            raise ValueError("--scoring metadata needs names: give --metadata_to_links")
+        if self.mark_orphan_after < self.mark_gone_after:
+            raise ValueError(
+                f"--mark_orphan_after must be at least --mark_gone_after ({self.mark_gone_after} "
+                f"s), got {self.mark_orphan_after} s"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class BoostOptions:
+    """Options of the factor that the score of a page has in an index."""
+
+    GROUP = "scoring"
+
+    score_power: float = option(
+        0.5,
+        "Scoring opic: the boost of a page in an index is its score to this power.",
+        nutch="indexer.score.power",
+    )
+    normalize_score: float = option(
+        1.0,
+        "Scoring link: the boost of a page in an index is its score times this.",
+        nutch="link.analyze.normalize.score",
+    )

@@ -1,0 +1,188 @@
+"""The chosen scorings in their order, as one."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+
+import polars as pl
+import pyarrow as pa
+
+from .depth import Depth
+from .link import LinkScoring
+from .metadata import Metadata, ParseMetadata
+from .opic import Opic
+from .opic_cash import OpicCash
+from .orphan import Orphan
+from .scoring import Carried, Scoring
+from .scoring_options import BoostOptions, ScoringOptions
+from .similarity import Similarity
+from .urlboost import UrlBoost
+
+MakeScoring = Callable[[ScoringOptions], Scoring]
+_MADE: Mapping[str, MakeScoring] = {
+    made.name: made
+    for made in (Opic, OpicCash, Depth, LinkScoring, Orphan, Similarity, Metadata, UrlBoost)
+}
+_LARGEST = 3.4e38  # the largest score that a row can hold
+
+
+@dataclasses.dataclass(frozen=True)
+class Scorings:
+    """Scorings that are applied one after another; see ``Scoring`` for each step.
+
+    Attributes:
+        steps: The scorings.
+    """
+
+    steps: tuple[Scoring, ...]
+
+    @functools.cached_property
+    def passed(self) -> tuple[Carried, ...]:
+        """Columns of CHANGES from pages to their links, besides those of every link."""
+        return tuple(column for step in self.steps for column in step.passed)
+
+    @functools.cached_property
+    def own(self) -> tuple[Carried, ...]:
+        """Columns of CHANGES from documents to the rows of their pages."""
+        return tuple(column for step in self.steps for column in step.own)
+
+    @functools.cached_property
+    def row_columns(self) -> tuple[str, ...]:
+        """Columns of the rows of pages that update must read."""
+        return self._all("row_columns")
+
+    @functools.cached_property
+    def document_columns(self) -> tuple[str, ...]:
+        """Columns of documents that update must read, besides the usual ones."""
+        return self._all("document_columns")
+
+    @functools.cached_property
+    def sort_columns(self) -> tuple[str, ...]:
+        """Columns of the state that generate must read, besides score and distance."""
+        return self._all("sort_columns")
+
+    @functools.cached_property
+    def _numbers(self) -> tuple[str, ...]:
+        """Columns of rows that must stay finite."""
+        return ("score",) if all(type(step) is Opic for step in self.steps) else ("score", "cash")
+
+    @functools.cached_property
+    def needs_source(self) -> bool:
+        """Whether a scoring works on single links."""
+        return any(type(step).links is not Scoring.links for step in self.steps)
+
+    @functools.cached_property
+    def sorts_by_score(self) -> bool:
+        """Whether the sort value is the score, so that generate needs nothing else."""
+        kinds = [step.sorts for step in self.steps]
+        return kinds.count("score") == 1 and "other" not in kinds
+
+    def _as_before(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        """Returns changed rows with the types that they had."""
+        return self._finite(new).select(old.columns).cast(old.schema)
+
+    def _finite(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Replaces numbers that a row must not have: NaN by 0, others by the nearest."""
+        numbers = pl.col(*self._numbers)
+        return rows.with_columns(numbers.fill_nan(0.0).clip(-_LARGEST, _LARGEST))
+
+    def _all(self, name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each for step in self.steps for each in getattr(step, name)))
+
+    def changes(self, schema: pa.Schema) -> pa.Schema:
+        """Returns the schema of CHANGES with the columns that these scorings need."""
+        return pa.schema([*schema, *(column.field for column in (*self.passed, *self.own))])
+
+    def completed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Adds the columns that these scorings need and that chunks without values lack."""
+        carried = (*self.passed, *self.own)
+        lacking = [_null(column) for column in carried if column.name not in rows.columns]
+        return rows.with_columns(*lacking) if lacking else rows
+
+    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Changes new rows of seeds."""
+        return self._as_before(rows, _applied(rows, [step.injected for step in self.steps]))
+
+    def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Changes rows of known URLs whose metadata was updated by inject."""
+        return self._as_before(rows, _applied(rows, [step.renewed for step in self.steps]))
+
+    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Adds ``sort_value``, by which generate chooses the best rows."""
+        rows = rows.with_columns(sort_value=pl.lit(1.0))
+        return _applied(rows, [step.sort_value for step in self.steps]).with_columns(
+            pl.col("sort_value").clip(-_LARGEST, _LARGEST)
+        )
+
+    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Decides what pages give to each of their links; adds ``share``, passed and own columns."""
+        pages = _applied(pages.with_columns(share=pl.lit(0.0)), [step.share for step in self.steps])
+        share = pl.col("share")
+        return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
+
+    def links(self, links: pl.DataFrame) -> pl.DataFrame:
+        """Changes or drops links."""
+        if not self.needs_source:
+            return links
+        return _applied(links, [step.links for step in self.steps])
+
+    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+        """Changes rows to which links, or results of their own page, have arrived."""
+        score = pl.col("score").fill_null(0.0).cast(pl.Float64)
+        rows = self.completed(rows).with_columns(score)
+        for step in self.steps:
+            rows = step.arrived(rows, now)
+        return self._finite(rows)
+
+    def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+        """Changes rows whose page was tried, when all other columns are final."""
+        for step in self.steps:
+            rows = step.judged(rows, now)
+        return rows
+
+    def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
+        """Adds ``boost``, the factor of each page in an index."""
+        rows = rows.with_columns(boost=pl.lit(1.0))
+        for step in self.steps:
+            rows = step.index_boost(rows, options)
+        boost = pl.col("boost").fill_nan(0.0).clip(0.0, _LARGEST)
+        return rows.with_columns(boost.fill_null(0.0))
+
+
+def chosen_scorings(
+    options: ScoringOptions, plugins: Mapping[str, MakeScoring] | None = None
+) -> Scorings:
+    """Returns the scorings that options choose.
+
+    Args:
+        options: Their names and options.
+        plugins: Scorings of users, by name.
+
+    Raises:
+        KeyError: A scoring is unknown.
+        ValueError: A scoring lacks an option, or cannot read its file.
+
+    >>> [step.name for step in chosen_scorings(ScoringOptions(scoring=("depth", "opic"))).steps]
+    ['depth', 'opic']
+    """
+    known = {**(plugins or {}), **_MADE}
+    steps = [known[name](options) for name in options.scoring]
+    first = [ParseMetadata(options)] if options.parsemeta_to_crawldb else []
+    return Scorings((*first, *steps))
+
+
+def _applied(
+    rows: pl.DataFrame, steps: list[Callable[[pl.DataFrame], pl.DataFrame]]
+) -> pl.DataFrame:
+    for step in steps:
+        rows = step(rows)
+    return rows
+
+
+def _null(column: Carried) -> pl.Expr:
+    empty = pl.from_arrow(pa.schema([column.field]).empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    return pl.lit(None, empty.schema[column.name]).alias(column.name)
+
+
+OPIC = Scorings((Opic(ScoringOptions()),))

@@ -1,0 +1,70 @@
+"""Which batches updatedb takes: several in one call, and such as were not parsed."""
+
+import pytest
+from crawling import manifest_of, nutbeam, reach, rows_of, statuses_of
+from simulated_web import SimWeb
+
+from nutbeam.policy.schema import Status
+
+SEEDS = [f"http://h{number}.example.com/" for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=3, pages=4, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+@pytest.fixture
+def batches(web, tmp_path):
+    """A table with two batches of one URL each: one is parsed, the other one only fetched."""
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, *SEEDS) == 0
+    for jobs in (("fetch", "parse"), ("fetch",)):
+        assert nutbeam("generate", table, "--top_n", 1) == 0
+        for job in jobs:
+            assert nutbeam(job, table, *(reach(web) if job == "fetch" else [])) == 0
+    known = manifest_of(table).batches
+    parsed, fetched = sorted(known, key=lambda name: known[name].phase, reverse=True)
+    assert (known[parsed].phase, known[fetched].phase) == ("parsed", "fetched")
+    return table, parsed, fetched
+
+
+def test_several_batches_in_one_call(batches, capsys):
+    table, *both = batches
+    capsys.readouterr()
+    assert nutbeam("updatedb", table, "--batch", ",".join(both), "--operation", "x") == 0
+    assert {batch.phase for batch in manifest_of(table).batches.values()} == {"updated"}
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in both)
+    # Again: both are done.
+    before = manifest_of(table).snapshot
+    assert nutbeam("updatedb", table, "--batch", ",".join(both), "--operation", "x") == 0
+    assert manifest_of(table).snapshot == before
+
+
+def test_a_batch_that_was_not_parsed_is_fetched_without_text_and_links(batches):
+    table, _, fetched = batches
+    before = set(statuses_of(table))
+    assert nutbeam("updatedb", table, "--batch", fetched) == 0
+    assert set(statuses_of(table)) == before
+    rows = rows_of(table, "state").to_dicts()
+    (row,) = [row for row in rows if row["batch_id"] == fetched]
+    assert row["status"] == Status.DB_FETCHED
+    assert (row["signature"], row["document"]) == (None, None)
+    assert row["page"]
+
+
+def test_without_a_name_a_batch_that_was_not_parsed_waits(batches, capsys):
+    table, _, fetched = batches
+    assert nutbeam("updatedb", table) == 0
+    assert nutbeam("updatedb", table) == 1
+    assert "no batch is parsed: nothing to update" in capsys.readouterr().err
+    assert manifest_of(table).batches[fetched].phase == "fetched"
+
+
+@pytest.mark.parametrize("names", ["a,", ",", "a,b,a"])
+def test_odd_names_are_quoted(batches, names, capsys):
+    table, *_ = batches
+    assert nutbeam("updatedb", table, "--batch", names) == 2
+    assert f"--batch must be different ids, got {names!r}" in capsys.readouterr().err

@@ -1,0 +1,240 @@
+"""filterdb's functions on frames, against plain Python, row by row."""
+
+import random
+
+import polars as pl
+import pytest
+from frames import frame_of
+
+from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of
+from nutbeam.policy.filtering import (
+    REKEYED,
+    DropOptions,
+    FilterOptions,
+    arrivals,
+    departures,
+    filter_rows,
+    hosts_of_seeds,
+    rekey_rows,
+)
+from nutbeam.policy.schema import STATE, Status
+from nutbeam.policy.scope import Seeds, judge_known
+from nutbeam.web.urls.key_columns import from_keys
+from nutbeam.web.urls.row_keys import from_key
+
+DAY = 86_400_000
+NOW = 20_000 * DAY
+SEEDS = Seeds(frozenset({"a.com", "www.b.org"}), frozenset({"a.com", "b.org"}))
+
+
+def judged_reasons(rows, **options):
+    """Returns what the rules say of rows: the target's URL, or the reason."""
+    judged = judge_known(frame_of(STATE, *rows), FilterOptions(**options), SEEDS)
+    return [reason or from_key(key) for key, reason in judged.select("key", "reason").iter_rows()]
+
+
+def row(key, distance=1, **columns):
+    return {"key": key, "distance": distance, **columns}
+
+
+def test_keys_become_urls_as_one_by_one():
+    keys = ["com.baz.bar:http:8983/a?b:c/d", "[::1]:http/", ":file/x", "1.0.0.10:https:1/[a]/b",
+            "localhost:ftp/", "com.foo:http/a:b//c"]  # fmt: skip
+    assert from_keys(pl.Series(keys)).to_list() == [from_key(key) for key in keys]
+    assert from_keys(pl.Series([None, "a:http/"])).to_list() == [None, "http://a/"]
+    assert from_keys(pl.Series([], dtype=pl.String)).to_list() == []
+
+
+def test_links_must_match_include_scope_and_traps_and_seeds_need_not():
+    trap = "com.a:http/x/x/x/x/x"
+    rows = [row("com.a:http/in"), row("com.a:http/out"), row("net.c:http/in"), row(f"{trap}/in")]
+    assert judged_reasons(rows, include=("in$",)) == [
+        "http://a.com/in", "not_included", "out_of_scope", "repeated_segments",
+    ]  # fmt: skip
+    seeds = [{**one, "distance": 0} for one in rows]
+    assert judged_reasons(seeds, include=("in$",)) == [from_key(one["key"]) for one in rows]
+    assert judged_reasons(seeds, exclude=("in$",)) == [
+        "excluded",
+        "http://a.com/out",
+        "excluded",
+        "excluded",
+    ]
+    unknown = [{**one, "distance": None} for one in rows]
+    assert judged_reasons(unknown, include=("in$",)) == judged_reasons(rows, include=("in$",))
+
+
+@pytest.mark.parametrize(
+    ("scope", "reasons"),
+    [
+        ("any", [None, None, None, None]),
+        ("domain", [None, None, "out_of_scope", None]),
+        ("host", ["out_of_scope", None, "out_of_scope", None]),
+    ],
+)
+def test_a_page_is_in_the_scope_if_a_seed_is_of_its_host_or_domain(scope, reasons):
+    rows = [row("org.b:http/"), row("org.b.www:http/"), row("com.c:http/"), row(":file/x")]
+    found = judged_reasons(rows, scope=scope, schemes=("http", "file"))
+    assert [reason if reason == "out_of_scope" else None for reason in found] == reasons
+
+
+def test_rules_are_counted_and_reasons_too():
+    rows = frame_of(STATE, row("com.a:http/x"), row("com.a:http/y"), row("com.a:http/z.gif"))
+    options = FilterOptions(exclude=("x", "y"), count_by_rule=True)
+    judged = judge_known(rows, options, SEEDS)
+    found, counts = filter_rows(rows, judged, Blocklist(), NOW)
+    assert found["reason"].to_list() == ["excluded", "excluded", "filtered"]
+    by_rule = {name: n for name, n in counts.items() if name.startswith(("excluded/", "filtered/"))}
+    assert sum(by_rule.values()) == 3
+    assert {n: c for n, c in counts.items() if n not in by_rule} == {
+        "rows": 3, "dropped/excluded": 2, "dropped/filtered": 1,
+    }  # fmt: skip
+
+
+def test_gone_pages_and_orphans_go_by_the_age_of_their_last_fetch():
+    gone, orphan = int(Status.DB_GONE), int(Status.DB_ORPHAN)
+    rows = frame_of(
+        STATE,
+        row("com.a:http/1", status=gone, last_fetch_time=NOW - 10 * DAY),
+        row("com.a:http/2", status=gone, last_fetch_time=NOW - 10 * DAY + 1),
+        row("com.a:http/3", status=orphan, last_fetch_time=NOW - 10 * DAY),
+        row("com.a:http/4", status=orphan, last_inlink_day=19_989),
+        row("com.a:http/5", status=orphan, last_inlink_day=19_991),
+        row("com.a:http/6", status=orphan),
+        row("com.a:http/7", status=int(Status.DB_FETCHED), last_fetch_time=1),
+    )
+    judged = rows.select("key", reason=pl.lit(None, pl.String))
+
+    def left(**options):
+        found, _ = filter_rows(rows, judged, Blocklist(), NOW, DropOptions(**options))
+        return {key[-1]: reason for key, _, reason in found.iter_rows()}
+
+    assert left() == {}
+    assert left(drop_gone=10 * 86_400) == {"1": "gone"}
+    assert left(drop_gone=0) == {"1": "gone", "2": "gone"}
+    assert left(drop_orphans=10 * 86_400) == {"3": "orphan", "4": "orphan", "6": "orphan"}
+
+
+def test_nothing_moves_to_a_purged_name():
+    rows = frame_of(STATE, row("com.a.www:http/"), row("com.a:http/x"))
+    judged = pl.DataFrame({"key": ["com.a:http/", "com.a:http/x"], "reason": [None, None]},
+                          schema_overrides={"reason": pl.String})  # fmt: skip
+    blocklist = blocklist_of(Names(urls=("com.a:http/",)).rows(0))
+    found, counts = filter_rows(rows, judged, blocklist, NOW)
+    assert found.rows() == [("com.a.www:http/", "com.a:http/", "purged")]
+    assert counts == {"rows": 2, "dropped/purged": 1}
+
+
+def test_hosts_that_seeds_move_to_become_hosts_of_seeds():
+    arrived = frame_of(
+        REKEYED,
+        {"key": "com.a:http/", "origin": "com.a.www:http/", "distance": 0},
+        {"key": "com.a:http/2", "origin": "com.a.www:http/2", "distance": 0},
+        {"key": "com.b:http/", "origin": "com.b:http/?", "distance": 0},
+        {"key": "com.c:http/", "origin": "com.c.www:http/", "distance": 1},
+    )
+    assert hosts_of_seeds(arrived).select("key", "seed").rows() == [("com.a", True)]
+
+
+# The reference: one row after the other.
+BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
+        "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
+
+
+def expected(rows, fates):
+    """Returns the rows that must be left, by key, and the counts.
+
+    Args:
+        rows: Rows of the state, as dictionaries.
+        fates: By key, to which key a row goes; None drops it.
+    """
+    groups, counts = {}, {"moved": 0, "merged": 0, "due_again": 0}
+    for one in rows:
+        target = fates.get(one["key"], one["key"])
+        if target is not None:
+            groups.setdefault(target, []).append(one)
+            counts["moved"] += target != one["key"]
+    left = {}
+    for target, group in groups.items():
+        counts["merged"] += len(group) - 1
+        stayed = [one for one in group if one["key"] == target]
+        by_age = sorted(group, key=lambda one: one["key"], reverse=True)
+        by_age.sort(key=lambda one: (
+            -1 if one["last_fetch_time"] is None else one["last_fetch_time"],
+            -1 if one["fetch_time"] is None else one["fetch_time"], one["key"] == target,
+        ))  # fmt: skip
+        best = dict(by_age[-1])
+        had_body = best["document"] or best["page"]
+        metadata = {}
+        for one in by_age:
+            metadata.update(one["metadata"] or {})
+        distances = [one["distance"] for one in group if one["distance"] is not None]
+        best |= {"key": target, "distance": min(distances, default=None)}
+        days = [one["last_inlink_day"] for one in group if one["last_inlink_day"] is not None]
+        cash = [one["cash"] for one in group if one["cash"] is not None]
+        best |= {"last_inlink_day": max(days, default=None), "cash": sum(cash) if cash else None}
+        best["metadata"] = metadata if any(one["metadata"] is not None for one in group) else None
+        best |= {name: stayed[0][name] if stayed else None for name in BODY}
+        if had_body and not (best["document"] or best["page"]):
+            best["fetch_time"] = min(best["fetch_time"], NOW)
+            counts["due_again"] += 1
+        left[target] = best
+    return left, {name: number for name, number in counts.items() if number}
+
+
+def random_rows(dice, number):
+    def some(*values):
+        return dice.choice([None, *values])
+
+    return [
+        {
+            "key": f"com.a:http/{at:03}",
+            "status": dice.choice([1, 2, 3, 6]),
+            "fetch_time": NOW + dice.choice([-5, 0, 5]),
+            "last_fetch_time": some(1, 2, 3),
+            "score": dice.random(),
+            "distance": some(0, 1, 2),
+            "last_inlink_day": some(5, 6),
+            "cash": some(0.5, 0.25),
+            "document": some("d1", "d2"),
+            "page": some("p1"),
+            "etag": some("e"),
+            "signature": some(b"s"),
+            "metadata": some([("a", str(at))], [("b", str(at)), ("a", "b")], []),
+        }
+        for at in range(number)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_that_go_move_and_meet_are_what_plain_python_makes_of_them(seed):
+    dice = random.Random(seed)
+    records = random_rows(dice, 40)
+    keys = [one["key"] for one in records]
+    targets = [*keys[::4], *(f"com.a:http/new{n}" for n in range(4))]
+    fates = {key: dice.choice([None, *targets]) for key in keys if dice.random() < 0.6}
+    rows = frame_of(STATE, *records)
+    judged = pl.DataFrame(
+        {
+            "key": [fates.get(key, key) for key in keys],
+            "reason": ["excluded" if fates.get(key, key) is None else None for key in keys],
+        },
+        schema={"key": pl.String, "reason": pl.String},
+    )
+    leaving, _ = filter_rows(rows, judged, Blocklist(), NOW)
+    changes = [departures(leaving), arrivals(rows, leaving)]
+    dice.shuffle(changes)
+    together = pl.concat([frame_of(REKEYED), *changes], how="diagonal")
+    left, counts = rekey_rows(rows, together.sample(fraction=1, shuffle=True, seed=seed), NOW)
+    right, numbers = expected(rows.to_dicts(), fates)
+    assert left.schema == rows.schema
+    assert left["key"].to_list() == sorted(right)
+    assert {one["key"]: one for one in left.to_dicts()} == right
+    assert counts == numbers
+
+
+def test_a_range_without_arrivals_only_loses_rows():
+    rows = frame_of(STATE, row("com.a:http/1"), row("com.a:http/2"))
+    changes = pl.concat([frame_of(REKEYED), pl.DataFrame({"key": ["com.a:http/1"], "gone": [True]})],
+                        how="diagonal")  # fmt: skip
+    left, counts = rekey_rows(rows, changes, NOW)
+    assert (left["key"].to_list(), counts) == (["com.a:http/2"], {})

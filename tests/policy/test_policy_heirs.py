@@ -1,0 +1,147 @@
+"""What changes depend on of the rows before: redirects, unchanged pages, pages that answered 304."""
+
+import pytest
+from frames import frame_of
+from status_rows import MONTH, NOW, OPTIONS
+
+from nutbeam.policy.links import (
+    COLUMNS_OF_PAGES,
+    DOCUMENT_COLUMNS,
+    BatchOrigin,
+    Before,
+    LinkOptions,
+    changes_of,
+)
+from nutbeam.policy.schedules.schedule import DAY_MS
+from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status
+from nutbeam.policy.scope import Seeds
+from nutbeam.policy.status import update_state
+from nutbeam.web.exchange.status import (
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_PERM,
+    FETCH_REDIR_TEMP,
+    FETCH_SUCCESS,
+)
+from nutbeam.web.urls.representative import choose_representative
+from nutbeam.web.urls.row_keys import to_key
+
+SOURCE, TARGET = "http://a.example.com/", "http://a.example.com/home"
+ORIGIN = BatchOrigin(1, "b", "pages/p", "documents/d")
+GIVEN = {"fetch_interval": 7 * 86_400, "fixed_interval": 86_400, "metadata": [("lang", "fr")]}
+
+
+def updated(state, pages, documents=(), listed=(), old=()):
+    """The rows of a state by URL, after pages were fetched."""
+    before = Before(frame_of(FETCHLIST, *listed), frame_of(DOCUMENTS, *old))
+    changes, _ = changes_of(
+        frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
+        frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
+        ORIGIN,
+        Seeds(),
+        LinkOptions(scope="any"),
+        before=before,
+    )
+    rows, _, _ = update_state(frame_of(STATE, *state), changes, NOW, OPTIONS)
+    return {row["key"]: row for row in rows.to_dicts()}
+
+
+def row(url, **columns):
+    return {"key": to_key(url), "status": 1, "fetch_time": NOW - 1, "fetch_interval": MONTH,
+            "score": 1.0, "distance": 1, **columns}  # fmt: skip
+
+
+def page(url, status, **columns):
+    return {"key": to_key(url), "fetch_status": status, "fetch_time": NOW, "score": 1.0,
+            "distance": 1, **columns}  # fmt: skip
+
+
+def linking(url, *links, **columns):
+    outlinks = [{"key": to_key(link), "anchor": "", "rel": ""} for link in links]
+    return {"key": to_key(url), "score": 1.0, "distance": 1, "outlinks": outlinks, **columns}
+
+
+def test_the_target_of_a_redirect_inherits_from_its_source():
+    rows = updated(
+        [row(SOURCE, **GIVEN)],
+        [page(SOURCE, FETCH_REDIR_TEMP, redirect=TARGET)],
+        listed=[{"key": to_key(SOURCE), **GIVEN}],
+    )
+    target = rows[to_key(TARGET)]
+    assert {name: target[name] for name in GIVEN} == {**GIVEN, "metadata": {"lang": "fr"}}
+    assert (target["score"], target["distance"], target["fetch_time"]) == (0.0, 1, NOW)
+    assert target["repr_url"] == SOURCE  # the shorter URL of a temporary redirect
+
+
+def test_a_known_target_keeps_its_own_and_is_shown_by_the_better_url():
+    rows = updated(
+        [row(SOURCE, **GIVEN), row(TARGET, score=3.0)],
+        [page(SOURCE, FETCH_REDIR_TEMP, redirect=TARGET)],
+        listed=[{"key": to_key(SOURCE), **GIVEN}],
+    )
+    target = rows[to_key(TARGET)]
+    assert (target["fetch_interval"], target["metadata"], target["score"]) == (MONTH, None, 3.0)
+    assert target["repr_url"] == SOURCE
+
+
+def test_a_chain_of_redirects_is_shown_by_its_best_url():
+    """The source of the second redirect is shown as that of the first."""
+    middle = "http://a.example.com/login?next=home"
+    rows = updated(
+        [row(middle, repr_url=SOURCE)],
+        [page(middle, FETCH_REDIR_TEMP, redirect=TARGET)],
+        listed=[{"key": to_key(middle), "repr_url": SOURCE}],
+    )
+    assert rows[to_key(TARGET)]["repr_url"] == SOURCE
+
+
+def test_a_page_that_fetch_followed_has_nothing_to_give():
+    rows = updated([], [page(SOURCE, FETCH_REDIR_PERM, redirect=TARGET)])
+    assert rows[to_key(TARGET)]["fetch_interval"] == OPTIONS.fetch_interval
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "temporary", "permanent"),
+    [
+        ("http://a.com/x", "http://b.com/", 1, 1),  # another domain: the target
+        ("http://a.com/", "http://www.a.com/x", 0, 0),  # the root
+        ("http://www.a.com/x", "http://a.com/", 1, 1),
+        ("http://a.com/x/y", "http://a.com/z", 1, 1),  # fewer parts
+        ("http://a.com/z", "http://a.com/x/y", 0, 1),
+        ("http://a.com/x?id=1", "http://a.com/x", 1, 1),  # a shorter path
+        ("http://a.com/x", "http://a.com/y", 0, 1),  # a tie: the source
+        ("http://www.a.com/x", "http://a.com/x", 1, 1),  # fewer labels
+        ("http://a.com/x", "http://www.a.com/x", 0, 1),
+    ],
+)
+def test_nutchs_rule_of_representative_urls(source, target, temporary, permanent):
+    ends = source, target
+    assert choose_representative(*ends, temporary=True) == ends[temporary]
+    assert choose_representative(*ends, temporary=False) == ends[permanent]
+
+
+LEAF = "http://b.example.com/leaf"
+LONG_AGO = NOW // DAY_MS - 50
+
+
+@pytest.mark.parametrize("answer", ["304", "unchanged", "changed"])
+def test_links_of_unchanged_pages_are_seen_and_give_no_score(answer):
+    known = {"signature": b"s", "document": "old"}
+    state = [
+        row(SOURCE, status=int(Status.DB_FETCHED), **known),
+        row(LEAF, last_inlink_day=LONG_AGO, distance=9, score=0.25),
+    ]
+    code = FETCH_NOTMODIFIED if answer == "304" else FETCH_SUCCESS
+    signature = b"s" if answer == "unchanged" else b"t"
+    document = linking(SOURCE, LEAF, signature=signature, parse_status=1)
+    rows = updated(
+        state,
+        [page(SOURCE, code)],
+        [] if answer == "304" else [document],
+        [{"key": to_key(SOURCE), **known}],
+        [linking(SOURCE, LEAF)] if answer == "304" else [],
+    )
+    leaf = rows[to_key(LEAF)]
+    assert leaf["last_inlink_day"] == NOW // DAY_MS
+    assert (leaf["score"], leaf["distance"]) == (1.25 if answer == "changed" else 0.25, 2)
+    changed = Status.DB_FETCHED if answer == "changed" else Status.DB_NOTMODIFIED
+    assert rows[to_key(SOURCE)]["status"] == changed

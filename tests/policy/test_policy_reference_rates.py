@@ -1,0 +1,85 @@
+"""The reference of the schedule ``rate``: known results, and the product's approximation."""
+
+import doctest
+import math
+import random
+
+import pytest
+import reference_rates
+from reference_attached import product_intervals, product_rate
+from reference_rates import (
+    best_intervals,
+    freshness,
+    likelihood,
+    most_likely_rate,
+    posterior_mean,
+)
+
+
+def test_examples_of_the_reference():
+    assert doctest.testmod(reference_rates).failed == 0
+
+
+def visits_of(numbers, rate, count):
+    """Returns irregular visits to a page that changes at a rate."""
+    gaps = [numbers.choice((0.1, 1.0, 7.0, 30.0)) for _ in range(count)]
+    return [(days, numbers.random() < 1 - math.exp(-rate * days)) for days in gaps]
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.2, 2.0])
+def test_the_most_likely_rate_is_near_the_true_one(rate):
+    visits = visits_of(random.Random(1), rate, 3000)
+    assert most_likely_rate(visits) == pytest.approx(rate, rel=0.15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_rate_is_more_likely(seed):
+    visits = visits_of(random.Random(seed), 0.2, 20)
+    best = most_likely_rate(visits)
+    assert likelihood(best, visits) >= max(likelihood(best * f, visits) for f in (0.9, 0.99, 1.01))
+
+
+def test_the_mean_forgets_the_prior():
+    visits = visits_of(random.Random(3), 0.2, 400)
+    assert posterior_mean(1.0, 30.0, visits) == pytest.approx(most_likely_rate(visits), rel=0.05)
+    assert posterior_mean(1.0, 30.0, []) == pytest.approx(1 / 30, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_exchange_of_fetches_betters_the_best_intervals(seed):
+    numbers = random.Random(seed)
+    rates = [10 ** numbers.uniform(-3, 1) for _ in range(8)]
+    often = [1 / interval for interval in best_intervals(rates, 2.0)]
+    assert sum(often) == pytest.approx(2.0)
+    for giver, taker in ((i, j) for i in range(8) for j in range(8) if i != j):
+        amount = 1e-4
+        if often[giver] <= amount:
+            continue
+        other = list(often)
+        other[giver] -= amount
+        other[taker] += amount
+        assert mean_freshness(rates, other) <= mean_freshness(rates, often) + 1e-9
+
+
+def mean_freshness(rates, often):
+    kept = (freshness(r, 1 / f) if f else 0.0 for r, f in zip(rates, often, strict=True))
+    return sum(kept) / len(rates)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_product_estimates_rates_well(seed):
+    numbers = random.Random(seed)
+    visits = visits_of(numbers, 10 ** numbers.uniform(-2, 0), numbers.choice((1, 5, 40)))
+    shape, days = product_rate(visits, (1.0, 30.0))
+    assert shape / days == pytest.approx(posterior_mean(1.0, 30.0, visits), rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_product_spends_its_fetches_well(seed):
+    numbers = random.Random(seed)
+    rates = [10 ** numbers.uniform(-3, 1) for _ in range(50)]
+    often = [1 / interval for interval in product_intervals(rates, 5.0)]
+    best = [1 / interval for interval in best_intervals(rates, sum(often))]
+    assert mean_freshness(rates, often) >= 0.999 * mean_freshness(rates, best)
+    # Its threshold is that of usual pages: these are other ones, so it misses the budget.
+    assert 0.5 * 5.0 <= sum(often) <= 1.5 * 5.0

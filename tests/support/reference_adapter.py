@@ -1,0 +1,161 @@
+"""Runs the product and the reference on the same rows, and lists where they differ."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import polars as pl
+from frames import frame_of
+from reference_schedules import DAY_S, Row
+from reference_scoring import Factors
+from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
+
+from nutbeam.policy.links import (
+    COLUMNS_OF_PAGES,
+    DOCUMENT_COLUMNS,
+    BatchOrigin,
+    LinkOptions,
+    changes_of,
+)
+from nutbeam.policy.schedules.schedule import Clock, due
+from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
+from nutbeam.policy.scope import Seeds
+from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
+from nutbeam.policy.status import UpdateOptions, update_state
+
+NO_BUDGETS = dict.fromkeys(
+    ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",
+     "max_same_pages"), -1)  # fmt: skip
+
+
+class Updated(NamedTuple):
+    """Rows and outcomes after an update, by key; of the product also the keys that are due."""
+
+    rows: dict[str, Row]
+    outcomes: dict[str, Row]
+    due: frozenset[str] = frozenset()
+
+
+class Difference(NamedTuple):
+    """A column in which the product and the reference disagree."""
+
+    key: str
+    column: str
+    product: Any
+    reference: Any
+
+
+def options_of(rules: Rules) -> UpdateOptions:
+    """Returns the product's options; they add all URLs that are found."""
+    limits = rules.limits
+    return UpdateOptions(
+        **NO_BUDGETS,
+        fetch_interval=limits.fetch_interval,
+        max_fetch_interval=limits.max_fetch_interval,
+        retry_max=limits.retry_max,
+        additions_allowed=rules.additions_allowed,
+        delete_failed_parse=rules.delete_failed_parse,
+    )
+
+
+def scorings_of(rules: Rules) -> Scorings:
+    """Returns the product's scorings: opic, and orphan if the rules have it."""
+    if rules.orphan_days is None:
+        return OPIC
+    gone, orphan = (days * DAY_S for days in rules.orphan_days)
+    return chosen_scorings(
+        ScoringOptions(scoring=("opic", "orphan"), mark_gone_after=gone, mark_orphan_after=orphan)
+    )
+
+
+def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Rules) -> Updated:
+    """Applies the changes with ``update_state``."""
+    ordered = sorted(rows, key=lambda row: row["key"])
+    frame = frame_of(STATE, *map(_to_state, ordered))
+    frames = frame, frame_of(CHANGES, *changes)
+    kept, outcome, _ = update_state(*frames, now, options_of(rules), scorings=scorings_of(rules))
+    late = kept.filter(due(Clock(now), options_of(rules)))
+    return Updated(_by_key(kept), _by_key(outcome), frozenset(late.get_column("key")))
+
+
+def run_reference(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Rules) -> Updated:
+    """Applies the changes URL by URL."""
+    old = {row["key"]: row for row in rows}
+    by_key = defaultdict(list)
+    for change in changes:
+        by_key[change["key"]].append(change)
+    updated = Updated({}, {})
+    for key in old | by_key:
+        row, outcome = update_url(old.get(key), by_key[key], now, rules)
+        if row is not None:
+            updated.rows[key] = row
+        if outcome is not None:
+            updated.outcomes[key] = outcome
+    return updated
+
+
+def differences(product: Updated, reference: Updated) -> list[Difference]:
+    """Returns every column that both know, and in which their rows differ."""
+    assert product.rows.keys() == reference.rows.keys()
+    found = []
+    for key, expected in reference.rows.items():
+        row = product.rows[key]
+        forced = reference.outcomes.get(key, {}).get("fetch_status") == NOT_CHANGED
+        if forced and expected["status"] == UNFETCHED and key in product.due:
+            row = row | {"fetch_time": expected["fetch_time"]}  # only that it is due is specified
+        found += [
+            Difference(key, name, row[name], expected.get(name))
+            for name in KNOWN
+            if row[name] != expected.get(name)
+        ]
+    return found
+
+
+def outcome_differences(product: Updated, reference: Updated) -> list[Difference]:
+    """Returns every column of an outcome in which both differ.
+
+    The document of a page that failed or was redirected may be the one that it had, or none.
+    """
+    assert product.outcomes.keys() == reference.outcomes.keys()
+    found = []
+    for key, expected in reference.outcomes.items():
+        row = product.outcomes[key]
+        if expected["document"] is None and row["document"] == expected["old_document"]:
+            row = row | {"document": None}
+        found += [
+            Difference(key, name, row[name], value)
+            for name, value in expected.items()
+            if row[name] != value
+        ]
+    return found
+
+
+def _to_state(row: Row) -> Row:
+    metadata = row.get("metadata")
+    return row if metadata is None else row | {"metadata": list(metadata.items())}
+
+
+def _by_key(frame: pl.DataFrame) -> dict[str, Row]:
+    return {row["key"]: row for row in frame.iter_rows(named=True)}
+
+
+def product_shares(documents: list[Row], factors: Factors) -> dict[str, tuple[float, int | None]]:
+    """Returns (score, distance) that the product gives to each target of links of parsed pages."""
+    parsed = [
+        page | {"outlinks": [{"key": key} for key in page["outlinks"]] or None, "parse_status": 1}
+        for page in documents
+    ]
+    pages = [{"key": page["key"], "fetch_status": SUCCESS} for page in documents]
+    changes, _ = changes_of(
+        frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
+        frame_of(DOCUMENTS, *parsed).select(DOCUMENT_COLUMNS),
+        BatchOrigin(1, "b", "p", "d"),
+        Seeds(),
+        LinkOptions(internal_link_factor=factors.internal, external_link_factor=factors.external),
+    )
+    return {
+        row["key"]: (row["inlink_score"], row["inlink_distance"])
+        for row in changes.iter_rows(named=True)
+        if row["fetch_status"] is None
+    }

@@ -1,0 +1,223 @@
+"""Scores of pages: the reference of the scoring filters, one page at a time, in plain Python.
+
+It is written from the specification (nutch.md 2.6), and not from policy/. A page is a dict with
+columns of STATE; ``targets`` are the row keys of its links. Scores of links are in the order of
+their pages.
+
+Where the specification leaves a choice:
+
+- A page that links to a target twice gives it one share; links to itself were dropped by parsing.
+- A page that is unchanged (304, or the same content) gives no scores, so ``opic_cash`` lets it keep
+  its cash; so does a page without links. Nothing is lost then, if both factors are 1.
+- Cash is divided by the links that count, and the rest of a link that was filtered is not lost.
+- ``depth``: a seed has depth 1, so the depth is ``distance`` + 1. A page of unknown depth keeps its
+  links (Nutch drops them: its defect 39); they get the depth that links of a seed have, so that
+  limits hold for what is found from there. A target's limit is that of the page which gives it its
+  depth; of pages of the same depth the largest limit counts.
+- ``urlboost``: the first pattern that is found in the URL gives the factor.
+- In a chain each scoring gets the sort value of the one before it, and 1.0 is the first.
+- The sums of scores are computed in double precision, and kept in single precision.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from reference_schedules import Row, host_of
+from reference_update import single
+
+DEFAULT_MAX_DEPTH = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Factors:
+    """Settings of OPIC: db.score.link.internal, .external, db.score.count.filtered."""
+
+    internal: float = 1.0
+    external: float = 1.0
+    count_filtered: bool = False
+
+
+def share_out(
+    amount: float, key: str, targets: Iterable[str], factors: Factors, filtered: int = 0
+) -> dict[str, float]:
+    """Divides an amount among the links of a page; ``filtered`` is the number of refused ones.
+
+    >>> share_out(6.0, "a:http/", ["a:http/1", "b:http/"], Factors(external=0.5))
+    {'a:http/1': 3.0, 'b:http/': 1.5}
+    >>> share_out(6.0, "a:http/", ["b:http/"], Factors(count_filtered=True), filtered=2)
+    {'b:http/': 2.0}
+    >>> share_out(6.0, "a:http/", [], Factors(count_filtered=True), filtered=2)
+    {}
+    """
+    links = list(dict.fromkeys(targets))
+    if not links:
+        return {}
+    share = amount / (len(links) + (filtered if factors.count_filtered else 0))
+    return {
+        link: share * (factors.internal if host_of(link) == host_of(key) else factors.external)
+        for link in links
+    }
+
+
+def opic_update(row: Row, shares: Sequence[float]) -> Row:
+    """OPIC 1.x: the score grows by what links bring.
+
+    >>> opic_update({"score": 1.0}, [0.25, 0.5])
+    {'score': 1.75}
+    """
+    return row | {"score": single((row["score"] or 0.0) + sum(shares))}
+
+
+def cash_of_seed(row: Row) -> Row:
+    """OPIC 2.x: a seed has its score as cash.
+
+    >>> cash_of_seed({"score": 2.0})
+    {'score': 2.0, 'cash': 2.0}
+    """
+    return row | {"cash": row["score"]}
+
+
+def cash_distribute(
+    row: Row, targets: Iterable[str], factors: Factors, *, changed: bool
+) -> tuple[Row, dict[str, float]]:
+    """OPIC 2.x: returns the page after it gave its cash away, and the shares of its links.
+
+    >>> page = {"key": "a:http/", "score": 3.0, "cash": 1.0}
+    >>> cash_distribute(page, ["b:http/", "c:http/"], Factors(), changed=True)
+    ({'key': 'a:http/', 'score': 3.0, 'cash': 0.0}, {'b:http/': 0.5, 'c:http/': 0.5})
+    >>> cash_distribute(page, ["b:http/"], Factors(), changed=False)[0]["cash"]
+    1.0
+    """
+    cash = row["cash"] or 0.0
+    shares = share_out(cash, row["key"], targets, factors) if changed else {}
+    return row | {"cash": 0.0 if shares else cash}, shares
+
+
+def cash_update(row: Row, shares: Sequence[float]) -> Row:
+    """OPIC 2.x: score and cash grow by what links bring; to a page that gave its cash away first.
+
+    >>> cash_update({"score": 1.0, "cash": 0.0}, [0.25, 0.5])
+    {'score': 1.75, 'cash': 0.75}
+    """
+    return opic_update(row, shares) | {"cash": single((row["cash"] or 0.0) + sum(shares))}
+
+
+def depth_of(row: Row) -> int | None:
+    """Returns the depth of a page: 1 is a seed; None: unknown."""
+    return None if row["distance"] is None else row["distance"] + 1
+
+
+def max_depth_of(row: Row, usual: int = DEFAULT_MAX_DEPTH) -> int:
+    """Returns the depth from which on no links are followed."""
+    return usual if row["max_depth"] is None else row["max_depth"]
+
+
+def depth_of_links(row: Row, usual: int = DEFAULT_MAX_DEPTH) -> Row | None:
+    """Returns what a page hands on to its links; None: they are dropped.
+
+    >>> depth_of_links({"distance": 0, "max_depth": 2})
+    {'distance': 1, 'max_depth': 2}
+    >>> depth_of_links({"distance": 1, "max_depth": 2})
+    >>> depth_of_links({"distance": None, "max_depth": None})
+    {'distance': 1, 'max_depth': None}
+    """
+    depth = depth_of(row)
+    if depth is None:
+        return {"distance": 1, "max_depth": row["max_depth"]}
+    if depth >= max_depth_of(row, usual):
+        return None
+    return {"distance": depth, "max_depth": row["max_depth"]}
+
+
+def depth_update(row: Row, links: Iterable[Row], usual: int = DEFAULT_MAX_DEPTH) -> Row:
+    """Takes the least depth of a page and of the links to it.
+
+    >>> old = {"distance": 3, "max_depth": None}
+    >>> depth_update(old, [{"distance": 2, "max_depth": 5}, {"distance": 4, "max_depth": 9}])
+    {'distance': 2, 'max_depth': 5}
+    >>> depth_update(old, [{"distance": 3, "max_depth": 5}, {"distance": None, "max_depth": 9}])
+    {'distance': 3, 'max_depth': None}
+    """
+    best = row
+    for link in links:
+        if link["distance"] is None:
+            continue
+        nearer = best["distance"] is None or link["distance"] < best["distance"]
+        more = best is not row and max_depth_of(link, usual) > max_depth_of(best, usual)
+        if nearer or (link["distance"] == best["distance"] and more):
+            best = link
+    return row | {"distance": best["distance"], "max_depth": best["max_depth"]}
+
+
+# From a row and its URL, and the sort value of the scoring before, to a sort value.
+Sort = Callable[[Row, str, float], float]
+
+
+def opic_sort(row: Row, url: str, init: float) -> float:
+    """OPIC: the score times the value before."""
+    return row["score"] * init
+
+
+def link_sort(row: Row, url: str, init: float) -> float:
+    """``link``: the score that LinkRank gave; the value before does not count."""
+    return row["score"]
+
+
+def depth_sort(row: Row, url: str, init: float, usual: int = DEFAULT_MAX_DEPTH) -> float:
+    """``depth``: pages near to a seed first.
+
+    >>> depth_sort({"distance": 0, "max_depth": 3}, "", 2.0)
+    6.0
+    >>> depth_sort({"distance": 2, "max_depth": 3}, "", 2.0)
+    2.0
+    >>> depth_sort({"distance": None, "max_depth": 3}, "", 2.0)
+    2.0
+    """
+    depth = depth_of(row)
+    return init * (1 if depth is None else 1 + max_depth_of(row, usual) - depth)
+
+
+def urlboost(patterns: Sequence[tuple[str, float]]) -> Sort:
+    """``urlboost``: the factor of the first pattern that is found in the URL.
+
+    >>> sort = urlboost([("/news/", 2.0), ("example", 0.5)])
+    >>> sort({}, "http://example.com/news/", 3.0), sort({}, "http://a.com/", 3.0)
+    (6.0, 3.0)
+    """
+
+    def sort(row: Row, url: str, init: float) -> float:
+        for pattern, factor in patterns:
+            if re.search(pattern, url):
+                return init * factor
+        return init
+
+    return sort
+
+
+def sort_value(row: Row, url: str, chain: Iterable[Sort]) -> float:
+    """Returns the value by which generate orders pages, from several scorings in an order."""
+    value = 1.0
+    for sort in chain:
+        value = sort(row, url, value)
+    return value
+
+
+def boost(score: float, power: float = 0.5) -> float:
+    """OPIC: the boost of a document in an index (indexer.score.power).
+
+    >>> boost(9.0)
+    3.0
+    """
+    return score**power
+
+
+def hand_on(row: Row, link_metadata: Row | None, keys: Iterable[str]) -> Row:
+    """``metadata``: a new URL gets chosen names and values of the page that links to it.
+
+    >>> hand_on({"metadata": {"a": "1"}}, {"a": "2", "b": "3", "c": "4"}, ["a", "b"])
+    {'metadata': {'a': '1', 'b': '3'}}
+    """
+    given = {name: (link_metadata or {})[name] for name in keys if name in (link_metadata or {})}
+    merged = given | (row["metadata"] or {})
+    return row | {"metadata": merged or None}

@@ -1,0 +1,237 @@
+"""updatedb for one URL: the reference, in plain Python on dicts.
+
+It is written from the specification (nutch.md 2.5 and the corrections that the design names), and
+not from policy/. A row is a dict with columns of STATE, a change one with columns of CHANGES.
+
+Where the specification leaves a choice:
+
+- Of several events of one URL the first by ``order`` counts; in a batch the others are repeats.
+- An event that is older than the last fetch of the row is ignored, one of the same ms counts.
+- A body that was not parsed has no signature, so the next one has nothing to be equal to; a page
+  that is db_parse_failed loses its signature for the same reason. Such a page has answered, so its
+  retries are 0.
+- Pages that an index may have deleted are never "not modified" when they return: gone, redirected
+  and duplicate ones, and likewise orphans and pages that failed to parse.
+- An interval over the maximum: only a 304 forces a fetch, which is due at the time of the 304; a
+  redirect and a body that was not parsed are treated as a parsed body.
+- Orphans are judged after an event with which no link came; ages are whole days, and seeds are no
+  orphans. A link revives an orphan, and a page that is gone only for want of links (its server
+  has it): it is db_unfetched, and its date stays. No other status is changed by links.
+- Of several redirects to a new URL the first by ``order`` hands on its interval and metadata.
+- Wrong clocks and parts of pages are not in the reference: times are assumed to be possible.
+"""
+
+import dataclasses
+import struct
+from typing import Any
+
+from reference_schedules import (
+    DAY_S,
+    MODIFIED,
+    NOTMODIFIED,
+    UNKNOWN,
+    Adaptive,
+    Limits,
+    Row,
+    adaptive_schedule,
+    default_schedule,
+    gone_schedule,
+    interval_of,
+    modified_time_of,
+    retry_due,
+)
+
+DAY_MS = DAY_S * 1000
+(UNFETCHED, FETCHED, GONE, REDIR_TEMP, REDIR_PERM, UNCHANGED, DUPLICATE, ORPHAN,
+ PARSE_FAILED) = range(1, 10)  # fmt: skip
+SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED = range(33, 39)
+FAILED_TO_PARSE = 2
+STILL_THERE = (1, 21)  # protocol status: success, not modified
+
+OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
+OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "batch_id",
+           "document", "page")  # fmt: skip
+HANDED_ON = ("fetch_interval", "fixed_interval", "metadata")
+# The columns of STATE that this reference knows.
+KNOWN = ("key", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
+         "modified_time", "score", "distance", "fixed_interval", "last_inlink_day", "metadata",
+         *OF_EVENT, *OF_BODY)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """Options of update.
+
+    Attributes:
+        adaptive: Settings of the adaptive schedule; None: the default schedule.
+        orphan_days: Days without a link until a page is gone, and until it is an orphan;
+            None: orphans are not judged.
+    """
+
+    limits: Limits = dataclasses.field(default_factory=Limits)
+    additions_allowed: bool = True
+    delete_failed_parse: bool = False
+    adaptive: Adaptive | None = None
+    orphan_days: tuple[int, int] | None = None
+
+
+def update_url(
+    old: Row | None, changes: list[Row], now: int, rules: Rules
+) -> tuple[Row | None, Row | None]:
+    """Applies what a batch says of a URL; returns (its row, its outcome if it was tried)."""
+    changes = sorted(changes, key=lambda change: change["order"])
+    links = [change for change in changes if change.get("fetch_status") is None]
+    events = [change for change in changes if change.get("fetch_status") is not None]
+    if events and old and (old["last_fetch_time"] or 0) > events[0]["fetch_time"]:
+        events = []
+    if old is None and not (rules.additions_allowed and changes):
+        return None, None
+    row = dict(old) if old else _new_row(changes[0]["key"], links, now, rules)
+    _add_links(row, links, now)
+    if links and rules.orphan_days:
+        revive_orphan(row)
+    if events:
+        _resolve(row, old, events[0], rules)
+    if events and not links:
+        judge_orphan(row, now, rules.orphan_days)
+    return row, _outcome(row, old, events[0]) if events else None
+
+
+def _new_row(key: str, links: list[Row], now: int, rules: Rules) -> Row:
+    row: dict[str, Any] = dict.fromkeys(KNOWN)
+    row |= {"key": key, "status": UNFETCHED, "fetch_time": now, "retries": 0, "score": 0.0}
+    row["fetch_interval"] = rules.limits.fetch_interval
+    redirects = [link for link in links if link.get("fetch_interval") is not None]
+    return row | {name: redirects[0][name] for name in HANDED_ON} if redirects else row
+
+
+def _add_links(row: Row, links: list[Row], now: int) -> None:
+    if not links:
+        return
+    row["last_inlink_day"] = now // DAY_MS
+    row["score"] = single((row["score"] or 0.0) + sum(link["inlink_score"] for link in links))
+    distances = [row["distance"], *(link["inlink_distance"] for link in links)]
+    row["distance"] = min((d for d in distances if d is not None), default=None)
+
+
+def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
+    """Applies an event: nutch.md's transition table."""
+    row |= {name: event.get(name) for name in OF_EVENT}
+    row["last_fetch_time"] = event["fetch_time"]
+    row["fetch_interval"] = interval_of(row, rules.limits)
+    row["retries"] = row["retries"] or 0
+    status = event["fetch_status"]
+    if status == SUCCESS:
+        _succeed(row, old, event, rules)
+    elif status == RETRY:
+        _retry(row, event, rules)
+    elif status == IS_GONE:
+        row["status"] = GONE
+        _go(row, event, rules)
+    elif status == NOT_CHANGED:
+        row["status"] = _unchanged(old)
+        _schedule(row, event, NOTMODIFIED, rules)
+    else:
+        row["status"] = {TO_TEMP: REDIR_TEMP, TO_PERM: REDIR_PERM}[status]
+        _schedule(row, event, UNKNOWN, rules)
+
+
+def _unchanged(old: Row | None) -> int:
+    return UNCHANGED if old and old["status"] in (FETCHED, UNCHANGED) else FETCHED
+
+
+def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
+    before, after = row["signature"], event["signature"]
+    change = UNKNOWN if None in (before, after) else MODIFIED if before != after else NOTMODIFIED
+    row |= {name: event.get(name) for name in OF_BODY}
+    modified = modified_time_of(row["modified_time"], event["fetch_time"], change)
+    if rules.delete_failed_parse and event.get("parse_status") == FAILED_TO_PARSE:
+        row |= {"status": PARSE_FAILED, "signature": None, "retries": 0}
+        _go(row, event, rules)
+    else:
+        row["status"] = _unchanged(old) if change == NOTMODIFIED else FETCHED
+        _schedule(row, event, change, rules)
+    row["modified_time"] = modified
+
+
+def _schedule(row: Row, event: Row, change: str, rules: Rules) -> None:
+    """Sets the next date of a page that answered."""
+    limits, fetched = rules.limits, event["fetch_time"]
+    adaptive = rules.adaptive
+    schedule = adaptive_schedule(adaptive, limits) if adaptive else default_schedule(limits)
+    interval, due = schedule(row, fetched, change)
+    row |= {"fetch_interval": round(interval), "fetch_time": due, "retries": 0}
+    if interval <= limits.max_fetch_interval or (adaptive and row["fixed_interval"]):
+        return
+    row |= {"fetch_interval": limits.shortened, "fetch_time": fetched + limits.shortened * 1000}
+    if event["fetch_status"] == NOT_CHANGED:
+        force_fetch(row, fetched)
+
+
+def force_fetch(row: Row, due: int) -> None:
+    """Makes a page due; nothing is left by which its server could answer 304 (forceRefetch)."""
+    row |= {"status": UNFETCHED, "fetch_time": due, "retries": 0, "modified_time": 0}
+    row |= {"signature": None, "etag": None, "last_modified": None}
+
+
+def _go(row: Row, event: Row, rules: Rules) -> None:
+    interval, due = gone_schedule(row, event["fetch_time"], rules.limits)
+    row |= {"fetch_interval": interval, "fetch_time": due}
+
+
+def _retry(row: Row, event: Row, rules: Rules) -> None:
+    row["retries"] = min(row["retries"] + 1, 2**31 - 1)
+    if row["retries"] < rules.limits.retry_max:
+        row["status"] = UNFETCHED
+        row["fetch_time"] = retry_due(event["fetch_time"], event.get("retry_after"))
+    else:
+        row["status"] = GONE
+        _go(row, event, rules)
+
+
+def judge_orphan(row: Row, now: int, orphan_days: tuple[int, int] | None) -> None:
+    """Sets the status of a page that was linked once, and that no page links to any more.
+
+    >>> row = {"status": FETCHED, "last_inlink_day": 0, "distance": 1}
+    >>> for day in (30, 31, 40, 41):
+    ...     judge_orphan(row, day * DAY_MS, (30, 40))
+    ...     print(day, row["status"])
+    30 2
+    31 3
+    40 3
+    41 8
+    """
+    if orphan_days is None or row["last_inlink_day"] is None or row["distance"] == 0:
+        return
+    age = now // DAY_MS - row["last_inlink_day"]
+    gone, orphan = orphan_days
+    if age > gone:
+        row["status"] = ORPHAN if age > orphan else GONE
+
+
+def revive_orphan(row: Row) -> None:
+    """Makes a page that is linked again unfetched, if it had only lost its links.
+
+    >>> row = {"status": GONE, "protocol_status": 1}
+    >>> revive_orphan(row)
+    >>> row["status"] == UNFETCHED
+    True
+    """
+    if row["status"] == ORPHAN or (row["status"] == GONE and row["protocol_status"] in STILL_THERE):
+        row["status"] = UNFETCHED
+
+
+def _outcome(row: Row, old: Row | None, event: Row) -> Row:
+    """Returns what index and links must know of a URL that was tried."""
+    outcome = {name: row[name] for name in ("key", "status", "score", "signature")}
+    outcome["fetch_status"] = event["fetch_status"]
+    outcome["old_status"] = old["status"] if old else None
+    outcome["old_document"] = old["document"] if old else None
+    has_text = event["fetch_status"] in (SUCCESS, NOT_CHANGED)
+    outcome["document"] = row["document"] if has_text else None
+    return outcome
+
+
+def single(number: float) -> float:
+    """Returns the number as a float of 32 bits keeps it."""
+    return struct.unpack("f", struct.pack("f", number))[0]

@@ -1,0 +1,88 @@
+"""Adds columns of other rows with the same hash."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..policy.schema import to_frame
+from .chunks import Chunk, to_chunks
+from .display import Displayed
+from .partition import split_by_hash
+from .rows import check_chunk
+
+
+@dataclasses.dataclass
+class JoinByHash(Displayed):
+    """Adds columns of the one row of another collection with the same hash.
+
+    Input:  (rows, others): two collections of chunks with the column ``hash``. ``others`` has
+        at most one row per hash.
+    Output: the chunks of ``rows`` with the additional columns; null where no other row has the
+        hash.
+
+    Cost: one shuffle of all rows, and of the used columns of ``others``. A partition holds
+    these columns and one chunk in memory.
+
+    Attributes:
+        hash: Column of bytes, text or numbers.
+        columns: Names of columns of ``others``, with their names in the output.
+        partitions: How many workers can share the work; it may be a side input.
+    """
+
+    hash: str
+    columns: Mapping[str, str]
+    partitions: int | beam.pvalue.AsSideInput = 1
+
+    def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
+        rows, others = inputs
+        sided = tuple[int, tuple[bool, Chunk]]
+        parts = tuple(
+            side
+            | f"By{name}"
+            >> beam.FlatMap(
+                _split, self.hash, self.partitions, columns, name == "Others"
+            ).with_output_types(sided)
+            for name, side, columns in (("Rows", rows, ()), ("Others", others, tuple(self.columns)))
+        )
+        join = beam.FlatMap(_join, self.hash, dict(self.columns)).with_output_types(Chunk)
+        return parts | beam.Flatten() | "Meet" >> beam.GroupByKey() | "Join" >> join
+
+
+def join_by_hash(
+    rows: pl.DataFrame, others: pl.DataFrame, hash: str, columns: Mapping[str, str]
+) -> pl.DataFrame:
+    """Returns the rows with the additional columns.
+
+    >>> rows, others = pl.DataFrame({"h": [1, 2]}), pl.DataFrame({"h": [1], "key": ["a"]})
+    >>> join_by_hash(rows, others, "h", {"key": "winner"}).rows()
+    [(1, 'a'), (2, None)]
+    """
+    found = others.select(hash, *(pl.col(old).alias(new) for old, new in columns.items()))
+    return rows.join(found, on=hash, how="left", maintain_order="left")
+
+
+def _split(
+    chunk: Chunk, hash: str, partitions: int, columns: tuple[str, ...], other: bool
+) -> Iterator[tuple[int, tuple[bool, Chunk]]]:
+    check_chunk(chunk, {"hash": [hash], "columns": list(columns)}, "JoinByHash")
+    kept = chunk.select([hash, *columns]) if other else chunk
+    for number, part in split_by_hash(kept, hash, partitions):
+        yield number, (other, part)
+
+
+def _join(
+    grouped: tuple[int, Iterable[tuple[bool, Chunk]]], hash: str, columns: Mapping[str, str]
+) -> Iterator[Chunk]:
+    sides: dict[bool, list[pl.DataFrame]] = {False: [], True: []}
+    for other, chunk in grouped[1]:
+        sides[other].append(to_frame(chunk))
+    if not sides[False]:
+        return
+    others = pl.concat(sides[True]) if sides[True] else None
+    for rows in sides[False]:
+        if others is None:
+            others = rows.select(hash, *(pl.lit(None, pl.String).alias(c) for c in columns)).clear()
+        yield from to_chunks(join_by_hash(rows, others, hash, columns))

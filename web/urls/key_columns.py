@@ -1,0 +1,25 @@
+"""Makes whole columns of URLs from row keys."""
+
+import polars as pl
+
+from .row_keys import from_key
+
+
+def from_keys(keys: pl.Series) -> pl.Series:
+    """Returns the URLs of row keys, as ``from_key`` does one by one; nulls stay.
+
+    >>> from_keys(pl.Series(["com.baz.bar:http:8983/a?b", "[::1]:http/", ":file/x"])).to_list()
+    ['http://bar.baz.com:8983/a?b', 'http://[::1]/', 'file:///x']
+    """
+    # Keys are ASCII, so bytes are characters. The path begins at the first "/".
+    site_end = pl.col("key").str.find("/", literal=True)
+    split = (
+        keys.alias("key")
+        .to_frame()
+        .select(site=pl.col("key").str.head(site_end), rest=pl.col("key").str.slice(site_end))
+    )
+    sites = split.select("site").unique().drop_nulls()
+    urls = [from_key(f"{site}/")[:-1] for site in sites.get_column("site")]
+    sites = sites.with_columns(start=pl.Series(urls, dtype=pl.String))
+    found = split.join(sites, on="site", how="left", maintain_order="left")
+    return found.select(url=pl.col("start") + pl.col("rest")).get_column("url")

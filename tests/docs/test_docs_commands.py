@@ -54,11 +54,14 @@ def shape(line):
     return " ".join(re.sub(r"[\u2500-\u257f]+", " ", line).split())
 
 
+# Guides that take half a minute each, and whose jobs other tests run, too.
+LONG = ("files-and-ftp", "parsing", "repair", "scoring")
+
+
 def guide(path):
     """Returns a guide as a case; that of Beam YAML needs more packages."""
-    return pytest.param(
-        path, id=label(path), marks=[pytest.mark.yaml] * (path.stem == "transforms")
-    )
+    marks = {"transforms": pytest.mark.yaml, **dict.fromkeys(LONG, pytest.mark.long)}
+    return pytest.param(path, id=label(path), marks=[m for m in [marks.get(path.stem)] if m])
 
 
 @pytest.mark.parametrize("path", [guide(path) for path in GUIDES])

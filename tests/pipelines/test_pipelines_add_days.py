@@ -88,6 +88,7 @@ def test_a_round_by_itself_fetches_what_earlier_runs_have_fetched(web, tmp_path,
         assert asked(web).count("/") == times
 
 
+@pytest.mark.long
 def test_a_crawl_that_is_launched_again_goes_on_with_its_run(web, tmp_path, capsys):
     table = tmp_path / "table"
     crawl(capsys, web, table, SEED)

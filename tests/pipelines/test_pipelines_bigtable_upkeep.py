@@ -37,6 +37,7 @@ from nutbeam.io.tablets.written import Written
 pytestmark = pytest.mark.bigtable
 
 
+@pytest.mark.long
 def test_a_rollback_makes_rows_what_they_were(table, here, said):
     """Back over new rows, changed ones and deleted ones, and forth again."""
     assert nutbeam("copy", here[0], table) == 0

@@ -141,6 +141,7 @@ def islands():
         yield server
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("scope", "beyond"),
     [

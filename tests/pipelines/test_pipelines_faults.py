@@ -181,7 +181,7 @@ def cases():
     ]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("job", "trap"), cases())
 def test_a_step_that_fails_is_done_again(web, stages, tmp_path, monkeypatch, job, trap):
     before, right, counts = stages[job]
@@ -219,6 +219,7 @@ def check_fetch(table, counts, web):
             assert asked_at.get(from_key(key), 0.0) + to_wall < flushed_at + 0.01, key
 
 
+@pytest.mark.long
 def test_without_an_end_to_the_faults_the_job_fails_and_the_table_is_as_it_was(
     web, stages, tmp_path, monkeypatch, capsys
 ):

@@ -81,6 +81,7 @@ def test_a_crawl_ends_at_a_depth(web, tmp_path):
     assert set(state_of(table)["max_depth"]) == {None}
 
 
+@pytest.mark.long
 def test_a_seed_has_its_own_depth(web, tmp_path):
     table, seeds = tmp_path / "table", tmp_path / "seeds.txt"
     first, *_ = web.seeds
@@ -162,6 +163,7 @@ def test_a_file_that_is_missing_fails_before_anything_is_done(tmp_path, said):
     assert "none.txt" in said("generate", table, *words)
 
 
+@pytest.mark.long
 def test_explain_names_the_depth(web, tmp_path, capsys):
     table = tmp_path / "table"
     words = ("--scoring", "depth,opic", "--depth_max", "2")

@@ -82,7 +82,7 @@ def check_same(table, web, here, requests):
             assert manifest_of(table).components[name].rows == component.rows
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @in_stores
 def test_a_crawl_makes_the_table_that_it_makes_on_disk(address, web, here, tmp_path, capsys):
     before = len(asked(web))
@@ -195,6 +195,7 @@ def test_answers_that_are_lost(kind, stores, web, here, hurried, monkeypatch, ca
         assert lost["cut"] > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
     with through_proxy(stores, kind, monkeypatch) as proxy:

@@ -63,6 +63,7 @@ def test_without_a_name_a_batch_that_was_not_parsed_waits(batches, capsys):
     assert manifest_of(table).batches[fetched].phase == "fetched"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("names", ["a,", ",", "a,b,a"])
 def test_odd_names_are_quoted(batches, names, capsys):
     table, *_ = batches

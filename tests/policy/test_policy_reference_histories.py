@@ -17,7 +17,7 @@ HISTORIES = [(Web(), 0), (Web(returning=True), 1), (Web(too_long=True), 2), (ALL
 steps = functools.cache(lambda web, seed: list(history(seed, web)))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("web", "seed"), HISTORIES)
 def test_two_years_agree(web, seed):
     check(steps(web, seed))

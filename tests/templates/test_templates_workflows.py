@@ -196,6 +196,7 @@ def as_parameters(words):
     return {flag.removeprefix("--"): value for flag, value in zip(flags, words[1::2], strict=True)}
 
 
+@pytest.mark.long
 def test_crawls_until_nothing_is_due(execute, web, tmp_path):
     dataflow = Dataflow(tmp_path / "table")
     parameters = as_parameters(reach(web))

@@ -1,6 +1,7 @@
 """What is known of hosts: from the table to the engine, and back."""
 
 import polars as pl
+import pytest
 from crawling import nutbeam, rows_of
 from web_servers import doors, reply, serve
 from web_tables import Snapshot
@@ -24,6 +25,7 @@ def known(table, hosts, notes=None):
     return KnownHosts(pinned.root, pinned.files("hosts"), keys, notes or {})
 
 
+@pytest.mark.few(1)
 def test_what_the_table_knows_comes_to_the_engine_and_back(backend):
     table = backend.fresh()
     with serve(answer) as server:

@@ -46,6 +46,7 @@ def test_one_holds_it_and_the_other_waits(root):
     ]  # fmt: skip
 
 
+@pytest.mark.few(1)
 @in_stores
 def test_who_was_killed_is_found_dead(root, tmp_path):
     with Holder(root, log=tmp_path, times=NEVER) as holder:

@@ -231,6 +231,7 @@ def test_a_package_of_a_plug_in_must_be_installed(tmp_path, capsys):
     assert not (tmp_path / "table").exists()
 
 
+@pytest.mark.long
 def test_the_example_of_the_guide_in_a_crawl(tmp_path):
     install_example(tmp_path / "site")
     clean = {name: v for name, v in os.environ.items() if not name.startswith("NUTBEAM_")}

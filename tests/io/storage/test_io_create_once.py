@@ -30,6 +30,7 @@ def test_creates_a_file_once(root):
     assert names(path.parent) == ["name"]  # nothing temporary is left
 
 
+@pytest.mark.few(3)
 @everywhere
 @pytest.mark.parametrize("threads", [2, 8])
 def test_each_name_is_won_once_by_threads(root, threads):

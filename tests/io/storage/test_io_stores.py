@@ -136,6 +136,7 @@ def test_a_store_that_refuses(proxied, code, word):
         create_exclusive(root / "x", b"")
 
 
+@pytest.mark.few(1)
 @PROXIED
 def test_a_store_that_is_busy_now_and_then(proxied):
     proxy, root = proxied

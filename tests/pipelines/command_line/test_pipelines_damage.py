@@ -22,7 +22,7 @@ def damage_manifest(table, change):
     return path
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(6)
 @pytest.mark.files
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])
 @pytest.mark.parametrize(

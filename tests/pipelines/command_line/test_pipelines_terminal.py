@@ -270,7 +270,7 @@ def test_what_plug_ins_print_is_shown_too(folder, web, tmp_path):
     assert output.count(f"]0;{WORD}".encode()) >= 2
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("term", "notice"), [("xterm", b"nutbeam next: starting ...\r"), ("dumb", b"")]
 )

@@ -33,6 +33,7 @@ def said(*words, **environ):
     return done.stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "environ"),
     [

@@ -288,6 +288,7 @@ def test_without_a_delay_nothing_is_told(tmp_path):
     assert seconds == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", first(1, [None, "kill", "stop"]))
 def test_three_commands_at_once_all_end(tmp_path, web, fault):
     """Beside busy processes, and with one of the three killed or paused in the middle."""

@@ -52,7 +52,7 @@ def dropped(table):
     return {name.partition("/")[2]: n for name, n in counts.items() if name.startswith("dropped/")}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "words",
     [
@@ -108,6 +108,7 @@ def test_a_seed_needs_no_match_and_may_be_excluded(tmp_path, caplog):
     assert f"excluded: '{SITE}/docs/secret'" in caplog.text
 
 
+@pytest.mark.long
 def test_the_summary_names_the_pattern(site, tmp_path, capsys):
     words = (*PATTERNS, "--count_by_rule", "--format", "json", *reach(site), *ROUNDS)
     assert nutbeam("crawl", tmp_path / "table", f"{SITE}/", *words) == 0

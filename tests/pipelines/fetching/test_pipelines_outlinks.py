@@ -165,7 +165,7 @@ def right(web, tmp_path_factory):
 TRIALS = [*range(1, 3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 16))]
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", TRIALS)
 def test_a_fetch_that_was_killed_goes_on_where_it_was(web, right, tmp_path, seed):
     table, dice = tmp_path / "table", random.Random(seed)

@@ -143,7 +143,7 @@ def crawled(tmp_path_factory):
     return table, before
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("job", JOBS)
 def test_the_graph_of_an_empty_table_is_that_of_any_other(job, crawled):
     table, before = crawled

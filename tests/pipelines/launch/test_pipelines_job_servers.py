@@ -116,6 +116,7 @@ def test_java_that_is_not_there(tmp_path, capsys):
     assert code == 2
 
 
+@pytest.mark.long
 def test_a_job_server_that_ends_at_once(tmp_path):
     java, jar = program(tmp_path / "java", "#!/bin/sh\nexit 7\n"), tmp_path / "any.jar"
     with zipfile.ZipFile(jar, "w") as content:

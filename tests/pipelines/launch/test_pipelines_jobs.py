@@ -338,6 +338,7 @@ def test_pages_leaves_duplicates_out(web, table, say):
     assert sorted(urls) == sorted(pages - copies)
 
 
+@pytest.mark.few(1)
 def test_pages_as_parquet(web, table, say, tmp_path):
     out = tmp_path / "pages.parquet"
     say("pages", table, "-o", out, *ALL_PAGES)

@@ -142,6 +142,7 @@ def test_tablets_are_spread_over_the_workers(table, tmp_path):
     spread(recorded(table, tmp_path / "out", divide, *WORKERS), items)
 
 
+@pytest.mark.long
 def test_files_of_pages_are_spread_over_the_workers(table, tmp_path):
     def divide(operation):
         manifest = operation.manifest()
@@ -168,6 +169,7 @@ def test_in_this_process_without_them(table, tmp_path):
     assert set(shares) == {os.getpid()}
 
 
+@pytest.mark.long
 def test_an_error_of_a_worker_process_is_one_line(table, tmp_path, capfd):
     capfd.readouterr()
     options = ["--batch", "1-none", "--agent_name", "a", "--agent_email", "a@example.com"]

@@ -77,6 +77,7 @@ def full(folder):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("job", first(1, ["parse", *(job for job in JOBS if job != "parse")]))
 def test_a_full_tmpdir_is_named(web, small, tmp_path, job):
     """A job that needs no temporary file does its work; the others say what is full."""

@@ -87,7 +87,7 @@ def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case)
     assert not any(left)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("deletes", ["while_ahead", "when_right", "both"])
 def test_without_its_history_a_table_knows_since_when_the_clock_is_right(
     monkeypatch, backend, deletes

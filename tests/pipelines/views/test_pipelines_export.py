@@ -39,7 +39,7 @@ def stored(table, what):
     return sum(c.rows for name, c in components if name.rpartition("/")[2] == kind)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("what", WHAT)
 def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
     for suffix in ("parquet", "csv", "jsonl"):

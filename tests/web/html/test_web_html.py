@@ -307,6 +307,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pages_end_soon(name):
     started = time.process_time()

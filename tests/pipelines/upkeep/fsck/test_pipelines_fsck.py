@@ -61,6 +61,7 @@ def test_a_data_file_that_is_not_whole(table, fsck, kind, damage, word):
     assert nutbeam("rollback", table, "--to", snapshot) == (0 if damage is flip else 3)
 
 
+@pytest.mark.long
 def test_after_a_drop_every_command_works(table, web, fsck, tmp_path):
     for kind in COMPONENTS:
         flip(file_of(table, kind))

@@ -272,6 +272,7 @@ def test_left_over_files_of_changes(table, fsck):
     assert fsck(table)["left"]["orphans"] == before + 1
 
 
+@pytest.mark.long
 def test_all_damages_at_once(table, web, fsck, monkeypatch):
     head, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)
     for change in changes:

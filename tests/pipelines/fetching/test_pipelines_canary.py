@@ -63,7 +63,6 @@ class Lures(Server):
     def more(self, way, number):
         """Returns what leads on in one of ``MORE``."""
         at = html.escape(f"{self.urls[number]}/{way}/{number}")
-        every = [html.escape(f"{url}/{way}/{n}") for n, url in enumerate(self.urls)]
         if way == "header":
             shown = at.encode().decode("latin-1").replace("\n", " ").replace("\r", " ")
             return reply(
@@ -71,7 +70,7 @@ class Lures(Server):
             )
         if way in ("sitemap", "feed"):
             before, one, after = LISTS[way]
-            text = before + "".join(one.format(link) for link in every) + after
+            text = before + one.format(at) + after
             return reply(text.encode(), "200 OK", "Content-Type: application/xml; charset=utf-8")
         return reply(
             TAGS[way].format(at).encode(), "200 OK", "Content-Type: text/html; charset=utf-8"

@@ -28,6 +28,7 @@ SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
 # Each job by its own template, and then rounds.
 PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
 BARRED = "h1.example.com"
+EXCLUDED = "//h2"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,8 @@ def parameters_of(command, table, web):
         given["seeds"] = ",".join(web.seeds)
     if command == "purge":
         given["host"] = BARRED
+    if command == "filterdb":
+        given["exclude"] = EXCLUDED
     if command in ("fetch", "round"):
         given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
     declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
@@ -73,16 +76,17 @@ def here(web, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def jobs(web, here, launcher, tmp_path_factory):
-    """What was staged, by template, all of it when the table had nothing but seeds; and the table.
+    """What was staged, by template, all of it when the table had nothing but seeds; and the tables.
 
-    Only a purge is of a table of its own: a copy of what was crawled in this process.
+    The tables are that of the crawl, and copies of what was crawled in this process: one for purge
+    and one for filterdb.
     """
     folder = tmp_path_factory.mktemp("dataflow")
-    table, purged = folder / "table", folder / "purged"
-    shutil.copytree(here[0], purged)
+    table = folder / "table"
+    copies = {name: shutil.copytree(here[0], folder / name) for name in ("purge", "filterdb")}
 
     def stage(command):
-        its = purged if command == "purge" else table
+        its = copies.get(command, table)
         return launcher.launch(command, folder, parameters_of(command, its, web))
 
     with Prism(folder) as prism, ThreadPoolExecutor(2) as pool:
@@ -90,11 +94,11 @@ def jobs(web, here, launcher, tmp_path_factory):
         prism.run(staged["inject"])
         # The last round finds nothing that is due.
         rounds = ["round"] * len(manifest_of(here[0]).batches)
-        commands = [*PHASES, *rounds, "compact", "purge"]
+        commands = [*PHASES, *rounds, "compact", *copies]
         ahead = list(pool.map(stage, commands))
         for job in ahead:
             prism.run(job)
-    return staged | dict(zip(commands, ahead, strict=True)), table, purged
+    return staged | dict(zip(commands, ahead, strict=True)), table, copies
 
 
 def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
@@ -109,12 +113,19 @@ def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
     assert_same(contents(table), contents(there))
 
 
-def test_a_staged_purge_leaves_what_the_command_leaves(here, jobs, tmp_path):
-    table = shutil.copytree(here[0], tmp_path / "table")
-    assert nutbeam("purge", table, "--host", BARRED) == 0
-    assert manifest_of(table).counts == manifest_of(jobs[2]).counts
-    assert manifest_of(table).counts["rows/state"] > 0
-    assert_same(contents(jobs[2]), contents(table))
+@pytest.mark.parametrize(
+    ("command", "words", "count"),
+    [
+        ("purge", ("--host", BARRED), "rows/state"),
+        ("filterdb", ("--exclude", EXCLUDED), "dropped/excluded"),
+    ],
+)
+def test_a_staged_job_leaves_what_the_command_leaves(here, jobs, tmp_path, command, words, count):
+    table, staged = shutil.copytree(here[0], tmp_path / "table"), jobs[2][command]
+    assert nutbeam(command, table, *words) == 0
+    assert manifest_of(table).counts == manifest_of(staged).counts
+    assert manifest_of(table).counts[count] > 0
+    assert_same(contents(staged), contents(table))
 
 
 @pytest.mark.parametrize("command", TEMPLATES)

@@ -385,12 +385,11 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
     if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
-    shorter = max(1, int(0.9 * options.max_fetch_interval))
     frame = frame.with_columns(
         # A 304 says nothing about a page whose interval is too long: it is due again, without
         # conditions.
         force=too_long & _is(FETCH_NOTMODIFIED),
-        fetch_interval=_where(too_long, shorter, "fetch_interval"),
+        fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
     )
     frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
     scheduled = frame.with_columns(

@@ -120,13 +120,8 @@ def not_generated(
     batch = table.batch_of(key)
     if batch is not None:
         phase = table.manifest.batches[batch].phase
-        yield (
-            "in_batch",
-            (
-                f"in batch {batch}, which is {phase}: another crawl may be at work on it, or else the "
-                "next crawl finishes it"
-            ),
-        )
+        end = "another crawl may be at work on it, or else the next crawl finishes it"
+        yield "in_batch", f"in batch {batch}, which is {phase}: {end}"
     host = table.find("hosts", host_key_of(key))
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"

@@ -40,13 +40,16 @@ def due_rule(row: Mapping[str, Any], options: RescheduleOptions) -> DueRule:
     if status == Status.DB_UNFETCHED:
         return _unfetched(row["retries"] or 0, wait, options)
     interval = row["fetch_interval"]
-    shorter = int(0.9 * options.max_fetch_interval)
     if status in (Status.DB_GONE, Status.DB_PARSE_FAILED) and wait == interval:
-        grown = "nine tenths of max_fetch_interval" if interval == shorter else "grown by half"
+        grown = (
+            "nine tenths of max_fetch_interval"
+            if interval == options.shortened
+            else "grown by half"
+        )
         return DueRule("gone", f"it is gone: its interval is {_time(interval)}, {grown}")
     if wait == interval == row["fixed_interval"]:
         return DueRule("fixed_interval", f"its seed list sets an interval of {_time(interval)}")
-    if wait == interval == shorter and options.schedule == "default":
+    if wait == interval == options.shortened and options.schedule == "default":
         most = f"max_fetch_interval, {_time(options.max_fetch_interval)}"
         return DueRule("longest_interval", f"{_time(interval)}: nine tenths of {most}")
     if abs(wait - interval) < 1:  # intervals are whole seconds, times are not

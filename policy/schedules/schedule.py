@@ -43,6 +43,11 @@ class ScheduleOptions:
         minimum=1,
     )
 
+    @property
+    def shortened(self) -> int:
+        """The interval in place of one that is too long, s: nine tenths of the longest."""
+        return max(1, int(0.9 * self.max_fetch_interval))
+
 
 class Clock(NamedTuple):
     """The time for a table, and earlier errors of clocks.
@@ -102,7 +107,7 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
     """
     longer = (interval * 1.5).cast(pl.Int64)
     limit = options.max_fetch_interval
-    return pl.when(longer < limit).then(longer).otherwise(int(0.9 * limit)).cast(pl.Int32)
+    return pl.when(longer < limit).then(longer).otherwise(options.shortened).cast(pl.Int32)
 
 
 def retry_time(fetched: pl.Expr, retry_after: pl.Expr) -> pl.Expr:

@@ -7,8 +7,8 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..policy.schema import conform, to_frame
-from .spill import restore, spill
+from ...policy.schema import conform, to_frame
+from ..wiring.spill import restore, spill
 
 Chunk: TypeAlias = pa.Table
 MAX_ROWS = 131_072

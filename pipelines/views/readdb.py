@@ -6,7 +6,6 @@
 """
 
 import dataclasses
-import datetime
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -38,6 +37,7 @@ from ...policy.vocabulary import (
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ...web.base.times import in_words
 from ...web.base.visible import visible_lines
 from ...web.urls.row_keys import from_key
 from ..checkers.checking import row_key
@@ -250,9 +250,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     interval, times, score = (record.get(n) for n in ("fetch_interval", "fetch_time", "score"))
     if interval:
         for word, name in (("shortest", "min"), ("avg", "avg"), ("longest", "max")):
-            lines.append(
-                f"{word} fetch interval: {datetime.timedelta(seconds=int(interval[name]))}"
-            )
+            lines.append(f"{word} fetch interval: {in_words(interval[name])}")
     if times:
         for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
                            ("latest fetch time", "max")):  # fmt: skip

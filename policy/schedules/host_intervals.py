@@ -19,6 +19,13 @@ class HostIntervals:
 
     bounds_of: tuple[tuple[str, float, float], ...] = ()
 
+    def of(self, host: str) -> tuple[float, float] | None:
+        """Returns the shortest and the longest interval of a host (reversed), s; None: the usual."""
+        for name, shortest, longest in self.bounds_of:
+            if name == host:
+                return shortest, longest
+        return None
+
     def bounds(
         self, rows: pl.DataFrame, shortest: float, longest: float
     ) -> tuple[pl.Expr, pl.Expr]:

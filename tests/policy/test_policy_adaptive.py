@@ -1,5 +1,7 @@
 """The schedules adaptive and mime_adaptive, with the examples of nutch.md 2.5."""
 
+import re
+
 import pytest
 from visits import DAY, MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 
@@ -125,6 +127,26 @@ def test_hosts_have_bounds_of_their_own():
 def test_a_bad_line_of_a_host_is_quoted(line):
     with pytest.raises(ValueError, match=f"^f:2: .*between 60 and 86400, got '{line}'$"):
         host_intervals(RuleFile("f", f"ok.com 60 70\n{line}\n"), 60, DAY)
+
+
+@pytest.mark.parametrize("host", ["http://a.test/", "a.test:80", "*.test", "a..test", ".test"])
+def test_what_is_no_host_is_quoted(host):
+    expected = rf"^f:1: expected a host, got {re.escape(repr(host))} in '{re.escape(host)} 60 70'$"
+    with pytest.raises(ValueError, match=expected):
+        host_intervals(RuleFile("f", f"{host} 60 70"), 60, DAY)
+
+
+def test_hosts_are_as_urls_have_them():
+    file = RuleFile("f", "m\u00fcnchen.de 60 70\nWWW.Foo.com. 60 80\n")
+    names = [name for name, _, _ in host_intervals(file, 60, DAY).bounds_of]
+    assert names == ["de.xn--mnchen-3ya", "com.foo.www"]
+
+
+@pytest.mark.parametrize("name", ["TEXT/HTML; charset=utf-8", "text", "text/", "*"])
+def test_what_is_no_content_type_is_quoted(name):
+    with pytest.raises(ValueError, match=r"^f:1: expected a content type") as error:
+        mime_rates(RuleFile("f", f"{name}\t0.1\t0.2"))
+    assert repr(name) in str(error.value)
 
 
 @pytest.mark.parametrize("line", ["text/html\t0.1", "text/html 0.1 0.2", "text/html\t-1\t0.2",

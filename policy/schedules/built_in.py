@@ -43,4 +43,4 @@ def intervals_of_hosts(options: RescheduleOptions) -> HostIntervals:
     """
     path = options.host_intervals
     file = read_rule_file(path) if path else RuleFile("")
-    return host_intervals(file, options.min_interval, options.longest)
+    return host_intervals(file, options.shortest, options.longest)

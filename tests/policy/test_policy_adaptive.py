@@ -5,13 +5,15 @@ import re
 import pytest
 from visits import DAY, MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 
+from nutbeam.pipelines.inject import InjectOptions
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.host_intervals import HostIntervals, host_intervals
 from nutbeam.policy.schedules.mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
-from nutbeam.policy.schedules.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS, ScheduleOptions
 from nutbeam.policy.schedules.schedule_options import RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext
+from nutbeam.web.base.options import validate
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 from nutbeam.web.rule_files.rule_files import RuleFile
 
@@ -172,9 +174,38 @@ def test_schedules_read_their_files(tmp_path):
 
 
 def test_an_interval_that_was_given_and_is_too_long_is_refused():
-    RescheduleOptions(schedule="adaptive")  # the default, a year, is only limited
+    limits = RescheduleOptions(schedule="adaptive")  # the default, a year, is only limited
+    assert (limits.shortest, limits.longest) == (60, 90 * DAY)
     RescheduleOptions(max_interval=91 * DAY)  # it does not matter
-    with pytest.raises(ValueError, match=r"max_interval .* 7776000, got 7862400"):
-        RescheduleOptions(schedule="adaptive", max_interval=91 * DAY)
-    with pytest.raises(ValueError, match=r"--min_interval must be at most .*3600, got 7200"):
-        RescheduleOptions(schedule="rate", max_interval=3600, min_interval=7200)
+    for days in (91, 364, 365, 366):
+        with pytest.raises(ValueError, match=rf"max_interval .* 7776000, got {days * DAY}"):
+            RescheduleOptions(schedule="adaptive", max_interval=days * DAY)
+    RescheduleOptions(schedule="adaptive", max_interval=90 * DAY)
+    for limit in ("max_interval", "max_fetch_interval"):
+        with pytest.raises(ValueError, match=f"^--min_interval .* --{limit} 3600, got 7200$"):
+            RescheduleOptions(schedule="rate", **{limit: 3600}, min_interval=7200)
+
+
+def test_a_limit_below_the_shortest_interval_that_was_not_given_is_obeyed():
+    for limit in ("max_interval", "max_fetch_interval"):
+        limits = RescheduleOptions(schedule="adaptive", **{limit: 30})
+        assert (limits.shortest, limits.longest) == (30, 30)
+    assert RescheduleOptions(schedule="rate", max_fetch_interval=500 * DAY).longest == 365 * DAY
+
+
+@pytest.mark.parametrize(
+    ("option", "schedule"),
+    [("host_intervals", "default"), ("host_intervals", "rate"), ("mime_rates", "adaptive")],
+)
+def test_a_file_that_the_schedule_does_not_read_is_refused(option, schedule):
+    with pytest.raises(ValueError, match=f"^--{option} is for .* not for '{schedule}', got '/no'$"):
+        RescheduleOptions(schedule=schedule, **{option: "/no"})
+    RescheduleOptions(schedule="mine", **{option: "/no"})
+
+
+def test_an_interval_of_new_pages_over_the_limit_is_refused():
+    with pytest.raises(ValueError, match=r"^--fetch_interval .* 7776000, got 8640000$"):
+        ScheduleOptions(fetch_interval=100 * DAY)
+    with pytest.raises(ValueError, match=r"got 8640000$"):
+        validate(InjectOptions(fetch_interval=100 * DAY))
+    assert RescheduleOptions(max_fetch_interval=DAY).shortened == 77_760  # 30 days are shortened

@@ -114,3 +114,8 @@ def test_each_name_has_a_scoring(name, tmp_path):
         url_boost_file=str(tmp_path / "file"),
     )  # fmt: skip
     assert [step.name for step in chosen_scorings(options).steps] == [name]
+
+
+def test_no_scoring_at_all_is_refused():
+    with pytest.raises(ValueError, match="--scoring must name at least one scoring, got ''"):
+        ScoringOptions(scoring=())

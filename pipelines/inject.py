@@ -42,6 +42,7 @@ from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
+from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
@@ -56,7 +57,7 @@ ARGUMENTS = (
         "seeds",
         "URLs, files, folders of files (hidden ones and folders in them are not read), or - for "
         "standard input",
-        nargs="+",
+        nargs="*",
     ),
 )
 _LOG = logging.getLogger("nutbeam.inject")
@@ -75,6 +76,10 @@ class Options(InjectOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
+    if not invocation.arguments["seeds"] and not invocation.options.filter_normalize_all:
+        raise UsageError(
+            "missing argument SEEDS: URLs, files or folders; only --filter_normalize_all needs none"
+        )
     preflight(str(invocation.table), invocation.options, invocation.beam_args)
     elsewhere = workers_elsewhere(invocation.beam_args)
     table = str(invocation.table)

@@ -226,7 +226,9 @@ def _scopes(names: pl.Series) -> pl.Series:
     numbers = [
         int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) for name in unique
     ]
-    return names.replace_strict(unique, pl.Series(numbers, dtype=pl.UInt64))
+    hashes = pl.Series(numbers, dtype=pl.UInt64)
+    # The cast is for no names at all.
+    return names.replace_strict(unique, hashes).cast(pl.UInt64)
 
 
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:

@@ -5,6 +5,8 @@ of the best such page, else it stays. So no two pages that stay are near each ot
 duplicate is near the page that stays instead of it: chains do not grow.
 """
 
+import itertools
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -28,9 +30,9 @@ def leaders(nodes: int, better: Places, worse: Places) -> Places:
     winner = np.full(nodes, -1, dtype=np.int64)
     order = np.argsort(better, kind="stable")
     heads, starts = np.unique(better[order], return_index=True)
-    ends = np.append(starts[1:], len(order))
+    edges = [*starts.tolist(), len(order)]
     ordered = worse[order]
-    for head, start, end in zip(heads.tolist(), starts.tolist(), ends.tolist(), strict=True):
+    for head, (start, end) in zip(heads.tolist(), itertools.pairwise(edges), strict=True):
         if winner[head] < 0:
             near = ordered[start:end]
             winner[near[winner[near] < 0]] = head

@@ -6,6 +6,7 @@ crawling, 2007). Only hashes with an equal band are compared. If too many hashes
 band, the other bits are divided into bands again.
 """
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -41,7 +42,7 @@ def bands(distance: int, bits: int = ALL_BITS) -> list[int]:
     places = [place for place in range(BITS) if bits >> place & 1]
     count = distance + 1
     edges = [len(places) * at // count for at in range(count + 1)]
-    parts = (places[start:end] for start, end in zip(edges, edges[1:], strict=False))
+    parts = (places[start:end] for start, end in itertools.pairwise(edges))
     return [sum(1 << place for place in part) for part in parts]
 
 

@@ -163,7 +163,8 @@ class Judge(Displayed):
         options, verdict = self.options, tuple[str, Chunk]
         if SCHEME in options.compare_order:
             pages = pages | "Twins" >> FollowTwins(options, self.partitions)
-        order, descending = map(tuple, order_by(options, twins=False))
+        names, largest_first = order_by(options, twins=False)
+        order, descending = tuple(names), tuple(largest_first)
         divided = pages | "Groups" >> DedupByHash("group", order, descending, self.partitions)
         winner = JoinByHash("group", {"key": "duplicate_of"}, self.partitions)
         named = (

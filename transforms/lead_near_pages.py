@@ -16,7 +16,8 @@ from .near_pairs import NearPairs
 from .partition import split_by_hash
 
 _ALONE = "alone"
-_NODE = pl.concat_str(pl.col("scope").cast(pl.String), pl.lit("/"), pl.col("hash").cast(pl.String))
+# Together with the scope it names a row.
+_NODE = pl.col("scope") ^ pl.col("hash")
 
 
 @dataclasses.dataclass
@@ -55,19 +56,19 @@ class LeadNearPages(Displayed):
         )
         stars = (
             pairs
-            | "Stars" >> beam.CombineGlobally(_Stars()).without_defaults()
+            | "Stars" >> beam.CombineGlobally(_Stars()).without_defaults()  # type: ignore[no-untyped-call]
             | "Clusters" >> beam.FlatMap(_clusters).with_output_types(Chunk)
         )
         named = {"cluster": "cluster"}
         in_cluster = (
-            (rows["near"], stars) | "OfRows" >> JoinByHash("node", named, self.partitions)
+            (rows["near"], stars) | "OfRows" >> JoinByHash("node", named, self.partitions, ("scope",))
         ) | "Lone" >> beam.FlatMap(_split_lone).with_output_types(Chunk).with_outputs(
             _ALONE, main="rows"
         )
         of_pairs = (
             pairs | "Nodes" >> beam.Map(_with_node).with_output_types(Chunk),
             stars,
-        ) | "OfPairs" >> JoinByHash("node", named, self.partitions)
+        ) | "OfPairs" >> JoinByHash("node", named, self.partitions, ("scope",))
         sided = tuple[int, tuple[bool, Chunk]]
         sides = tuple(
             side
@@ -183,11 +184,11 @@ class _Stars(beam.CombineFn):
 
 
 def _clusters(found: list[Chunk]) -> Iterator[Chunk]:
-    """Yields the rows (node, cluster)."""
+    """Yields the rows (scope, node, cluster). A cluster is named by its smallest node."""
     for chunk in found:
-        cluster = _NODE.alias("cluster")
-        rows = to_frame(chunk).with_columns(cluster).with_columns(hash="other")
-        yield from to_chunks(rows.select(_NODE.alias("node"), "cluster"))
+        rows = to_frame(chunk).with_columns(cluster=_NODE)
+        node = pl.col("scope") ^ pl.col("other")
+        yield from to_chunks(rows.select("scope", "cluster", node=node))
 
 
 def _by_cluster(

@@ -51,13 +51,14 @@ from ..policy.schema import (
     to_frame,
 )
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
-from ..transforms.display import Displayed
+from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.lead_near_pages import LeadNearPages
-from ..transforms.operations import Begin, Commit, ForEach, Ticket, check_phase
+from ..transforms.operations import Begin, Commit, Ticket, check_phase
 from ..transforms.partition import split_by_hash
+from ..transforms.wiring.display import Displayed
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job

@@ -9,11 +9,11 @@ import polars as pl
 
 from ..policy.dedup.clusters import leaders, stars
 from ..policy.schema import NEAR_PAIRS, SETTLED, to_frame
-from .chunks import MAX_ROWS, Chunk, to_chunks
-from .display import Displayed
+from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .join_by_hash import JoinByHash
 from .near_pairs import NearPairs
 from .partition import split_by_hash
+from .wiring.display import Displayed
 
 _ALONE = "alone"
 # Together with the scope it names a row.

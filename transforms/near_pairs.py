@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..policy.dedup import near_pairs as bands_of
 from ..policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
 from ..policy.schema import NEAR_PAIRS, to_frame
-from .chunks import Chunk, to_chunks
-from .display import Displayed
-from .rows import check_chunk
+from .elements.chunks import Chunk, to_chunks
+from .elements.rows import check_chunk
+from .wiring.display import Displayed
 
 # Band, partition of the band, number of slices, number of a pair of slices.
 Key: TypeAlias = tuple[int, int, int, int]

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Hashable
 from typing import Any, Literal, TypedDict, Unpack
 
-from .quoting import quoted
+from .quoting import refused
 
 # Values of the suffixes, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -368,4 +368,4 @@ def _typed(option: Option, value: Any) -> Any:
 
 
 def _refused(option: Option, expected: str, value: object) -> ValueError:
-    return ValueError(f"{option.flag} must be {expected}, got {quoted(value)}")
+    return refused(f"{option.flag} must be {expected}", value)

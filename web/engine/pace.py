@@ -85,10 +85,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
 
     max_retry_after: float = option(
-        86_400.0,
-        "Longest pause of a host, even if its Retry-After is longer.",
-        unit="s",
-        minimum=0,
+        86_400.0, "Longest pause of a host, even if its Retry-After is longer.", unit="s", minimum=0
     )
     throughput_threshold_pages: float = option(
         -1.0,

@@ -5,7 +5,7 @@ import functools
 import polars as pl
 
 from ..base.columns import falses, zeros
-from ..base.quoting import quoted
+from ..base.quoting import refused
 from ..rule_files.rule_files import NameLines, entries, line_at
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import suffix_and_domain
@@ -94,8 +94,6 @@ def names_of(host: str) -> tuple[str | None, str, str, str]:
 def _checked(line: str, name: str, number: int) -> str:
     entry = host_name(line)
     if entry is None:
-        raise ValueError(
-            f"{name}:{number}: an entry must be a host, a domain or a suffix, as foo.com, "
-            f"got {quoted(line)}"
-        )
+        wanted = "an entry must be a host, a domain or a suffix, as foo.com"
+        raise refused(f"{name}:{number}: {wanted}", line)
     return entry

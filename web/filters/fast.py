@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..base.quoting import quoted
-from ..patterns.patterns import compile_pattern
+from ..base.quoting import refused
+from ..patterns.patterns import compile_pattern, pattern_of
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
 from ..urls.url_parts import parts_of, parts_of_url
@@ -83,28 +83,24 @@ class FastFilter(UrlFilter):
                     block = self._domains, _ALL_HOSTS
                 case ["Host" | "Domain" as kind, site]:
                     sites = self._hosts if kind == "Host" else self._domains
-                    block = sites, self._site(site, number, raw)
+                    block = sites, self._site(site, number)
                 case ["DenyPath" | "DenyPathQuery" as kind, pattern] if block:
                     self._add(*block, _rule(kind, pattern, self.name, number))
                 case ["DenyPath" | "DenyPathQuery", _]:
-                    raise ValueError(
-                        f"{self.name}:{number}: a rule must stand below Host or Domain, got "
-                        f"{quoted(raw.strip())}"
-                    )
+                    raise self._refused("a rule must stand below Host or Domain", number)
                 case _:
-                    raise ValueError(
-                        f"{self.name}:{number}: a line must be Host NAME, Domain NAME, DenyPath "
-                        f"REGEX or DenyPathQuery REGEX, got {quoted(raw.strip())}"
-                    )
+                    rules = "DenyPath REGEX or DenyPathQuery REGEX"
+                    raise self._refused(f"a line must be Host NAME, Domain NAME, {rules}", number)
 
-    def _site(self, site: str, number: int, line: str) -> str:
+    def _site(self, site: str, number: int) -> str:
         name = host_name(site)
         if name is None:
-            raise ValueError(
-                f"{self.name}:{number}: a block must be for a host or a domain, as foo.com, or be "
-                f"Domain {_ALL_HOSTS}, got {quoted(line.strip())}"
-            )
+            wanted = "a block must be for a host or a domain, as foo.com, or be"
+            raise self._refused(f"{wanted} Domain {_ALL_HOSTS}", number)
         return name
+
+    def _refused(self, expected: str, number: int) -> ValueError:
+        return refused(f"{self.name}:{number}: {expected}", line_at(self._text, number))
 
     def _add(self, sites: _Sites, site: str, rule: FastRule) -> None:
         known = sites.get(site)
@@ -176,9 +172,5 @@ def _as_rules(known: list[FastRule] | int | None) -> tuple[FastRule, ...]:
 def _rule(kind: str, text: str, name: str, number: int) -> FastRule:
     if text in _ALL:
         return FastRule(number, _EVERYTHING)
-    try:
-        return FastRule(number, compile_pattern(text), query=kind == "DenyPathQuery")
-    except ValueError as error:
-        raise ValueError(
-            f"{name}:{number}: a rule must be a regular expression, got {quoted(text)}: {error}"
-        ) from error
+    pattern = pattern_of(f"{name}:{number}: a rule must be a regular expression", text)
+    return FastRule(number, pattern, query=kind == "DenyPathQuery")

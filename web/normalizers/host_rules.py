@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ..base.quoting import quoted
+from ..base.quoting import refused
 from ..rule_files.rule_files import entries
 from ..rule_files.rule_hosts import host_name, pattern_name
 from ..urls.schemes import SCHEMES
 from ..urls.url_parts import host_of_url, parts_of
-from .normalizer_step import Whole
+from .normalizer_step import Step
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
 # A path that ends with a dot and up to this many characters gets no slash.
@@ -20,7 +20,7 @@ _EXTENSION = 5
 _SCHEMES = tuple(name for name in SCHEMES if name != "file")
 
 
-class _PerHost(Whole):
+class _PerHost(Step):
     """A normalizer with rules for some hosts.
 
     Host names may be written in Unicode. If two lines have the same host, the last one counts.
@@ -37,9 +37,7 @@ class _PerHost(Whole):
         for number, host, value in _pairs(text, name):
             site, rule = self.read(host, value)
             if site is None or rule is None:
-                raise ValueError(
-                    f"{name}:{number}: a line must be {self.form}, got {quoted(f'{host} {value}')}"
-                )
+                raise refused(f"{name}:{number}: a line must be {self.form}", f"{host} {value}")
             # URLs that basic has not normalized yet may have the host as the file writes it.
             self._rules[host.lower()] = self._rules[site] = rule
 
@@ -182,5 +180,5 @@ def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
     for number, line in entries(text):
         words = line.split()
         if len(words) != 2:
-            raise ValueError(f"{name}:{number}: a line must have two words, got {quoted(line)}")
+            raise refused(f"{name}:{number}: a line must have two words", line)
         yield number, words[0], words[1]

@@ -51,8 +51,7 @@ class ParseOptions:
         choices=("body", "main"),
     )
     text_with_title: bool = option(
-        True,
-        "Let the text of an HTML page begin with its title, as Nutch's does.",
+        True, "Let the text of an HTML page begin with its title, as Nutch's does."
     )
     detect_language: bool = option(
         False,
@@ -62,18 +61,13 @@ class ParseOptions:
     agent_name: str = also(AgentOptions, "agent_name")
     robots_agents: tuple[str, ...] = also(RobotsOptions, "robots_agents")
     skip_truncated: bool = option(
-        True,
-        "do not parse pages that were cut at the content limit",
-        nutch="parser.skip.truncated",
+        True, "do not parse pages that were cut at the content limit", nutch="parser.skip.truncated"
     )
     feed_documents: bool = option(
-        False,
-        "make a document of each item of a feed whose link is on the feed's own host",
+        False, "make a document of each item of a feed whose link is on the feed's own host"
     )
     pdf_max_pages: int = option(
-        2000,
-        "pages of a PDF that are read, each in about 2 ms; negative: all",
-        unit="pages",
+        2000, "pages of a PDF that are read, each in about 2 ms; negative: all", unit="pages"
     )
 
     def __post_init__(self) -> None:

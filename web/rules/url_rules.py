@@ -109,11 +109,7 @@ class UrlRules:
         return normalizer(self.options, dict(self.files or ()), scope, self._is_basic)
 
     def admit(
-        self,
-        urls: pl.Series,
-        scope: Scope = "outlink",
-        filters: bool = True,
-        by: bool = False,
+        self, urls: pl.Series, scope: Scope = "outlink", filters: bool = True, by: bool = False
     ) -> pl.DataFrame:
         """Normalizes and filters URLs.
 
@@ -322,23 +318,6 @@ def host_keys(keys: pl.Series) -> pl.Series:
         literal = keys.str.extract(r"^(\[[^\]]*\])", 1)
         names = names.zip_with(~bracketed.fill_null(False), literal)
     return names.alias(keys.name)
-
-
-def urls_of_keys(keys: pl.Series) -> pl.Series:
-    """Returns the URLs of row keys, as ``from_key`` does.
-
-    >>> urls_of_keys(pl.Series(["com.foo.www:http:8080/x", ":file/x"])).to_list()
-    ['http://www.foo.com:8080/x', 'file:///x']
-    """
-    names = host_keys(keys).alias("name")
-    hosts = names.unique().drop_nulls()
-    made = pl.Series([from_host_key(name) for name in hosts], dtype=pl.String)
-    parts = pl.DataFrame({"key": keys, "name": names})
-    rest = pl.col("key").str.strip_prefix(pl.col("name") + ":")
-    scheme = rest.str.extract("^([a-z]+)")
-    host = pl.col("name").replace_strict(hosts, made, return_dtype=pl.String)
-    url = pl.concat_str(scheme, pl.lit("://"), host, rest.str.strip_prefix(scheme))
-    return parts.select(url.alias(keys.name)).to_series()
 
 
 def in_scope(

@@ -12,8 +12,8 @@ import math
 import polars as pl
 
 from ...web.base.columns import put
-from ...web.base.quoting import refused
-from ...web.patterns.patterns import Pattern, TimeLimit, pattern_of
+from ...web.base.quoting import quoted
+from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
 from ...web.urls.key_columns import from_keys
 from .scoring import Scoring
@@ -104,7 +104,13 @@ def _boost(file: str, number: int, line: str) -> Boost:
     except ValueError:
         factor = math.nan
     if not (0 <= factor < math.inf) or not pattern.strip():
-        wanted = "a line must be FACTOR PATTERN with a factor of at least 0"
-        raise refused(f"{file}:{number}: {wanted}", line)
-    expected = f"{file}:{number}: a pattern must be a regular expression"
-    return Boost(factor, pattern_of(expected, pattern.strip(), line=line))
+        raise ValueError(
+            f"{file}:{number}: a line must be FACTOR PATTERN with a factor of at least 0, got "
+            f"{quoted(line)}"
+        )
+    try:
+        return Boost(factor, compile_pattern(pattern.strip()))
+    except ValueError as error:
+        raise ValueError(
+            f"{file}:{number}: a pattern must be a regular expression, got {quoted(line)}: {error}"
+        ) from error

@@ -125,6 +125,17 @@ def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
     return dataclasses.field(default=default, metadata={"option": metadata})
 
 
+def seconds(
+    default: float | None,
+    help: str,
+    nutch: str | None = None,
+    minimum: float | None = 0,
+    **facts: Any,
+) -> Any:
+    """Returns the field of an option that is a time; see ``Option``."""
+    return option(default, help, unit="s", nutch=nutch, minimum=minimum, **facts)
+
+
 def also(cls: type, name: str, **default: Any) -> Any:
     """Returns the field of an option that another dataclass declares.
 

@@ -4,7 +4,7 @@ import dataclasses
 import importlib.util
 
 from ..base.agent import AgentOptions
-from ..base.options import also, option
+from ..base.options import also, option, seconds
 from ..base.robots_options import RobotsOptions
 
 
@@ -31,10 +31,9 @@ class ParseOptions:
         "follow the action of forms, except of those that post",
         nutch="parser.html.form.use_action",
     )
-    parser_timeout: float = option(
+    parser_timeout: float = seconds(
         30.0,
         "time after which the parsing of a page is given up",
-        unit="s",
         nutch="parser.timeout",
         minimum=0.1,
     )

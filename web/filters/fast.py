@@ -9,6 +9,7 @@ from ..base.quoting import refused
 from ..patterns.patterns import compile_pattern, pattern_of
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
+from ..urls.domains import names_above
 from ..urls.url_parts import parts_of, parts_of_url
 from .column_state import ColumnState, UrlRule
 from .verdicts import UrlFilter, Verdicts
@@ -157,9 +158,8 @@ class FastFilter(UrlFilter):
 
     def _rules_of(self, host: str) -> tuple[FastRule, ...]:
         """Returns the rules for a host in order, without those for all hosts."""
-        labels = host.split(".")
-        domains = [".".join(labels[at:]) for at in range(len(labels))]
-        blocks = [self._hosts.get(host), *(self._domains.get(name or " ") for name in domains)]
+        domains = (self._domains.get(name or " ") for name in names_above(host))
+        blocks = [self._hosts.get(host), *domains]
         return tuple(rule for block in blocks for rule in _as_rules(block))
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from ..base.quoting import refused
 from ..rule_files.rule_files import entries
 from ..rule_files.rule_hosts import host_name, pattern_name
+from ..urls.domains import names_above
 from ..urls.schemes import SCHEMES
 from ..urls.url_parts import host_of_url, parts_of
 from .normalizer_step import Step
@@ -109,13 +110,12 @@ class _PerDomain(_PerHost):
 
     def rule_of(self, host: str) -> str | None:
         """Returns the rule for a host, or else for a domain of the host."""
-        names = (host, *(f"*.{domain}" for domain in self.domains_above(host)))
+        names = (host, *(f"*.{domain}" for domain in self.domains_of(host)))
         return next((self._rules[name] for name in names if name in self._rules), None)
 
-    def domains_above(self, host: str) -> list[str]:
-        """Returns a host and the domains above it, the longest name first."""
-        labels = host.split(".")
-        return [".".join(labels[at:]) for at in range(len(labels))]
+    def domains_of(self, host: str) -> list[str]:
+        """Returns the domains of a host for which there may be a rule; the first rule counts."""
+        return names_above(host)
 
 
 class Host(_PerDomain):
@@ -137,9 +137,9 @@ class Host(_PerDomain):
         below_top = site is not None and site.startswith("*.") and site.count(".") < 2
         return None if below_top else site, host_name(value)
 
-    def domains_above(self, host: str) -> list[str]:
-        """Returns the domains of a host for which there may be a rule, the shortest first."""
-        return super().domains_above(host)[-2:0:-1]
+    def domains_of(self, host: str) -> list[str]:
+        """Returns the domains above a host, the shortest first; none is a top-level domain."""
+        return names_above(host)[-2:0:-1]
 
     def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
         """Returns the URL with the other host."""

@@ -3,9 +3,8 @@
 The title of a page has its path, so a test sees which pages were requested.
 """
 
-import asyncio
-
 from .answers import HEAD, Handler, HostileWire, Request, honest_answer, page, redirect, url_of
+from .bad_wires import hang
 
 _STATUSES = (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503)
 _RULES = "User-agent: *\nDisallow: /private\n"
@@ -40,21 +39,8 @@ async def _big(wire: HostileWire, request: Request) -> None:
     await wire.drain()
 
 
-async def _hang(wire: HostileWire, request: Request) -> None:
-    await asyncio.sleep(3600)
-
-
 async def _reset(wire: HostileWire, request: Request) -> None:
     wire.abort()
-
-
-async def _cut(wire: HostileWire, request: Request) -> None:
-    wire.write(HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri")
-
-
-async def _far(wire: HostileWire, request: Request) -> None:
-    """Redirects to the robots.txt of another host."""
-    wire.write(redirect(url_of("robots-200", "/robots.txt"), 301))
 
 
 _MODES: dict[str, tuple[Handler, str]] = {
@@ -69,7 +55,10 @@ _MODES: dict[str, tuple[Handler, str]] = {
         _says(honest_answer("User-agent: *\nCrawl-delay: 86400\n")),
         "Asks for a day between two requests.",
     ),
-    "robots_redirect": (_far, "Redirects its robots.txt to that of another host."),
+    "robots_redirect": (
+        _says(redirect(url_of("robots-200", "/robots.txt"), 301)),
+        "Redirects its robots.txt to that of another host.",
+    ),
     "robots_loop": (
         _says(redirect(url_of("robots-loop", "/robots.txt"))),
         "Redirects its robots.txt to itself.",
@@ -78,9 +67,12 @@ _MODES: dict[str, tuple[Handler, str]] = {
         _says(redirect("http://127.0.0.1/robots.txt")),
         "Redirects its robots.txt to 127.0.0.1.",
     ),
-    "robots_hang": (_hang, "Never answers requests for robots.txt."),
+    "robots_hang": (hang, "Never answers requests for robots.txt."),
     "robots_reset": (_reset, "Resets the connection on requests for robots.txt."),
-    "robots_cut": (_cut, "Breaks off in the middle of its robots.txt."),
+    "robots_cut": (
+        _says(HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri"),
+        "Breaks off in the middle of its robots.txt.",
+    ),
 }
 _MODES |= {
     f"robots_{status}": (

@@ -35,17 +35,13 @@ class HostileMode(NamedTuple):
 
 def _modes() -> dict[str, HostileMode]:
     kinds = (bad_wires, bad_codings, bad_redirects, bad_states, bad_robots, bad_traps)
-    modes = [
-        HostileMode(
-            handle.__name__.replace("_", "-") + _BELOW,
-            (handle.__doc__ or "").partition("\n")[0],
-            handle,
-            kind is bad_robots,
-        )
-        for kind in kinds
-        for handle in _handlers(kind)
-    ]
-    return {mode.host: mode for mode in modes}
+    modes = {}
+    for kind in kinds:
+        for handle in _handlers(kind):
+            host = handle.__name__.replace("_", "-") + _BELOW
+            about = (handle.__doc__ or "").partition("\n")[0]
+            modes[host] = HostileMode(host, about, handle, kind is bad_robots)
+    return modes
 
 
 def _handlers(kind: ModuleType) -> list[Handler]:

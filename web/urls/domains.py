@@ -68,6 +68,16 @@ def is_shared_suffix(host: str) -> bool:
     return "." not in host or (bool(parts.suffix) and not parts.domain)
 
 
+def names_above(host: str) -> list[str]:
+    """Returns a host and all domains above it, the longest name first.
+
+    >>> names_above("www.foo.com")
+    ['www.foo.com', 'foo.com', 'com']
+    """
+    labels = host.split(".")
+    return [".".join(labels[at:]) for at in range(len(labels))]
+
+
 @functools.cache
 def _extractor() -> Any:
     # Late: it imports requests. Without URLs and cache, it uses neither network nor disk.

@@ -19,15 +19,9 @@ from .main_content import main_content
 
 # The attribute that holds the link, by element.
 _LINKS = {
-    "a": "href",
-    "area": "href",
+    **dict.fromkeys(("a", "area", "link"), "href"),
+    **dict.fromkeys(("frame", "iframe", "img", "script", "source"), "src"),
     "form": "action",
-    "frame": "src",
-    "iframe": "src",
-    "img": "src",
-    "link": "href",
-    "script": "src",
-    "source": "src",
 }
 # Their text is the anchor of their link.
 _WITH_TEXT = ("a", "form")

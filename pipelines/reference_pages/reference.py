@@ -33,11 +33,7 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
-    pages = {
-        "options": option_tables(modules()),
-        "status": status_table(),
-        "data": data_tables(),
-    }
+    pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables()}
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")

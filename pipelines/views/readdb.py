@@ -27,14 +27,7 @@ from ...policy.kinds import KINDS
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATUS_NAMES
 from ...policy.statistics import from_json, merge, statistics_of, summary, to_json
-from ...policy.vocabulary import (
-    STATUS_WORDS,
-    iso,
-    numbered,
-    record_of,
-    shown_columns,
-    statuses_of,
-)
+from ...policy.vocabulary import STATUS_WORDS, iso, numbered, record_of, shown_columns, statuses_of
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option

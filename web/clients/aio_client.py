@@ -7,10 +7,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from ..exchange.http_options import HttpOptions
-from ..network.guard import Guard
 from ..network.loop_wire import LoopWire
-from ..network.transport import Gate
 from .client_base import ClientBase
 
 _T = TypeVar("_T")
@@ -28,10 +25,7 @@ class AioClient(ClientBase):
 
     _wire = LoopWire
 
-    def __init__(
-        self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
-    ) -> None:
-        super().__init__(options, guard, gate)
+    def _open(self) -> None:
         self._lookups = _Lookups()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

@@ -87,6 +87,11 @@ class ClientBase(ABC):
             )
         if "ftp" in options.schemes:
             self._others["ftp"] = FtpClient(options, self.route, self._credentials, gate)
+        self._open()
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Makes what a kind of client needs besides."""
 
     @property
     def loop(self) -> "asyncio.AbstractEventLoop | None":

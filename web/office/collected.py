@@ -1,5 +1,8 @@
 """Collects a document piece by piece: its text up to a limit, and its links."""
 
+import contextlib
+from collections.abc import Callable
+
 from ..pages.directives import header_directives, obey
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
@@ -75,7 +78,12 @@ class Collected:
             joined = text if known is None else f"{known}, {text}"
             self.page.metas[name] = joined[:_MAX_META_CHARS]
 
-    def done(self) -> Page:
-        """Returns the page, as far as its directives allow."""
+    def read(self, take: Callable[..., object], *args: object) -> Page:
+        """Takes the text by a function, up to its limit; returns the page.
+
+        The page has its text and links as far as its directives allow.
+        """
+        with contextlib.suppress(Enough):
+            take(*args, self)
         obey(self.page, collapse_long("".join(self._pieces)))
         return self.page

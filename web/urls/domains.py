@@ -20,9 +20,7 @@ def registered_domain(host: str) -> str:
     >>> registered_domain("foo.github.io"), registered_domain("h1.localhost")
     ('github.io', 'h1.localhost')
     """
-    host = host.removesuffix(".")
-    parts = _extractor()(host)
-    return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
+    return suffix_and_domain(host.removesuffix("."))[1]
 
 
 def suffix_and_domain(host: str) -> tuple[str | None, str]:

@@ -93,9 +93,7 @@ def _read_bases(bases: pl.Series) -> pl.DataFrame:
             "base": pl.String,
             "code": pl.UInt32,
             "valid": pl.Boolean,
-            "whole": pl.String,
-            "path": pl.String,
-            "origin": pl.String,
+            **dict.fromkeys(("whole", "path", "origin"), pl.String),
             "folders": pl.List(pl.String),
         },
     )

@@ -70,14 +70,10 @@ class ClientBase(ABC):
             **parse_headers(options.http_header),
         }
         proxy = parse_proxy(options.http_proxy)
-        self.route = Route(
-            self.guard,
-            options.ca_file,
-            missing_agent(options),
-            frozenset(host.lower() for host in options.insecure_host),
-            proxy,
-            self._credentials.proxy_header(*proxy) if proxy else "",
-        )
+        auth = self._credentials.proxy_header(*proxy) if proxy else ""
+        unchecked = frozenset(host.lower() for host in options.insecure_host)
+        missing = missing_agent(options)
+        self.route = Route(self.guard, options.ca_file, missing, unchecked, proxy, auth)
         self.transport = Transport(self.route, limits_of(options), gate, self._wire, self._blocking)
 
         self._others: dict[str, OtherClient] = {}

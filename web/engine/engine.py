@@ -83,9 +83,9 @@ class Engine:
     ) -> None:
         self._options, self._client, self._follow = options, client, follow
         if options.robots_allowlist:
+            names = ", ".join(options.robots_allowlist)
             _LOG.warning(
-                "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)",
-                ", ".join(options.robots_allowlist),
+                "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)", names
             )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
@@ -193,9 +193,8 @@ class Engine:
         if task.robots:
             return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
         queue.searches.pop(origin_of(task.url), None)
-        outcome = Outcome(
-            status.FETCH_RETRY, status.FAILED, f"internal error: {type(error).__name__}"
-        )
+        text = f"internal error: {type(error).__name__}"
+        outcome = Outcome(status.FETCH_RETRY, status.FAILED, text)
         return Visit(queue, task, _result(queue, task, outcome))
 
     async def _visit(self, queue: HostQueue, task: Task) -> Visit:

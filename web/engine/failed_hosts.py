@@ -12,13 +12,8 @@ _LOG = logging.getLogger("nutbeam.hosts")
 def given_up(queue: HostQueue, reason: str) -> None:
     """Logs that the waiting pages of a host are left out of this fetch; they stay due."""
     if queue.tasks:
-        _log(
-            "host_given_up",
-            "%s is given up: %s, %d pages stay due",
-            queue,
-            reason,
-            len(queue.tasks),
-        )
+        text = "%s is given up: %s, %d pages stay due"
+        _log("host_given_up", text, queue, reason, len(queue.tasks))
 
 
 def log_silent_hosts(queues: Iterable[HostQueue]) -> None:

@@ -135,12 +135,9 @@ class FastFilter(UrlFilter):
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns which URLs no rule refuses; nulls are refused."""
         parts = parts_of(urls).with_columns(url=urls)
+        limits = [(name, most) for name, most in self._limits._asdict().items() if most >= 0]
         fits = [pl.col("host").is_not_null()]
-        fits += [
-            pl.col(name).fill_null("").str.len_chars() <= limit
-            for name, limit in self._limits._asdict().items()
-            if limit >= 0
-        ]
+        fits += [pl.col(name).fill_null("").str.len_chars() <= most for name, most in limits]
         fitting = parts.select(pl.all_horizontal(fits).alias("fits")).to_series()
         state = ColumnState(fitting)
         hosts, path = parts.get_column("host"), parts.get_column("path")

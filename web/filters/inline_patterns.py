@@ -36,7 +36,5 @@ def exclude_filter(patterns: Iterable[str]) -> RuleList:
 
 def _rules(flag: str, patterns: Iterable[str], accept: bool) -> list[FilterRule]:
     expected = f"{flag} must be a regular expression that is found in URLs"
-    return [
-        FilterRule(number, pattern_of(expected, text), accept)
-        for number, text in enumerate(patterns, start=1)
-    ]
+    numbered = enumerate(patterns, start=1)
+    return [FilterRule(number, pattern_of(expected, text), accept) for number, text in numbered]

@@ -150,9 +150,8 @@ class _Reader:
             page.drop("nofollow")
         else:
             alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
-            page.add_link(
-                href, self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt), rel
-            )
+            anchor = self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt)
+            page.add_link(href, anchor, rel)
 
     def _anchor(self, tag: str, node: LexborNode) -> str:
         if self._long_anchor_chars < 0:

@@ -26,26 +26,23 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     """
     archive = Archive(source.body)
     collected = Collected(source, options)
-    paths = (
-        entry_name("", attributes.get("full-path", ""))
-        for name, attributes in archive.elements(_CONTAINER)
-        if name == "rootfile"
-    )
-    package = next(paths, None)
+    package = next(iter(_references(archive, _CONTAINER, "rootfile", "full-path")), None)
     if package is None or package not in archive:
         raise ParseFailed("malformed") from KeyError("no package document")
     read_properties(archive, package, collected, BOOK)
     chapters = _chapters(archive, package)
-    locked = {
-        entry_name("", attributes.get("URI", ""))
-        for name, attributes in archive.elements(_ENCRYPTION)
-        if name == "CipherReference"
-    }
-    if not locked.isdisjoint(chapters):  # fonts may be, as any reader can undo that
+    locked = _references(archive, _ENCRYPTION, "CipherReference", "URI")
+    if not set(locked).isdisjoint(chapters):  # fonts may be, as any reader can undo that
         raise ParseFailed("encrypted")
     # The titles of chapters are no text of the book.
     options = dataclasses.replace(options, text_with_title=False)
     return collected.read(_read_chapters, archive, chapters, options)
+
+
+def _references(archive: Archive, part: str, element: str, attribute: str) -> list[str]:
+    """Returns the names of the entries that the elements of a part name in an attribute."""
+    found = (names.get(attribute, "") for tag, names in archive.elements(part) if tag == element)
+    return [entry_name("", reference) for reference in found]
 
 
 def _chapters(archive: Archive, package: str) -> list[str]:

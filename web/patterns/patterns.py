@@ -298,10 +298,8 @@ class _Column(_Writer):
             case java.Reference(number, any_case):
                 # The group's own pattern matches each text that the group may have captured.
                 part = self._kept[number]
-                free = not any(
-                    isinstance(inner, java.Mark | java.Reference | java.Lookaround)
-                    for inner in java.nodes_of(part)
-                )
+                bound = java.Mark | java.Reference | java.Lookaround
+                free = not any(isinstance(inner, bound) for inner in java.nodes_of(part))
                 return f"(?:{self.written(part)})" if free and not any_case else r"[\s\S]*"
         return ""
 
@@ -316,12 +314,8 @@ def _column_forms(tree: java.Tree) -> tuple[str, bool, tuple[str, str] | None]:
     text = writer.written(root)
     if before and writer.exact:
         # The character before is then part of the match, so another match cannot follow at once.
-        single = (
-            isinstance(root, java.Concat)
-            and root.parts[-1:] == (java.Mark("end"),)
-            and _least_width(root)
-        )
-        swap = (f"({before})(?:{text})", "${1}") if single else None
+        single = isinstance(root, java.Concat) and root.parts[-1:] == (java.Mark("end"),)
+        swap = (f"({before})(?:{text})", "${1}") if single and _least_width(root) else None
         return f"(?:{before})(?:{text})", True, swap
     # Engines differ in where they find an empty match.
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None

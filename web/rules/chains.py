@@ -113,7 +113,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     limits = FastLimits(
         options.fast_url_max_length, options.fast_path_max_length, options.fast_query_max_length
     )
-    made = [_excluded(options.exclude)] if options.exclude else []
+    made: list[UrlFilter] = [_excluded(options.exclude)] if options.exclude else []
     for name in dict.fromkeys(names):
         if name != EXEMPTION:
             file = files.get(FILTER_FILES[name], RuleFile(""))

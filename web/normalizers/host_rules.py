@@ -3,6 +3,7 @@
 import abc
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,6 +20,16 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOT
 _EXTENSION = 5
 # Schemes with a host: file: has none.
 _SCHEMES = tuple(name for name in SCHEMES if name != "file")
+
+
+class _Parts(NamedTuple):
+    """The parts of a URL; joined, they are the URL."""
+
+    scheme: str
+    colon: str
+    site: str
+    path: str
+    rest: str
 
 
 class _PerHost(Step):
@@ -57,18 +68,11 @@ class _PerHost(Step):
         match = _URL.fullmatch(url) if rule is not None else None
         if rule is None or match is None:
             return url
-        scheme, colon, site, path, rest = match.groups()
-        return self.changed(url, rule, (scheme, colon, site, path, rest))
+        return "".join(self.changed(_Parts(*match.groups()), rule))
 
     @abc.abstractmethod
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL, changed by a rule.
-
-        Args:
-            url: The URL.
-            rule: The rule of its host.
-            parts: Scheme, ``://``, host, path, and the rest.
-        """
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts of a URL, changed by the rule of its host."""
 
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs are on a host that has a rule."""
@@ -93,16 +97,16 @@ class Slash(_PerHost):
         """Returns the host, and ``+`` or ``-``."""
         return host_name(host), value if value in ("+", "-") else None
 
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL with or without its slash."""
-        scheme, colon, site, path, rest = parts
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts with or without the slash."""
+        path = parts.path
         if len(path) < 2:
-            return url
+            return parts
         if rule == "-":
             path = path.removesuffix("/")
         elif not path.endswith("/") and (len(path) < 6 or "." not in path[-_EXTENSION - 1 :]):
             path += "/"
-        return f"{scheme}{colon}{site}{path}{rest}"
+        return parts._replace(path=path)
 
 
 class _PerDomain(_PerHost):
@@ -141,12 +145,11 @@ class Host(_PerDomain):
         """Returns the domains above a host, the shortest first; none is a top-level domain."""
         return names_above(host)[-2:0:-1]
 
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL with the other host."""
-        scheme, colon, site, path, rest = parts
-        login, at, place = site.rpartition("@")
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts with the other host."""
+        login, at, place = parts.site.rpartition("@")
         port = re.search(r":[0-9]*$", place)
-        return f"{scheme}{colon}{login}{at}{rule}{port[0] if port else ''}{path}{rest}"
+        return parts._replace(site=f"{login}{at}{rule}{port[0] if port else ''}")
 
 
 class Protocol(_PerDomain):
@@ -167,12 +170,10 @@ class Protocol(_PerDomain):
         scheme = value.lower()
         return pattern_name(host), scheme if scheme in _SCHEMES else None
 
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL with the other scheme."""
-        _, colon, site, path, rest = parts
-        if re.search(r":[0-9]+$", site.rpartition("@")[2]):
-            return url
-        return f"{rule}{colon}{site}{path}{rest}"
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts with the other scheme."""
+        has_port = re.search(r":[0-9]+$", parts.site.rpartition("@")[2])
+        return parts if has_port else parts._replace(scheme=rule)
 
 
 def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:

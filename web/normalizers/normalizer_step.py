@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
@@ -10,10 +10,11 @@ from ..base.columns import falses
 from ..urls.row_keys import BadUrl
 
 # Where URLs come from: Nutch's scopes.
-SCOPES = (
-    *("default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer"),
-    *("partition", "generate_host_count"),
-)
+Scope = Literal[
+    "default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer",
+    "partition", "generate_host_count",
+]  # fmt: skip
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 class Applied(NamedTuple):

@@ -46,7 +46,7 @@ def _modes() -> dict[str, HostileMode]:
 
 def _handlers(kind: ModuleType) -> list[Handler]:
     if kind is bad_robots:
-        return list(bad_robots.MODES)
+        return bad_robots.MODES
     public = [value for name, value in vars(kind).items() if not name.startswith("_")]
     return [value for value in public if inspect.iscoroutinefunction(value)]
 

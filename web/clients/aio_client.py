@@ -19,7 +19,7 @@ class AioClient(ClientBase):
     """Fetches URLs, many at a time; safe to share by threads.
 
     Its event loop starts with the first request and has its own thread. The gate is
-    called on the loop and blocks it. ``get``, ``address`` and ``run`` wait for
+    called on the loop and blocks it. ``get`` and ``run`` wait for
     the loop, so they must not be called on it.
     """
 

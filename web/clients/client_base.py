@@ -129,13 +129,6 @@ class ClientBase(ABC):
         other = self._others.get(scheme_of(url))
         return other.host(url) if other is not None else split_url(url)[0][1]
 
-    def address(self, url: str) -> str | None:
-        """Returns the first IP address for connections to a URL's host.
-
-        None if ``connect_to`` has the host, or if the host has no allowed address.
-        """
-        return self.run(self.locate(url))
-
     def close(self) -> None:
         """Closes the idle connections."""
         self.transport.idle.close()
@@ -186,7 +179,10 @@ class ClientBase(ABC):
         return await self.transport.send(self.route.head("GET", url, headers), fresh)
 
     async def locate(self, url: str) -> str | None:
-        """Looks up a URL's host, on ``loop`` if there is one; see ``address``."""
+        """Returns the first IP address for connections to a URL's host; on ``loop``, if any.
+
+        None if ``connect_to`` has the host, or if the host has no allowed address.
+        """
         other = self._others.get(scheme_of(url))
         if other is not None:
             return await self._blocking(lambda: other.address(url))

@@ -313,10 +313,7 @@ def _result(
     name = status.PROTOCOL_STATUS_NAMES[protocol_status]
     counts = queue.hosts[task.host].counts
     counts[name] = counts.get(name, 0) + 1
-    result = Result(task, response, fetch_status, protocol_status, message, redirect)
-    result.permanent = fetch_status == status.FETCH_REDIR_PERM
-    result.fetched_at = now_ms()
-    return result
+    return Result(task, response, fetch_status, protocol_status, message, redirect, now_ms())
 
 
 def _count(results: list[Result]) -> None:

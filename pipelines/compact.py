@@ -27,7 +27,8 @@ from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.kinds import kind_of, kinds_in_tablets
-from ..transforms.operations import Begin, Finish, ForEach, Ticket
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation

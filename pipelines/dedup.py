@@ -30,11 +30,12 @@ from ..policy.duplicates import (
 from ..policy.schema import OUTCOME, SIGNATURES, VERDICTS, Status, conform, to_frame
 from ..policy.selection import groups
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.chunks import Chunk, to_chunks
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
-from ..transforms.display import Displayed
+from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
-from ..transforms.operations import Begin, Commit, ForEach, Ticket, check_phase
+from ..transforms.operations import Begin, Commit, Ticket, check_phase
+from ..transforms.wiring.display import Displayed
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job

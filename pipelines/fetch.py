@@ -38,10 +38,11 @@ from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
 from ..transforms.fetching import fetch_tasks
-from ..transforms.metrics import Throttling
-from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import document_options
 from ..transforms.partition import SLOTS, hash_buckets
+from ..transforms.wiring.metrics import Throttling
 from ..web.base.errors import UserError
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS

@@ -8,10 +8,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.schema import to_frame
-from .chunks import Chunk, to_chunks
-from .display import Displayed
+from .elements.chunks import Chunk, to_chunks
+from .elements.rows import check_chunk
 from .partition import split_by_hash
-from .rows import check_chunk
+from .wiring.display import Displayed
 
 
 @dataclasses.dataclass

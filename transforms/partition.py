@@ -13,10 +13,10 @@ import pyarrow as pa
 from ..policy.schema import conform, to_frame
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
-from .chunks import MAX_ROWS, Chunk, rechunk
-from .display import Displayed
-from .row_types import with_fields
-from .rows import check_chunk, row_type_of, through_chunks
+from .elements.chunks import MAX_ROWS, Chunk, rechunk
+from .elements.row_types import with_fields
+from .elements.rows import check_chunk, row_type_of, through_chunks
+from .wiring.display import Displayed
 
 SLOTS = 4_096
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...io.snapshots.manifest import Manifest
 from ...policy.vocabulary import iso
-from ...transforms.metrics import DROPPED_TASKS
+from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO

@@ -108,9 +108,8 @@ def run(invocation: Invocation) -> int:
         return _show_url(invocation, table, url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
-    record, best = read_statistics(
-        table, options, invocation.beam_args, options.top, options.min_score
-    )
+    top = options.top, options.min_score
+    record, best = read_statistics(table, options, invocation.beam_args, *top)
     as_json = invocation.format == "json"
     if options.top:
         for row in best:

@@ -282,6 +282,7 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
                                            "http_code", "protocol_message") if row[n] is not None]  # fmt: skip
         due = record["due"]
         lines = [f"row: {', '.join(parts)}", f"due: {due['name']}: {due['detail']}"]
+        lines += [f"shown as: {row['repr_url']}"] if row["repr_url"] else []
         lines += [f"clock: {record['clock']}"] if "clock" in record else []
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
     if record.get("links_too_deep"):

@@ -113,7 +113,7 @@ def run(invocation: Invocation) -> int:
     as_json = invocation.format == "json"
     if options.top:
         for row in best:
-            print(json.dumps(row) if as_json else f"{row['score']:g}\t{row['url']}")
+            print(json.dumps(row) if as_json else _best_line(row))
     else:
         print(json.dumps(record) if as_json else visible_lines(_lines(record)))
     return 0
@@ -147,9 +147,15 @@ def read_statistics(
         return record, []
     rows = pl.concat(frames).sort("score", "key", descending=[True, False]).head(best)
     return record, [
-        {"url": from_key(row["key"]), "score": row["score"], "status": STATUS_NAMES[row["status"]]}
+        {"url": from_key(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
+         "status": STATUS_NAMES[row["status"]]}
         for row in rows.to_dicts()
-    ]
+    ]  # fmt: skip
+
+
+def _best_line(row: dict[str, Any]) -> str:
+    line = f"{row['score']:g}\t{row['url']}"
+    return f"{line}\tshown as {row['repr_url']}" if row["repr_url"] else line
 
 
 def _look(part: Part, best: int, min_score: float) -> None:
@@ -157,12 +163,12 @@ def _look(part: Part, best: int, min_score: float) -> None:
     reading = part.reading
     assert part.tablet is not None
     with reading.reading():
-        wanted = columns if best else columns[1:]
+        wanted = (*columns, "repr_url") if best else columns[1:]
         rows = reading.root.read("state", [part.tablet], wanted)
     write_bytes(reading.part(part.number, ".json"), to_json(statistics_of(rows)).encode())
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
-        chosen = good.top_k(best, by="score").select("key", "score", "status")
+        chosen = good.top_k(best, by="score").select("key", "score", "status", "repr_url")
         with creating(reading.part(part.number, ".parquet")) as file:
             chosen.write_parquet(file)
 

@@ -53,12 +53,7 @@ from .launch.launch import preflight, workers_elsewhere
 
 ARGUMENTS = (
     TABLE,
-    Argument(
-        "seeds",
-        "URLs, files, folders of files (hidden ones and folders in them are not read), or - for "
-        "standard input",
-        nargs="*",
-    ),
+    Argument("seeds", "URLs, files, folders (not nested), or - for standard input", nargs="*"),
 )
 _LOG = logging.getLogger("nutbeam.inject")
 # Seeds; and rows that change their keys, or go.

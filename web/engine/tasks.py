@@ -55,6 +55,7 @@ class Result:
         redirect: Absolute URL of the redirect's target, if any.
         permanent: Whether that redirect is permanent.
         fetched_at: UTC ms.
+        usage: What robots.txt allows the content to be used for; None: it is silent.
     """
 
     task: Task
@@ -65,3 +66,4 @@ class Result:
     redirect: str | None = None
     permanent: bool = False
     fetched_at: int = 0
+    usage: str | None = None

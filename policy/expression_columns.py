@@ -43,6 +43,29 @@ def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
     return fields
 
 
+def fields_of_frame(frame: pl.DataFrame) -> dict[str, Field]:
+    """Returns the columns of a frame for expressions, by name; times are numbers of ms.
+
+    >>> list(fields_of_frame(pl.DataFrame({"a": ["x"], "b": [1.5], "c": [{"d": 1}]})))
+    ['a', 'b']
+    """
+    fields = {}
+    for name, dtype in frame.schema.items():
+        column = pl.col(name)
+        if dtype == pl.String:
+            value = Value(column, Type.TEXT)
+        elif dtype == pl.List(pl.String):
+            value = Value(column, Type.TEXTS)
+        elif dtype == pl.Boolean:
+            value = Value(column, Type.TRUTH)
+        elif dtype.is_numeric():
+            value = Value(column, Type.NUMBER, finite=dtype.is_integer())
+        else:
+            continue
+        fields[name] = Field(name, value, (name,))
+    return fields
+
+
 def _value(column: Column) -> Value | None:
     stored = pl.col(column.name)
     match column.form:

@@ -20,7 +20,7 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("", "schedules", "scoring", "expressions", "base"),
+    "policy": ("indexing", "", "schedules", "scoring", "expressions", "base"),
     "transforms": ("",),
 }
 LARGEST = {"transforms": 21, "policy": 26}  # they are flat

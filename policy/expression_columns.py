@@ -106,7 +106,7 @@ def _plain(column: Column, stored: pl.Expr) -> Value | None:
 def _code(column: Column, stored: pl.Expr) -> Value:
     """Returns the names of codes; statuses have the words of other options, too."""
     names = dict(column.codes)
-    words = {name: (code,) for code, name in names.items()}
+    words: dict[str, tuple[int, ...]] = {name: (code,) for code, name in names.items()}
     if names == STATUS_NAMES:
         words |= _STATUSES
     shown = stored.replace_strict(names, default=stored.cast(pl.String), return_dtype=pl.String)

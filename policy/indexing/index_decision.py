@@ -93,7 +93,7 @@ def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
     led = fetched.is_in((FETCH_REDIR_TEMP, FETCH_REDIR_PERM)).fill_null(False)
     led |= status.is_in(_REDIRECTED).fill_null(False)
     duplicate = status == int(Status.DB_DUPLICATE)
-    refused = pl.col("usage").str.contains(r"(?:^|, )search=n(?:,|$)")
+    refused = pl.col("usage").cast(pl.String).str.contains(r"(?:^|, )search=n(?:,|$)")
     rules = [(status.is_null(), DELETE, "deleted_unknown")]
     if options.delete_robots_noindex:
         noindex = pl.col("directives").list.contains("noindex")

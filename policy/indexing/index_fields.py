@@ -16,7 +16,7 @@ from .index_options import IndexFilterOptions
 _CASE_INSENSITIVE = 2  # of Java's flags; the others that have a letter
 _FLAGS = {_CASE_INSENSITIVE: "i", 4: "x", 8: "m", 32: "s"}
 _RULE = re.compile(r"([^:=/]+)(?::([^=/]+))?=(.)(.*)", re.DOTALL)
-_GROUP = re.compile(r"\$(\d+)")
+_IN_TEXT = re.compile(r"\\(.)|\$(\d+)|\$")
 
 
 class Static(IndexFilter):
@@ -129,6 +129,13 @@ def read_replacements(text: str) -> tuple[Replacement, ...]:
     return tuple(found)
 
 
+def _as_in_rust(found: re.Match[str]) -> str:
+    """Returns a part of Java's replacement text: an escaped character, a group, a dollar."""
+    if found[2]:
+        return f"${{{found[2]}}}"
+    return "$$" if found[1] in ("$", None) else found[1]
+
+
 def _replacement(line: str, only: tuple[str, str] | None) -> Replacement:
     form = "a line must be field=/regex/text/flags"
     rule = _RULE.fullmatch(line)
@@ -145,5 +152,5 @@ def _replacement(line: str, only: tuple[str, str] | None) -> Replacement:
     letters = "".join(letter for flag, letter in _FLAGS.items() if number & flag)
     checked = checked_pattern(f"(?{letters}){pattern}" if letters else pattern, False)
     return Replacement(
-        field.strip(), (target or field).strip(), checked, _GROUP.sub(r"${\1}", text), only
+        field.strip(), (target or field).strip(), checked, _IN_TEXT.sub(_as_in_rust, text), only
     )

@@ -21,22 +21,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nutbeam.io.reading.reader import read as read
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
+    from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
+    from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
     from nutbeam.transforms.fetch_pages import FetchPages as FetchPages
     from nutbeam.transforms.parse_pages import ParsePages as ParsePages
     from nutbeam.transforms.partition import PartitionByHost as PartitionByHost
-    from nutbeam.transforms.rows import ChunksToRows as ChunksToRows
-    from nutbeam.transforms.rows import RowsToChunks as RowsToChunks
     from nutbeam.transforms.top_n_per_key import TopNPerKey as TopNPerKey
 
     __version__: str
 
 _MODULES = {
-    "ChunksToRows": "transforms.rows",
+    "ChunksToRows": "transforms.elements.rows",
     "DedupByHash": "transforms.dedup_by_hash",
     "FetchPages": "transforms.fetch_pages",
     "ParsePages": "transforms.parse_pages",
     "PartitionByHost": "transforms.partition",
-    "RowsToChunks": "transforms.rows",
+    "RowsToChunks": "transforms.elements.rows",
     "TopNPerKey": "transforms.top_n_per_key",
     "read": "io.reading.reader",
 }

@@ -41,8 +41,9 @@ from ..policy.filtering import (
 from ..policy.schema import HOSTS
 from ..policy.scope import judge_known
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.chunks import MAX_ROWS, Chunk, to_chunks
-from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation

@@ -53,12 +53,13 @@ from ..policy.selection import (
     spanning,
 )
 from ..policy.threshold import Leaders, Summary, Threshold, score_of, summarize, threshold
-from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.display import Displayed
+from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.for_each import ForEach
 from ..transforms.locate_hosts import LocateHosts, LocateOptions
-from ..transforms.operations import Begin, Commit, ForEach, Ticket, Together
+from ..transforms.operations import Begin, Commit, Ticket, Together
 from ..transforms.partition import PartitionByHost
 from ..transforms.top_n_per_key import TopNPerKey, top_n_per_key
+from ..transforms.wiring.display import Displayed
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import host_keys
 from ..web.urls.schemes import allowed_keys

@@ -38,8 +38,9 @@ from ..policy.rule_counts import RuleCountOptions
 from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.chunks import Chunk, to_chunks
-from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys

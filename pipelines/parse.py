@@ -19,7 +19,8 @@ from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
 from ..policy.documents import DocumentOptions
-from ..transforms.operations import Begin, Commit, ForEach, Ticket
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import ParsePages, document_options
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation

@@ -23,7 +23,8 @@ from ..io.tablets.written import Written
 from ..io.upkeep.purge import delete_purged
 from ..io.upkeep.purge_commit import PurgePart, PurgeTask, commit_purge, prepare_purge
 from ..policy.blocklist import Names
-from ..transforms.operations import Begin, Finish, ForEach, Ticket
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

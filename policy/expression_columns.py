@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import polars as pl
 import pyarrow as pa
 
-from ..web.rules.url_rules import host_keys, urls_of_keys
+from ..web.rules.url_rules import host_keys
+from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key
 from .columns import Column, Form
 from .expressions.values import Codes, Field, Type, Value
@@ -30,7 +31,7 @@ def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
     names = {column.name for column in known}
     fields = {}
     if "key" in names:
-        made = {URL_COLUMN: urls_of_keys, HOST_COLUMN: _hosts}
+        made = {URL_COLUMN: from_keys, HOST_COLUMN: _hosts}
         for column, function in made.items():
             if column.name not in names:
                 expr = pl.col("key").map_batches(function, return_dtype=pl.String)
@@ -78,7 +79,7 @@ def _value(column: Column) -> Value | None:
         case Form.HEX:
             return Value(stored.bin.encode("hex"), Type.TEXT)
         case Form.URL:
-            return Value(stored.map_batches(urls_of_keys, return_dtype=pl.String), Type.TEXT)
+            return Value(stored.map_batches(from_keys, return_dtype=pl.String), Type.TEXT)
     return _plain(column, stored)
 
 

@@ -15,10 +15,10 @@ from ..io.tablets.resolve import Resolution, Resolver
 from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
 from ..policy.schema import to_frame
-from .chunks import Chunk
-from .display import Displayed
+from .elements.chunks import Chunk
 from .operations import Together
-from .threads import FlatMapInThreads
+from .wiring.display import Displayed
+from .wiring.threads import FlatMapInThreads
 
 RESOLVE = "Resolve"  # the step that Commit checks; it counts rows of changes
 _ALL = ("", 0)  # key of the whole plan

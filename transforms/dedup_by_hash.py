@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.schema import to_frame
-from .chunks import MAX_ROWS, Chunk, to_chunks
-from .display import Displayed
+from .elements.chunks import MAX_ROWS, Chunk, to_chunks
+from .elements.rows import check_chunk, column_names, through_chunks
 from .partition import split_by_hash
-from .rows import check_chunk, column_names, through_chunks
+from .wiring.display import Displayed
 
 KEPT = "kept"
 DUPLICATES = "duplicates"

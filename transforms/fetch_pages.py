@@ -17,8 +17,10 @@ from ..io.batches.page_writer import PAGE_ROW_BYTES
 from ..policy.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.urls.domains import registered_domain
-from .chunks import MAX_BYTES, Chunk, rechunk, to_chunks
-from .display import displayed
+from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks
+from .elements.records import DeadLetter, FetchedPage
+from .elements.rows import check_chunk, through_chunks
+from .elements.spool import Spool
 from .fetching import (
     DEAD,
     DEAD_LETTERS,
@@ -29,13 +31,11 @@ from .fetching import (
     admit,
     fetch_pages,
 )
-from .keywords import options_from, with_keywords
-from .metrics import Throttling, count
-from .operations import ForEach
+from .for_each import ForEach
 from .partition import PartitionByHost
-from .records import DeadLetter, FetchedPage
-from .rows import check_chunk, through_chunks
-from .spool import Spool
+from .wiring.display import displayed
+from .wiring.keywords import options_from, with_keywords
+from .wiring.metrics import Throttling, count
 
 _NEEDED = {"url": ["url"]}
 _FLUSH_SECONDS = 5.0

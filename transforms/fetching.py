@@ -24,10 +24,10 @@ from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.network.guard import Guard
 from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.schemes import WEB
-from .chunks import MAX_BYTES, Chunk
+from .elements.chunks import MAX_BYTES, Chunk
+from .elements.records import DeadLetter, FetchedPage
+from .elements.row_types import arrow_schema
 from .partition import hosts_of
-from .records import DeadLetter, FetchedPage
-from .row_types import arrow_schema
 
 PAGES = "pages"
 DEAD_LETTERS = "dead_letters"

@@ -12,9 +12,9 @@ from ..policy.schema import to_frame
 from ..policy.selection import GenerateOptions
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
 from ..web.rules.url_rules import host_keys
-from .chunks import Chunk, to_chunks
-from .display import Displayed
+from .elements.chunks import Chunk, to_chunks
 from .partition import PartitionByHost
+from .wiring.display import Displayed
 
 COUNTS = "counts"
 

@@ -21,17 +21,17 @@ from ..web.base.columns import reason_if
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.row_keys import from_key
-from .chunks import Chunk, to_chunks
-from .display import displayed
+from .elements.chunks import Chunk, to_chunks
+from .elements.records import DeadLetter, ParsedPage
+from .elements.row_types import arrow_schema
+from .elements.rows import check_chunk, through_chunks
 from .fetch_pages import error_output
 from .fetching import DEAD, DEAD_LETTERS, FETCHED, URL_OPTIONS
-from .keywords import options_from, with_keywords
-from .metrics import count
-from .operations import ForEach
+from .for_each import ForEach
 from .partition import hosts_of
-from .records import DeadLetter, ParsedPage
-from .row_types import arrow_schema
-from .rows import check_chunk, through_chunks
+from .wiring.display import displayed
+from .wiring.keywords import options_from, with_keywords
+from .wiring.metrics import count
 
 DOCUMENTS = "documents"
 PARSED = arrow_schema(ParsedPage)

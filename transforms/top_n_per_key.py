@@ -8,10 +8,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.schema import conform, to_frame
-from .chunks import Chunk, rechunk
-from .display import Displayed
+from .elements.chunks import Chunk, rechunk
+from .elements.rows import check_chunk, column_names, through_chunks
 from .partition import split_by_hash
-from .rows import check_chunk, column_names, through_chunks
+from .wiring.display import Displayed
 
 
 @dataclasses.dataclass

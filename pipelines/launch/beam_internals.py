@@ -1,6 +1,6 @@
 """Contains all changes to Beam at run time, and all uses of Beam's private names.
 
-No other module of ``pipelines`` has any; of the other rooms only ``transforms/row_types.py`` uses
+No other module of ``pipelines`` has any; of the other rooms only ``transforms/elements/row_types.py`` uses
 such names, and changes nothing. A crawl was run with each version of Beam in ``TRIED``, from the
 oldest that can be installed together with the other packages; all tests run with the newest. With
 any other version, no change is made and one warning is logged: jobs give the same results, more
@@ -41,7 +41,7 @@ import grpc
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-from ...transforms.spill import spilling
+from ...transforms.wiring.spill import spilling
 from ...web.base.terminal import Relay
 
 TRIED = ("2.72", "2.73", "2.74", "2.75", "2.76", "2.77")

@@ -25,7 +25,8 @@ from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...io.tablets.written import Written
 from ...policy.kinds import SEED_HOSTS, kind_of
-from ...transforms.operations import Begin, Finish, ForEach, Ticket
+from ...transforms.for_each import ForEach
+from ...transforms.operations import Begin, Finish, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..command_line.command import TABLE, Argument, Invocation

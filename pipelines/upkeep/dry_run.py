@@ -14,8 +14,8 @@ from ...io.snapshots.operations import Operation, new_id
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written, sum_counts
 from ...policy.rule_counts import capped
-from ...transforms.display import Displayed
 from ...transforms.operations import Finish, Ticket, check_versions
+from ...transforms.wiring.display import Displayed
 from ...web.base.clock import now_ms
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import from_key

@@ -21,7 +21,7 @@ from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.page_rows import PageChoice, page_columns
 from ...policy.schema import conform, to_frame
 from ...policy.vocabulary import STATUS_WORDS, record_of, shown_frame, shown_schema, statuses_of
-from ...transforms.chunks import Chunk, to_chunks
+from ...transforms.elements.chunks import Chunk, to_chunks
 from ...web.base.options import option
 from ...web.base.times import time_of
 from ..command_line.command import TABLE, Invocation

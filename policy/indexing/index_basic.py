@@ -3,8 +3,8 @@
 import polars as pl
 
 from ...web.base.columns import nulls
-from ...web.rules.url_rules import urls_of_keys
 from ...web.urls.domains import registered_domain
+from ...web.urls.key_columns import from_keys
 from .index_filter import IndexFilter
 from .index_pages import hosts_of
 
@@ -30,7 +30,7 @@ class Basic(IndexFilter):
         archived = pl.col("directives").list.contains("noarchive").fill_null(False)
         fields = pages.select(
             host=hosts,
-            url=pl.coalesce("repr_url", urls_of_keys(pages.get_column("key"))),
+            url=pl.coalesce("repr_url", from_keys(pages.get_column("key"))),
             title=pl.when(titles.str.len_bytes() > 0).then(titles),
             content=_cut(pl.col("text").fill_null(""), self.options.max_content_length),
             cache=pl.when(archived).then(pl.lit("content")),

@@ -4,8 +4,8 @@ import functools
 
 import polars as pl
 
-from ...web.rules.url_rules import urls_of_keys
 from ...web.urls.domains import suffix_and_domain
+from ...web.urls.key_columns import from_keys
 from .index_filter import IndexFilter
 from .index_pages import entries_of, header, hosts_of, target_urls
 
@@ -127,4 +127,4 @@ class FeedFields(IndexFilter):
 
 
 def _urls(keys: pl.Series) -> pl.Series:
-    return urls_of_keys(keys) if keys.null_count() < len(keys) else keys.cast(pl.String)
+    return from_keys(keys) if keys.null_count() < len(keys) else keys.cast(pl.String)

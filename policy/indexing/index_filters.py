@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from ...web.base.columns import nulls
-from ...web.rules.url_rules import urls_of_keys
+from ...web.urls.key_columns import from_keys
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
 from .index_basic import Anchor, Basic
@@ -89,7 +89,7 @@ def documents_of_pages(
     ranked = rank.is_finite().fill_null(False) & (rank >= 0).fill_null(False)
     documents = pl.DataFrame(
         {
-            "id": urls_of_keys(pages.get_column("key")),
+            "id": from_keys(pages.get_column("key")),
             "segment": pages.get_column("batch_id").cast(pl.String),
             "digest": pages.get_column("signature").bin.encode("hex"),
             "boost": rank.zip_with(ranked, boosted.get_column("boost").cast(pl.Float64)),

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import polars as pl
 import pyarrow as pa
 
-from ...web.rules.url_rules import host_keys, urls_of_keys
+from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
 from ..columns import Column, joined
 from ..schema import DOCUMENTS_COLUMNS, PAGES_COLUMNS, STATE_COLUMNS, TEXT, TEXT_MAP
@@ -67,7 +68,7 @@ def target_urls(links: pl.Series) -> pl.Series:
     keys = links.list.eval(pl.element().struct.field("key"))
     flat = keys.explode().drop_nulls().unique()
     return keys.list.eval(
-        pl.element().replace_strict(flat, urls_of_keys(flat), return_dtype=pl.String)
+        pl.element().replace_strict(flat, from_keys(flat), return_dtype=pl.String)
     )
 
 

@@ -32,7 +32,7 @@ from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.fetching import host_findings
-from nutbeam.transforms import apply_changes
+from nutbeam.transforms import apply_changes, for_each
 from nutbeam.transforms import operations as steps
 from nutbeam.web.urls.row_keys import from_key
 
@@ -242,9 +242,9 @@ def test_without_an_end_to_the_faults_the_job_fails_and_the_table_is_as_it_was(
 
 # What a runner may lose without a word: Prism does, in the moment before it ends a job that fails.
 LOST = [
-    *((job, steps, "_work", 0) for job in JOBS),
+    *((job, for_each, "_work", 0) for job in JOBS),
     *((job, apply_changes, "_resolve", 0) for job in ("inject", "updatedb", "dedup")),
-    *((job, steps, "_work", 1) for job in ("parse", "updatedb")),
+    *((job, for_each, "_work", 1) for job in ("parse", "updatedb")),
 ]
 
 

@@ -1,6 +1,7 @@
 """What changes depend on of the rows before: redirects, unchanged pages, pages that answered 304."""
 
 import pytest
+from file_changes import changes_of
 from frames import frame_of
 from status_rows import MONTH, NOW, OPTIONS
 
@@ -10,12 +11,11 @@ from nutbeam.policy.links import (
     BatchOrigin,
     Before,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.scope import Seeds
-from nutbeam.policy.status import update_state
+from nutbeam.policy.updating.status import update_state
 from nutbeam.web.exchange.status import (
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,

@@ -5,16 +5,17 @@ import json
 import polars as pl
 import pytest
 from crawling import crawl, nutbeam
+from file_changes import changes_of
 from frames import table_of
 from simulated_web import SimWeb
 
 from nutbeam.io.tablets.written import sum_counts
 from nutbeam.policy.documents import DocumentOptions, documents_of
-from nutbeam.policy.links import BatchOrigin, LinkOptions, changes_of
+from nutbeam.policy.links import BatchOrigin, LinkOptions
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
 from nutbeam.policy.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.scope import Seeds
-from nutbeam.transforms.metrics import metrics_of
+from nutbeam.transforms.wiring.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
 from nutbeam.web.filters import filter_chain
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules

@@ -1,13 +1,14 @@
 """What pages allow their content to be used for: from robots.txt, headers and pages to the table."""
 
 import pytest
+from file_changes import changes_of
 from frames import frame_of, table_of
 
 from nutbeam.policy.documents import DocumentOptions, documents_of
-from nutbeam.policy.links import COLUMNS_OF_PAGES, BatchOrigin, LinkOptions, changes_of
+from nutbeam.policy.links import COLUMNS_OF_PAGES, BatchOrigin, LinkOptions
 from nutbeam.policy.schema import PAGES, STATE, to_frame
 from nutbeam.policy.scope import Seeds
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.content.usage import read_usage, usage_of_page
 from nutbeam.web.exchange.status import FETCH_RETRY, FETCH_SUCCESS
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules

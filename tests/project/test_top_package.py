@@ -66,14 +66,13 @@ def test_the_room_of_transforms_has_them_by_name():
     assert PartitionByHost is partition.PartitionByHost is nutbeam.PartitionByHost
     with pytest.raises(AttributeError, match=r"no attribute 'read'; it has .*PartitionByHost"):
         nutbeam.transforms.read
-    code = (
-        "from nutbeam.transforms import TopNPerKey, chunks; import nutbeam.transforms.rows as r; "
-    )
-    found = python(code + "print(TopNPerKey.__module__, chunks.__name__, r.__name__)")
-    assert (
-        found
-        == "nutbeam.transforms.top_n_per_key nutbeam.transforms.chunks nutbeam.transforms.rows"
-    )
+    code = "from nutbeam.transforms import TopNPerKey, partition; import nutbeam.transforms.elements.rows as r; "
+    found = python(code + "print(TopNPerKey.__module__, partition.__name__, r.__name__)")
+    assert found.split() == [
+        "nutbeam.transforms.top_n_per_key",
+        "nutbeam.transforms.partition",
+        "nutbeam.transforms.elements.rows",
+    ]
 
 
 @pytest.mark.parametrize(

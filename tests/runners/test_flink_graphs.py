@@ -6,7 +6,7 @@ from apache_beam.portability import common_urns
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.transforms.chunks import Chunk
+from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.operations import Ticket
 

@@ -19,8 +19,9 @@ from nutbeam.io.upkeep import rollback as history
 from nutbeam.pipelines import compact, dedup, generate, inject, update
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.command import Invocation
-from nutbeam.transforms import apply_changes, threads
+from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
+from nutbeam.transforms.wiring import threads
 
 # What functions of ours are called by, each at a step of some job.
 GATES = [

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import polars as pl
+from file_changes import changes_of
 from frames import frame_of
 from reference_schedules import DAY_S, Row
 from reference_scoring import Factors
@@ -15,14 +16,13 @@ from nutbeam.policy.links import (
     DOCUMENT_COLUMNS,
     BatchOrigin,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",

@@ -8,6 +8,7 @@ know how the product does it.
 from collections.abc import Sequence
 
 import numpy as np
+from file_changes import changes_of
 from frames import frame_of
 from reference_adapter import NO_BUDGETS
 from reference_rates import Visits
@@ -19,7 +20,6 @@ from nutbeam.policy.links import (
     BatchOrigin,
     Before,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
@@ -30,7 +30,7 @@ from nutbeam.policy.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, S
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 from nutbeam.web.rule_files.rule_files import RuleFile
 from nutbeam.web.urls.row_keys import to_key

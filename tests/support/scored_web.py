@@ -3,16 +3,17 @@
 import random
 
 import polars as pl
+from file_changes import changes_of
 from frames import frame_of
 
-from nutbeam.policy.links import BatchOrigin, LinkOptions, changes_of
+from nutbeam.policy.links import BatchOrigin, LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.seeding import SeedOptions, inject_seeds
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
 NOW = 20_500 * DAY_MS

@@ -13,7 +13,7 @@ from crawling import assert_same, contents, crawl, manifests_of, nutbeam, reach
 from here import ROOT
 from simulated_web import SimWeb
 
-from nutbeam.transforms.metrics import metrics_of
+from nutbeam.transforms.wiring.metrics import metrics_of
 
 WORKFLOW = ROOT / "templates" / "workflows" / "crawl.yaml"
 FOLDER = "gs://your-bucket/templates"

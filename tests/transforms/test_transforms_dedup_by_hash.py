@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
 
-from nutbeam.transforms import chunks as chunks_module
 from nutbeam.transforms import dedup_by_hash as module
 from nutbeam.transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash, dedup_by_hash
+from nutbeam.transforms.elements import chunks as chunks_module
 
 # Half of all rows have one hash; hashes span chunks.
 FRAME = pl.DataFrame(

@@ -16,7 +16,8 @@ from web_servers import serve
 
 from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import fetch_pages as module
-from nutbeam.transforms.chunks import MAX_BYTES, Chunk
+from nutbeam.transforms.elements.chunks import MAX_BYTES, Chunk
+from nutbeam.transforms.elements.records import DeadLetter, FetchedPage
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.fetching import (
     DEAD_LETTERS,
@@ -27,7 +28,6 @@ from nutbeam.transforms.fetching import (
     admit,
     fetch_pages,
 )
-from nutbeam.transforms.records import DeadLetter, FetchedPage
 
 BAD = {
     None: "malformed",

@@ -15,7 +15,8 @@ from nutbeam.policy.documents import DocumentOptions
 from nutbeam.policy.schema import DOCUMENTS as STORED
 from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import parse_pages as module
-from nutbeam.transforms.chunks import Chunk
+from nutbeam.transforms.elements.chunks import Chunk
+from nutbeam.transforms.elements.records import DeadLetter, ParsedPage
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.fetching import DEAD_LETTERS
 from nutbeam.transforms.parse_pages import (
@@ -25,7 +26,6 @@ from nutbeam.transforms.parse_pages import (
     ParsePagesOptions,
     parse_pages,
 )
-from nutbeam.transforms.records import DeadLetter, ParsedPage
 from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.rules.url_rules import UrlRules, resolve

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
 
-from nutbeam.transforms import chunks as chunks_module
+from nutbeam.transforms.elements import chunks as chunks_module
 from nutbeam.transforms.partition import (
     SLOTS,
     PartitionByHost,

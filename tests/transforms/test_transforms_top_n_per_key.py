@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from running import apply, run
 
 from nutbeam.policy.schema import STATE
-from nutbeam.transforms import chunks as chunks_module
+from nutbeam.transforms.elements import chunks as chunks_module
 from nutbeam.transforms.top_n_per_key import TopNPerKey, top_n_per_key
 
 # Half of all rows are of one key; keys span chunks.

@@ -53,7 +53,6 @@ class Result:
         protocol_status: One of the ProtocolStatus codes.
         message: The reason as a short text; empty for success.
         redirect: Absolute URL of the redirect's target, if any.
-        permanent: Whether that redirect is permanent.
         fetched_at: UTC ms.
         usage: What robots.txt allows the content to be used for; None: it is silent.
     """
@@ -64,6 +63,5 @@ class Result:
     protocol_status: int
     message: str = ""
     redirect: str | None = None
-    permanent: bool = False
     fetched_at: int = 0
     usage: str | None = None

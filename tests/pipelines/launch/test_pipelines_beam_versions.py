@@ -19,7 +19,7 @@ from waiting import PATIENCE
 
 from nutbeam.pipelines.launch import beam_internals
 
-INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/row_types.py")
+INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/elements/row_types.py")
 # What Beam documents; all else of it may change with any version.
 DOCUMENTED = re.compile(
     r"apache_beam(\.(io|metrics|options|coders|pipeline|runners\.runner|runners\.dataflow|transforms\.window"

@@ -19,8 +19,8 @@ from simulated_web import SimWeb
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.transforms.display import displayed
 from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.wiring.display import displayed
 from nutbeam.web.base.options import options_of
 
 SECRETS = {

@@ -22,7 +22,8 @@ from waiting import wait_until_none
 from nutbeam.io.batches.batches import batch_files
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.transforms.operations import Begin, ForEach, Ticket
+from nutbeam.transforms.for_each import ForEach
+from nutbeam.transforms.operations import Begin, Ticket
 
 WORKERS = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}  # 3 rounds

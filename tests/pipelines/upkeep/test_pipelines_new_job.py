@@ -14,8 +14,9 @@ from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.launch.job import JobOptions, run_job
 from nutbeam.policy.schema import TEXT
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from nutbeam.transforms.chunks import Chunk, to_chunks
-from nutbeam.transforms.operations import Begin, Commit, ForEach
+from nutbeam.transforms.elements.chunks import Chunk, to_chunks
+from nutbeam.transforms.for_each import ForEach
+from nutbeam.transforms.operations import Begin, Commit
 
 URLS = [f"http://h{number}.example.com/" for number in range(8)]
 KEYS = pa.schema([("key", TEXT)])

@@ -17,7 +17,7 @@ from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import Work, ending_of, unfetched_of, warnings_of, work_of
 from nutbeam.pipelines.views.next_due import NextUrl
 from nutbeam.pipelines.views.summary import print_summary
-from nutbeam.transforms.metrics import DROPPED_TASKS
+from nutbeam.transforms.wiring.metrics import DROPPED_TASKS
 from nutbeam.web.base import json_logs
 from nutbeam.web.network.failures import _REASONS, NOT_SENT
 

@@ -14,8 +14,8 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow, WindowedValue
 
+from ..wiring.display import Displayed
 from .chunks import MAX_BYTES, MAX_ROWS, Chunk, rechunk
-from .display import Displayed
 from .row_types import (
     RowType,
     arrow_schema,

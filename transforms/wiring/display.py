@@ -7,7 +7,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..web.base.options import options_of
+from ...web.base.options import options_of
 
 # Names of options that may have a secret, or the path of a secret.
 _SECRET = re.compile(r"auth|cookie|credential|header|_key$|passw|proxy|secret|token|_file$|_path$")

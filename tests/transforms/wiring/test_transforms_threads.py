@@ -5,8 +5,8 @@ import apache_beam as beam
 import pytest
 
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.transforms import spill, threads
-from nutbeam.transforms.threads import FlatMapInThreads, cores
+from nutbeam.transforms.wiring import spill, threads
+from nutbeam.transforms.wiring.threads import FlatMapInThreads, cores
 from nutbeam.web.base.errors import UserError
 
 # Functions of a step are pickled, those of a module by name: so what they note is here.

@@ -3,9 +3,9 @@
 import contextlib
 import logging
 
-from ..io.snapshots.manifest import Manifest
-from ..io.snapshots.operations import Operation
-from ..web.base.json_logs import with_fields, working_on
+from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.operations import Operation
+from ...web.base.json_logs import with_fields, working_on
 
 _LOG = logging.getLogger("nutbeam.phases")
 

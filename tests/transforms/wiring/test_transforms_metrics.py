@@ -12,8 +12,8 @@ from web_servers import reply, serve
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
-from nutbeam.transforms.metrics import DROPPED_TASKS, NUTCH, metrics_of
 from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.wiring.metrics import DROPPED_TASKS, NUTCH, metrics_of
 from nutbeam.web.engine.engine import Engine
 
 

@@ -6,8 +6,8 @@ from frames import frame_of, table_of
 from running import apply
 
 from nutbeam.policy.schema import OUTCOME, PAGES, STATE
-from nutbeam.transforms import chunks as module
-from nutbeam.transforms.chunks import Chunk, ChunkCoder, rechunk, to_chunks
+from nutbeam.transforms.elements import chunks as module
+from nutbeam.transforms.elements.chunks import Chunk, ChunkCoder, rechunk, to_chunks
 
 ROWS = pl.DataFrame({"key": [f"k{n:05d}" for n in range(1000)], "status": list(range(1000))})
 

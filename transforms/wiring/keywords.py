@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
-from ..web.base.options import Option, check_value, default_text, options_of, parse_value, validate
+from ...web.base.options import Option, check_value, default_text, options_of, parse_value, validate
 
 Transform = TypeVar("Transform", bound=type)
 Options = TypeVar("Options")
@@ -30,7 +30,7 @@ def options_from(
         TypeError: There is no such option, or there are an object and keywords.
         ValueError: A value is not valid; the message is one line that quotes it.
 
-    >>> from ..web.engine.pace import FetchOptions
+    >>> from ...web.engine.pace import FetchOptions
     >>> options_from(FetchOptions, None, {"server_delay": "500ms"}).server_delay
     0.5
     """

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import run
 
-from nutbeam.transforms import rows as module
-from nutbeam.transforms.chunks import Chunk
-from nutbeam.transforms.row_types import (
+from nutbeam.transforms.elements import rows as module
+from nutbeam.transforms.elements.chunks import Chunk
+from nutbeam.transforms.elements.row_types import (
     arrow_schema,
     constraint_of,
     kinds_of,
@@ -23,7 +23,7 @@ from nutbeam.transforms.row_types import (
     rows_to_table,
     table_to_rows,
 )
-from nutbeam.transforms.rows import ChunksToRows, RowsToChunks, row_type_of, through_chunks
+from nutbeam.transforms.elements.rows import ChunksToRows, RowsToChunks, row_type_of, through_chunks
 
 
 class Header(typing.NamedTuple):

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.transforms import spill
-from nutbeam.transforms.chunks import Chunk, ChunkCoder
+from nutbeam.transforms.elements.chunks import Chunk, ChunkCoder
+from nutbeam.transforms.wiring import spill
 
 LARGE = pl.DataFrame({"key": [f"com.example:http/{n:06d}" for n in range(20_000)]}).to_arrow()
 SMALL = LARGE.slice(0, 10)
@@ -126,7 +126,7 @@ def looking_at(chunks):
     def look(grouped):
         number, values = grouped
         same = [chunk.equals(chunks) for chunk in values]
-        from nutbeam.transforms import spill
+        from nutbeam.transforms.wiring import spill
 
         yield number, len(same), all(same), spill.is_open()
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from apache_beam.metrics import Metrics
 
-from ..policy.rule_counts import FAMILIES as BY_RULE
-from ..policy.rule_counts import is_of_rule
+from ...policy.rule_counts import FAMILIES as BY_RULE
+from ...policy.rule_counts import is_of_rule
 
 # A namespace for each job.
 NAMESPACES = {

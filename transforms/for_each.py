@@ -1,0 +1,138 @@
+"""Divides the work of an operation, spreads it over the workers, and works on each part."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.portability import common_urns
+
+from ..io.snapshots.operations import Operation, note_loss
+from ..io.storage.errors import PurgedMeanwhile
+from ..io.tablets.written import Written
+from .wiring.display import Displayed
+from .wiring.phase_logs import logs_of
+from .wiring.threads import FlatMapInThreads
+
+
+@dataclasses.dataclass
+class ForEach(Displayed):
+    """Divides an operation into items, spreads them over the workers, and works on each.
+
+    Input:  operations; an idle one has no items.
+    Output: the elements that ``work`` yields; with ``outputs``, one collection per tag, and
+        ``main`` for elements without a tag.
+
+    Cost: a shuffle of the items, which are small descriptions of work. There are few
+    steps on purpose: each costs milliseconds at every start of a pipeline.
+
+    Attributes:
+        divide: ``divide(operation)`` yields its items.
+        work: ``work(item, *args)`` yields elements.
+        args: Further arguments of ``work``, which may be side inputs.
+        element: Type of the elements.
+        outputs: Tags.
+        step: Name under which ``Commit`` gets the numbers of items and of items done; empty
+            means that it gets no numbers.
+        receipts: Tag of the output with these numbers.
+        at_once: Whether one process may work on several items at once. The elements of an item
+            are then held until it is done.
+    """
+
+    divide: Callable[[Operation], Iterable[Any]]
+    work: Callable[..., Iterable[Any]]
+    args: tuple[Any, ...] = ()
+    element: Any = Any
+    outputs: tuple[str, ...] = ()
+    step: str = ""
+    receipts: str = "main"
+    at_once: bool = False
+
+    def expand(self, operations: beam.PCollection[Operation]) -> Any:
+        numbered = tuple[int, Any]
+        args = ((self.step, self.receipts), self.work, *self.args)
+        works = beam.ParDo(FlatMapInThreads(_work), *args)
+        step = works if self.at_once else beam.FlatMap(_work, *args)
+        step = step.with_output_types(self.element)
+        return (
+            operations
+            | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
+            | Spread()
+            | "Work" >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
+        )
+
+
+class Spread(beam.PTransform):
+    """Spreads numbered items over the workers.
+
+    Input:  (number, item), each number once.
+    Output: the same.
+
+    Cost: a shuffle of the items. A runner that knows Beam's Reshuffle distributes
+    them in turn: with two items and two workers, each gets one.
+    """
+
+    def expand(self, numbered: beam.PCollection[tuple[int, Any]]) -> Any:
+        return (
+            numbered
+            | beam.GroupByKey()
+            | "Items" >> beam.FlatMap(_ungroup).with_output_types(tuple[int, Any])
+        )
+
+    def to_runner_api_parameter(self, _: Any) -> tuple[str, None]:
+        return common_urns.composites.RESHUFFLE.urn, None
+
+
+def _ungroup(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
+    for item in grouped[1]:
+        yield grouped[0], item
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """An item; the first has the number of items, which is 0 if there are none."""
+
+    item: Any
+    of: int | None = None
+
+
+def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
+    if not operation.idle:
+        with logs_of(operation), _reading(operation):
+            items = list(divide(operation))
+        first = _Part(items[0] if items else None, len(items))
+        yield from enumerate([first, *map(_Part, items[1:])])
+
+
+@contextmanager
+def _reading(operation: Operation) -> Iterator[None]:
+    """Makes the next attempt pin the operation again if a purge has deleted data that it reads."""
+    try:
+        with operation.reading():
+            yield
+    except PurgedMeanwhile:
+        note_loss(operation)
+        raise
+
+
+def _work(
+    numbered: tuple[int, _Part], tells: tuple[str, str], work: Callable[..., Any], *args: Any
+) -> Iterator[Any]:
+    part, (step, tag) = numbered[1], tells
+    operation = getattr(part.item, "operation", None)
+    reading = _reading(operation) if isinstance(operation, Operation) else nullcontext()
+    with logs_of(_operation_of(part.item)), reading:
+        if part.of != 0:
+            yield from work(part.item, *args)
+    if step:
+        due = {} if part.of is None else {step: part.of}
+        receipt = Written(due=due, done={step: int(part.of != 0)})
+        yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
+
+
+def _operation_of(item: Any) -> Operation | None:
+    """Returns the operation that an item of work names, if it names one."""
+    first = item[0] if isinstance(item, tuple) and item else item
+    found = first if isinstance(first, Operation) else getattr(item, "operation", None)
+    return found if isinstance(found, Operation) else None

@@ -53,7 +53,7 @@ _OF_OUTCOME = ("event.fetch_status", "old_status", "old_document", "old_signatur
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
-            "page", "batch_id")  # fmt: skip
+            "page", "batch_id", "usage")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

@@ -50,7 +50,7 @@ STILL_THERE = (1, 21)  # protocol status: success, not modified
 
 OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "batch_id",
-           "document", "page")  # fmt: skip
+           "document", "page", "usage")  # fmt: skip
 HANDED_ON = ("fetch_interval", "fixed_interval", "metadata")
 # The columns of STATE that this reference knows.
 KNOWN = ("key", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",

@@ -85,7 +85,8 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         yield f"CREATE VIEW stored.newest_{kind} AS {_newest(root, kind, files[kind])}"
     for name, view in known.items():
         if view.kind is not None:
-            yield f"CREATE VIEW {name} AS SELECT {_shown(view)} FROM stored.{view.kind.name}"
+            counting = f" WHERE {view.kind.ended} IS NULL" if view.kind.ended else ""
+            yield f"CREATE VIEW {name} AS SELECT {_shown(view)} FROM stored.{view.kind.name}{counting}"
     batches = ", ".join(map(_expression, BATCHES_COLUMNS))
     yield f"CREATE VIEW batches AS SELECT {batches} FROM stored.batches"
     yield _pages(known["pages"])

@@ -20,7 +20,7 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("", "schedules", "scoring", "base"),
+    "policy": ("inlinks", "", "schedules", "scoring", "base"),
     "transforms": ("", "elements", "wiring"),
 }
 LARGEST = {"policy": 25}  # it is flat

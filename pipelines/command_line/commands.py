@@ -13,7 +13,7 @@ GROUPS = (CRAWL, LOOK, CARE, TRY)
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
 _CONTACT = ("agent_name", "agent_email")
-_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads",
+_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads", "links",
           "allow_addresses")  # fmt: skip
 _LINK_RULES = ("scope", "include", "exclude", "url_filter_file")
 
@@ -77,6 +77,11 @@ COMMANDS = {
         "update", "Apply the results of a batch to the table.", group=CRAWL,
         options=("batch", "depth", *_LINK_RULES, "additions_allowed", "fetch_interval",
                  "retry_max"),
+    ),
+    "invertlinks": Command(
+        "invertlinks", "Bring the links of a batch into the link table.", group=CRAWL,
+        options=("batch", "ignore_internal_links", "ignore_external_links", "max_anchor_length",
+                 "max_link_age"),
     ),
     "dedup": Command(
         "dedup", "Mark pages of equal content as duplicates of the best one.", group=CRAWL,

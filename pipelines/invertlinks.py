@@ -33,6 +33,7 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
+from ..policy.blocklist import Blocklist
 from ..policy.inlinks.apply_links import apply_links
 from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
 from ..policy.inlinks.invert_options import InvertOptions
@@ -145,13 +146,20 @@ def _changes(
     blocklist = read_blocklist(item.operation)
     for documents in found:
         edges, counts = edges_of(documents, options)
-        if blocklist:
-            ends = with_halves(edges)
-            blocked = blocklist.blocks(ends["target"]) | blocklist.blocks(ends["source"])
-            edges = edges.filter(~blocked)
-            counts["dropped/purged"] = int(blocked.sum())
-        yield _counted(counts)
+        edges, blocked = without_blocked(edges, blocklist)
+        yield _counted({**counts, **blocked})
         yield from _chunks(edges)
+
+
+def without_blocked(
+    changes: pl.DataFrame, blocklist: Blocklist
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the changes of links between pages that were not purged, and the number of others."""
+    if not blocklist:
+        return changes, {}
+    ends = with_halves(changes)
+    blocked = blocklist.blocks(ends["target"]) | blocklist.blocks(ends["source"])
+    return changes.filter(~blocked), {"dropped/purged": int(blocked.sum())}
 
 
 def _counted(counts: dict[str, int]) -> beam.pvalue.TaggedOutput:

@@ -101,6 +101,10 @@ COMMANDS = {
         "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
         example=f"mine {_SITE}",
     ),
+    "readlinkdb": Command(
+        "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,
+        example=f"mine {_SITE}",
+    ),
     "pages": Command(
         "views.pages", "Write the text of each page: JSON lines, CSV or Parquet.", group=LOOK,
         example="mine -o pages.jsonl",
@@ -130,6 +134,11 @@ COMMANDS = {
     "copy": Command(
         "upkeep.copy_table", "Copy the table as it is now to another place.",
         example="mine backup",
+    ),
+    "mergelinkdb": Command(
+        "mergelinkdb", "Bring the links of other tables into the link table.",
+        example="mine others",
+        options=("normalize_links", "filter_links"),
     ),
     "rollback": Command(
         "upkeep.rollback", "Return to an older snapshot, by a new one.", False,

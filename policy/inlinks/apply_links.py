@@ -6,6 +6,7 @@ from ..schema import INLINKS, conform, empty, to_frame
 from .edges import LINK_CHANGES, with_halves
 
 _NEW = ("anchor", "rel", "score")
+_FIRST = pl.min_horizontal("first", "time")
 
 
 def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -27,9 +28,11 @@ def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame
     ended = ended.group_by("key").agg(pl.col("time").max().alias("ended"))
     new = seen.join(rows.select("key"), on="key", how="anti")
     added = with_halves(new).with_columns(
-        first_seen=pl.col("time"), last_seen=pl.col("time"), gone_since=pl.lit(None, pl.Int64)
+        first_seen=_FIRST, last_seen=pl.col("time"), gone_since=pl.lit(None, pl.Int64)
     )
-    again = seen.select("key", "time", *(pl.col(name).alias(f"{name}.new") for name in _NEW))
+    again = seen.select(
+        "key", "time", "first", *(pl.col(name).alias(f"{name}.new") for name in _NEW)
+    )
     found = rows.join(again, on="key", how="left", maintain_order="left")
     found = found.join(ended, on="key", how="left", maintain_order="left")
     return _after(found, added, rows.columns)
@@ -50,7 +53,7 @@ def _after(
     }
     kept = judged.with_columns(
         *(pl.when("_newer").then(f"{name}.new").otherwise(name).alias(name) for name in _NEW),
-        first_seen=pl.min_horizontal("first_seen", "time"),
+        first_seen=pl.min_horizontal("first_seen", _FIRST),
         last_seen=pl.max_horizontal("last_seen", "time"),
         gone_since=pl.when("_newer").then(None).when("_dies").then("ended").otherwise("gone_since"),
     )

@@ -21,6 +21,7 @@ LINK_CHANGES = pa.schema(
         # Null if they are the two halves of the key.
         *columns(INLINKS, "target", "source", "anchor", "rel", "score"),
         ("time", pa.int64()),  # when the source was fetched
+        ("first", pa.int64()),  # when it was first found to have the link; null: then
         ("gone", pa.bool_()),
     ]
 )
@@ -53,7 +54,9 @@ def edges_of(
     links = _merged(links)
     whole = ~links.get_column("key").str.contains("#", literal=True)
     halves = pl.col("target", "source")
-    links = links.with_columns(pl.when(~whole).then(halves), gone=pl.lit(False))
+    links = links.with_columns(
+        pl.when(~whole).then(halves), gone=pl.lit(False), first=pl.lit(None, pl.Int64)
+    )
     return links.select(LINK_CHANGES.names), counts
 
 

@@ -13,12 +13,13 @@ class InvertOptions:
 
     ignore_internal_links: bool = option(
         False,
-        "Leave out links between pages of one host. The crawl of one site has no others.",
+        "Leave links between pages of one host out of the link table. The crawl of one site has no "
+        "others.",
         nutch="linkdb.ignore.internal.links",
     )
     ignore_external_links: bool = option(
         False,
-        "Leave out links between pages of different hosts.",
+        "Leave links between pages of different hosts out of the link table.",
         nutch="linkdb.ignore.external.links",
     )
     max_anchor_length: int = option(

@@ -4,14 +4,18 @@ import random
 from collections import defaultdict
 
 from crawling import rows_of
+from frames import frame_of
 from web_servers import reply
 
 from nutbeam.io.batches.batches import live_file
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import newest_manifest
+from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.schema import DOCUMENTS, Status
-from nutbeam.web.urls.row_keys import from_key
+from nutbeam.policy.inlinks.link_keys import link_key
+from nutbeam.policy.schema import DOCUMENTS, INLINKS, Status
+from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOST = "a.example.com"
 RELS = ("nofollow", "sponsored", "ugc")
@@ -91,3 +95,17 @@ def _told(links):
 def urls(links):
     """Links with URLs instead of keys."""
     return {(from_key(target), from_key(source)): told for (target, source), told in links.items()}
+
+
+def fill_links(table, links, time=1000):
+    """Puts links into a table: anchor, rel and score by URLs of target and source."""
+    rows = [
+        {"target": to_key(target), "source": to_key(source), "anchor": anchor, "rel": rel,
+         "score": score, "first_seen": time, "last_seen": time}
+        for (target, source), (anchor, rel, score) in links.items()
+    ]  # fmt: skip
+    for row in rows:
+        row["key"] = link_key(row["target"], row["source"])
+    rows.sort(key=lambda row: row["key"])
+    operation = begin(str(table), "fill", f"fill-{time}.fill")
+    commit(operation, operation.root.load("links", [frame_of(INLINKS, *rows)]))

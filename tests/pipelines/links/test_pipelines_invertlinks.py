@@ -15,7 +15,11 @@ def test_random_histories_end_in_the_links_of_the_newest_documents(tmp_path, see
         for _ in range(4):
             assert stored_links(table) == true_links(table) != {}
             page = web.random.randrange(web.pages)
-            (web.change(page) if web.random.random() < 0.6 else web.gone.symmetric_difference_update({str(page)}))
+            (
+                web.change(page)
+                if web.random.random() < 0.6
+                else web.gone.symmetric_difference_update({str(page)})
+            )
             nutbeam("crawl", table, "--rounds", "1", "--add_days", "200", "--links", *words)
         assert stored_links(table) == true_links(table)
         assert nutbeam("fsck", table) == 0

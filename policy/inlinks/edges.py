@@ -50,8 +50,10 @@ def edges_of(
     links, counts = _links(documents, options)
     keys = link_keys(links.get_column("target"), links.get_column("source"))
     anchors = clean_anchors(links.get_column("anchor"), options.max_anchor_length)
-    links = links.with_columns(keys, anchors.alias("anchor"), rel=_rel(links.get_column("rel")))
-    links = _merged(links)
+    links = links.with_columns(
+        keys, anchors.alias("anchor"), rel=known_rel(links.get_column("rel"))
+    )
+    links = merge_rows(links)
     whole = ~links.get_column("key").str.contains("#", literal=True)
     halves = pl.col("target", "source")
     links = links.with_columns(
@@ -113,7 +115,7 @@ def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFram
     return links, {name: number for name, number in counts.items() if number}
 
 
-def _rel(rels: pl.Series) -> pl.Series:
+def known_rel(rels: pl.Series) -> pl.Series:
     """Returns the known words of attributes ``rel``, in order of ``RELS``; null if there are none."""
     values = rels.unique().drop_nulls()
     known = [" ".join(w for w in RELS if w in value.lower().split()) or None for value in values]
@@ -122,7 +124,7 @@ def _rel(rels: pl.Series) -> pl.Series:
     return found.get_column("word").alias("rel")
 
 
-def _merged(links: pl.DataFrame) -> pl.DataFrame:
+def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
     """Returns one row per key: all texts, and the words of ``rel`` that all links have."""
     hashes = links.get_column("key").hash()
     once = hashes.is_unique()

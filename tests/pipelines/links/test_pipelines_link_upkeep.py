@@ -60,7 +60,7 @@ def test_copy_export_and_rollback(table, tmp_path, capsys):
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {(row["target"], row["source"]) for row in found} == set(LINKS)
     assert nutbeam("rollback", table, "--to", "1") == 0
-    assert pairs(table) == set()
+    assert "links" not in newest_manifest(table).components
     assert nutbeam("rollback", table, "--to", "2") == 0
     assert pairs(table) == keys(*LINKS)
     assert nutbeam("fsck", table) == 0

@@ -136,3 +136,15 @@ def test_batches_in_the_wrong_order_give_the_newest_links(crawl):
         assert nutbeam("invertlinks", table, "--batch", batch) == 0
     assert stored_links(table) == true_links(table)
     assert nutbeam("invertlinks", table) == 1
+
+
+def test_a_purge_between_update_and_invertlinks(crawl):
+    table, web = crawl.table, crawl.web
+    for page in range(web.pages):
+        web.change(page)
+    crawl.rounds("--rounds", "1", "--add_days", "200")
+    assert nutbeam("purge", table, "--url", f"http://{HOST}/1") == 0
+    assert nutbeam("invertlinks", table) == 0
+    assert stored_links(table) == true_links(table) != {}
+    assert not [pair for pair in stored_links(table) if any(key.endswith("/1") for key in pair)]
+    assert nutbeam("fsck", table) == 0

@@ -49,6 +49,7 @@ def _fill(table: str, known: int) -> None:
     from nutbeam.io.snapshots.commit import commit
     from nutbeam.io.snapshots.operations import begin
     from nutbeam.policy.inlinks.link_keys import link_keys
+    from nutbeam.policy.schema import INLINKS, conform, to_frame
 
     operation = begin(table, "fill", "bench.fill")
     frames = []
@@ -64,7 +65,7 @@ def _fill(table: str, known: int) -> None:
             score=pl.lit(1.0, pl.Float32), first_seen=pl.lit(operation.now),
             last_seen=pl.lit(operation.now),
         )  # fmt: skip
-        frames.append(frame.unique("key").sort("key"))
+        frames.append(to_frame(conform(frame.unique("key").sort("key"), INLINKS)))
     commit(operation, list(operation.root.load("links", frames)))
 
 

@@ -13,7 +13,7 @@ GROUPS = (CRAWL, LOOK, CARE, TRY)
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
 _CONTACT = ("agent_name", "agent_email")
-_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads", "links",
+_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads",
           "allow_addresses")  # fmt: skip
 _LINK_RULES = ("scope", "include", "exclude", "url_filter_file")
 
@@ -137,7 +137,7 @@ COMMANDS = {
     ),
     "mergelinkdb": Command(
         "mergelinkdb", "Bring the links of other tables into the link table.",
-        example="mine others",
+        example="mine backup",
         options=("normalize_links", "filter_links"),
     ),
     "rollback": Command(

@@ -21,6 +21,7 @@ from .schema import (
     DOCUMENTS_COLUMNS,
     FETCHLIST_COLUMNS,
     HOSTS_COLUMNS,
+    INLINKS_COLUMNS,
     OUTCOME_COLUMNS,
     PAGES_COLUMNS,
     STATE_COLUMNS,
@@ -75,6 +76,8 @@ class Kind:
         columns: Its columns; ``key`` is the first.
         meaning: A row is this; for the data dictionary.
         of_hosts: Whether keys are hosts (reversed). If not, they are URLs.
+        of_links: Whether keys are pairs of row keys, as ``policy/inlinks/link_keys.py`` makes them.
+            The columns ``target`` and ``source`` have the two row keys.
         hashed: Whether keys are hashes instead.
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
@@ -92,6 +95,9 @@ class Kind:
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
         due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        ended: Column that is null in all rows that count. A row with a value is shown to nobody;
+            it is left out when its tablet is rewritten.
+        view: Its name for users, if that is not its own.
         cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
             ``NAME:row``.
     """
@@ -100,6 +106,7 @@ class Kind:
     columns: Columns
     meaning: str = ""
     of_hosts: bool = False
+    of_links: bool = False
     hashed: bool = False
     in_tablets: bool = False
     in_rows: bool = False
@@ -113,6 +120,8 @@ class Kind:
     times: Times | None = None
     later_versions: tuple[str, ...] = ()
     due: str = ""
+    ended: str = ""
+    view: str = ""
     cell: str = ""
 
     def __post_init__(self) -> None:
@@ -123,6 +132,16 @@ class Kind:
     def schema(self) -> pa.Schema:
         """Its columns as they are in files."""
         return self.columns.schema
+
+    @property
+    def shown_as(self) -> str:
+        """Its name for users."""
+        return self.view or (f"batch_{self.name}" if self.of_batch else self.name)
+
+    @property
+    def counting(self) -> pl.Expr:
+        """The condition of rows that count."""
+        return pl.col(self.ended).is_null() if self.ended else pl.lit(True)
 
     @property
     def adopted(self) -> bool:
@@ -163,6 +182,18 @@ KINDS = {
             times=HOST_TIMES,
             later_versions=("robots_failing_since", "unfetched"),
             cell="h:host",
+        ),
+        Kind(
+            "links",
+            INLINKS_COLUMNS,
+            "a page that links to another one",
+            of_links=True,
+            in_tablets=True,
+            in_rows=True,
+            in_order=True,
+            ended="gone_since",
+            view="inlinks",
+            cell="l:link",
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
         Kind("blocklist", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),

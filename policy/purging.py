@@ -72,7 +72,12 @@ def purge_rows(
         (rows, number of removed rows, number of removed names in other rows).
     """
     keys = _series(table["key"])
-    gone = blocklist.blocks_hosts(keys) if kind.of_hosts else blocklist.blocks(keys)
+    if kind.of_links:
+        gone = blocklist.blocks(_series(table["target"])) | blocklist.blocks(
+            _series(table["source"])
+        )
+    else:
+        gone = blocklist.blocks_hosts(keys) if kind.of_hosts else blocklist.blocks(keys)
     number = int(gone.sum())
     if number:
         table = table.filter(pa.array((~gone).to_list()))

@@ -241,6 +241,32 @@ LINK_FIELDS = Columns(
 LINKS = pa.large_list(pa.struct(list(LINK_FIELDS.schema)))
 PAGE_LINKS = pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
+# The link table: one row per pair of a target and a page that links to it.
+INLINKS_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "Row key of the target, a space, row key of the source."),
+        Column("target", TEXT, "The page that the link leads to.", form=Form.URL),
+        Column("source", TEXT, "The page that has the link.", form=Form.URL),
+        Column(
+            "anchor",
+            TEXT,
+            "Texts of its links to the target, one per line; null: they have none.",
+            purged=Purged.KEPT,
+        ),
+        Column(
+            "rel",
+            TEXT,
+            "Those of `nofollow`, `sponsored` and `ugc` that all its links to the target have.",
+            purged=Purged.KEPT,
+        ),
+        Column("score", pa.float32(), "Score of the source when it was last fetched."),
+        time_column("first_seen", "When the source was first found to have the link."),
+        time_column("last_seen", "When the source was last found to have the link."),
+        time_column("gone_since", "Since when the source does not have it any more."),
+    )
+)
+INLINKS = INLINKS_COLUMNS.schema
+
 # Contents of pages: one row per successfully fetched page, and one per part of a page that is
 # a separate document.
 DOCUMENTS_COLUMNS = joined(
@@ -283,7 +309,7 @@ OUTCOME_COLUMNS = joined(
         Column("old_document", TEXT, "File with its text before.", purged=Purged.KEPT),
         Column("old_signature", pa.large_binary(), "Its fingerprint before.", form=Form.HEX),
     ],
-    STATE_COLUMNS.pick("repr_url", "usage"),
+    STATE_COLUMNS.pick("repr_url", "usage", "last_fetch_time"),
 )
 OUTCOME = OUTCOME_COLUMNS.schema
 

@@ -87,11 +87,11 @@ def views() -> dict[str, View]:
     """Returns what users can query and export, by name: what is asked for most comes first.
 
     >>> list(views())[:6]
-    ['state', 'hosts', 'pages', 'links', 'batches', 'batch_fetchlist']
+    ['state', 'hosts', 'inlinks', 'pages', 'links', 'batches']
     """
     in_tablets, of_batches = kinds_in_tablets(), kinds_of_batches()
     return (
-        {name: _view_of(KINDS[name]) for name in in_tablets}
+        {KINDS[name].shown_as: _view_of(KINDS[name]) for name in in_tablets}
         | {
             "pages": View(
                 "a URL that has been fetched and is not gone, with its newest text",
@@ -104,7 +104,7 @@ def views() -> dict[str, View]:
             "links": View("a link in the newest text of a URL", LINK_COLUMNS),
             "batches": View("a batch", BATCHES_COLUMNS),
         }
-        | {f"batch_{name}": _view_of(KINDS[name]) for name in of_batches}
+        | {KINDS[name].shown_as: _view_of(KINDS[name]) for name in of_batches}
         | {
             name: _view_of(kind)
             for name, kind in KINDS.items()
@@ -127,7 +127,7 @@ def shown_columns(kind: Kind) -> Columns:
     """
     name = HOST_COLUMN if kind.of_hosts else URL_COLUMN
     batch = BATCHES_COLUMNS.pick("batch_id") if kind.of_batch else Columns()
-    named = [] if kind.hashed else [name]
+    named = [] if kind.hashed or kind.of_links else [name]
     return joined(batch, named, kind.columns.without("key"), kind.columns.pick("key"))
 
 

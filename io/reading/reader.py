@@ -162,7 +162,10 @@ def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[
 
 def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
     for tablet in tablets(pinned.files(kind.name)):
-        yield pinned.root.read(kind.name, [tablet], stored).sort("key")
+        rows = pinned.root.read(
+            kind.name, [tablet], stored, lambda rows: rows.filter(kind.counting)
+        )
+        yield rows.sort("key")
 
 
 def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:

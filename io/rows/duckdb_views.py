@@ -48,7 +48,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
         "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
     }  # fmt: skip
     rows = [{"batch_id": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
 
 
 def files_of(root: Folder, manifest: Manifest, kind: Kind) -> list[tuple[str, DataFile]]:
@@ -85,7 +85,8 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         yield f"CREATE VIEW stored.newest_{kind} AS {_newest(root, kind, files[kind])}"
     for name, view in known.items():
         if view.kind is not None:
-            yield f"CREATE VIEW {name} AS SELECT {_shown(view)} FROM stored.{view.kind.name}"
+            counting = f" WHERE {view.kind.ended} IS NULL" if view.kind.ended else ""
+            yield f"CREATE VIEW {name} AS SELECT {_shown(view)} FROM stored.{view.kind.name}{counting}"
     batches = ", ".join(map(_expression, BATCHES_COLUMNS))
     yield f"CREATE VIEW batches AS SELECT {batches} FROM stored.batches"
     yield _pages(known["pages"])

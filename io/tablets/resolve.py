@@ -15,7 +15,7 @@ from typing import Protocol
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
+from ...policy.kinds import KINDS, kind_of
 from ...policy.schema import conform, empty, to_frame
 from ..storage.places import Folder
 from .checksums import verify_tablets
@@ -163,10 +163,14 @@ def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extra
 def write_bases(
     root: Folder, component: str, frames: Iterable[pl.DataFrame], schema: pa.Schema | None = None
 ) -> tuple[DataFile, ...]:
-    """Writes rows, in key order, as new bases, with the declared columns or ``schema``."""
+    """Writes rows, in key order, as new bases, with the declared columns or ``schema``.
+
+    Rows that do not count are left out.
+    """
+    counting = kind_of(component).counting
     with TabletWriter(root, component, schema or KINDS[component].schema) as writer:
         for rows in frames:
-            writer.write(rows)
+            writer.write(rows.filter(counting))
         return tuple(writer.close())
 
 

@@ -78,6 +78,11 @@ COMMANDS = {
         options=("batch", "depth", *_LINK_RULES, "additions_allowed", "fetch_interval",
                  "retry_max"),
     ),
+    "invertlinks": Command(
+        "invertlinks", "Bring the links of a batch into the link table.", group=CRAWL,
+        options=("batch", "ignore_internal_links", "ignore_external_links", "max_anchor_length",
+                 "max_link_age"),
+    ),
     "dedup": Command(
         "dedup", "Mark pages of (nearly) equal content as duplicates of the best one.", group=CRAWL,
         example="mine --dedup_group host",
@@ -94,6 +99,10 @@ COMMANDS = {
     ),
     "readdb": Command(
         "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
+        example=f"mine {_SITE}",
+    ),
+    "readlinkdb": Command(
+        "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,
         example=f"mine {_SITE}",
     ),
     "pages": Command(
@@ -125,6 +134,11 @@ COMMANDS = {
     "copy": Command(
         "upkeep.copy_table", "Copy the table as it is now to another place.",
         example="mine backup",
+    ),
+    "mergelinkdb": Command(
+        "mergelinkdb", "Bring the links of other tables into the link table.",
+        example="mine backup",
+        options=("normalize_links", "filter_links"),
     ),
     "rollback": Command(
         "upkeep.rollback", "Return to an older snapshot, by a new one.", False,

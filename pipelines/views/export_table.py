@@ -108,7 +108,7 @@ def _parts(reading: Reading, what: str) -> Iterator[Part]:
     if kind is None:
         yield Part(reading, 0)
     elif kind.in_tablets:
-        yield from tablets_of(reading, what)
+        yield from tablets_of(reading, kind.name)
     else:
         files = files_of(reading.root, reading.manifest(), kind)
         for number, (batch, file) in enumerate(files):
@@ -124,7 +124,7 @@ def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
     # Damaged rows are not exported.
     if part.tablet is not None:
         verify_tablets(root, part.tablet)
-        yield from root.scan(kind.name, part.tablet)
+        yield from (rows.filter(kind.counting) for rows in root.scan(kind.name, part.tablet))
         return
     assert part.file is not None
     verify_file(root, part.file)

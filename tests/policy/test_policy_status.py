@@ -112,7 +112,8 @@ def test_success_takes_over_what_the_event_brought():
     assert outcome == [
         {"key": KEY, "document": "d1", "status": Status.DB_FETCHED, "score": 1.0, "signature": B,
          "fetch_status": FETCH_SUCCESS, "old_status": Status.DB_FETCHED, "old_document": "d0",
-         "old_signature": A, "repr_url": None, "usage": None}
+         "old_signature": A, "repr_url": None, "usage": None,
+         "last_fetch_time": row["last_fetch_time"]}
     ]  # fmt: skip
 
 

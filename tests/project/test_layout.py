@@ -22,7 +22,10 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("indexing", "updating", "", "schedules", "scoring", "dedup", "expressions", "base"),
+    "policy": (
+        *("indexing", "inlinks", "updating", "", "schedules", "scoring", "dedup"),
+        *("expressions", "base"),
+    ),
     "transforms": ("", "elements", "wiring"),
 }
 LARGEST = {"policy": 25}  # it is flat

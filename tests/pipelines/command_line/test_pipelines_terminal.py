@@ -134,6 +134,7 @@ def uses(folder, web, port):
         "fetch": [(work, *there, *info), (work, *there, "--batch", EVIL)],
         "parse": [(work, *info), (work, "--parse_filters", EVIL)],
         "updatedb": [(work, *info)],
+        "invertlinks": [(work, *info), (work, "--batch", EVIL)],
         "dedup": [(work, *info)],
         "round": [(work, *there, *info), (work, *there, *aio)],
         "next": [(work, *there, *info)],
@@ -147,6 +148,10 @@ def uses(folder, web, port):
             (table, "--top", "9"),
             (evil, "--stats"),
             (damaged, "--stats"),
+        ],
+        "readlinkdb": [
+            (table, f"{SITE}/busy"), (table, "--dump", "-"), (table, f"{SITE}/no{EVIL}"),
+            (damaged, "--top", "9"), (table, "--dump", "-", "--regex", f"({EVIL}"),
         ],
         "pages": [(table,), (evil, "-o", folder / f"pages{EVIL}.jsonl")],
         "export": [
@@ -169,6 +174,7 @@ def uses(folder, web, port):
         "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
+        "mergelinkdb": [(work, table), (work, folder / f"no{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],
         "fsck": [(evil,), (damaged,), (damaged, "--format", "json"), (damaged, "--repair")],
         "purge": [(work, "--url", f"{SITE}/x{EVIL}"), (work, "--host", EVIL)],

@@ -123,7 +123,7 @@ def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbi
         (["--what", "links"], "got 'links'; nutbeam pages writes them"),
         (
             ["--what", "documents"],
-            "--what must be one of state, hosts, batches, batch_fetchlist",
+            "--what must be one of state, hosts, inlinks, batches, batch_fetchlist",
         ),
     ],
 )

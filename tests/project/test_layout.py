@@ -12,7 +12,7 @@ FOLDERS = {
         *("reference_pages", "command_line"),
     ),
     "io": (
-        *("upkeep", "reading", "batches", "parsing", "rows", "snapshots", "table"),
+        *("upkeep", "graph", "reading", "batches", "parsing", "rows", "snapshots", "table"),
         *("bigtable", "tablets", "storage", "packing"),
     ),
     "web": (
@@ -20,7 +20,7 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("inlinks", "", "schedules", "scoring", "base"),
+    "policy": ("graph", "inlinks", "", "schedules", "scoring", "base"),
     "transforms": ("", "elements", "wiring"),
 }
 LARGEST = {"policy": 25}  # it is flat

@@ -1,0 +1,186 @@
+"""Reads and writes the blocks of a graph: a file of nodes and a file of links per block."""
+
+import dataclasses
+import functools
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
+from ...policy.graph.graph_blocks import block_of
+from ...policy.graph.ranking import Block
+from ...policy.kinds import KINDS
+from ...policy.schema import to_frame
+from ...web.base.errors import UserError
+from ..snapshots.manifest import Pinned
+from ..storage.files import new_name
+from ..storage.parquet_files import ParquetWriter, collect, parquet_file, scan
+from ..storage.places import Folder, Place, below
+from ..tablets.file_lists import DataFile
+
+# Decoded links that a process keeps for the next round, in bytes.
+KEPT_BYTES = 256 << 20
+_LINKS = ("id", "out_links", "counted_links")
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredGraph:
+    """A graph of a snapshot.
+
+    Attributes:
+        root: The table.
+        level: One of ``LEVELS``.
+        nodes: Files of nodes, a block each; ``order`` is the first id, ``partition`` the number.
+        edges: Files of links, one per block of targets; ``order`` is the number of the block.
+    """
+
+    root: Folder
+    level: str
+    nodes: tuple[DataFile, ...]
+    edges: tuple[DataFile, ...]
+
+    @property
+    def blocks(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def all_nodes(self) -> int:
+        """Number of nodes."""
+        return self.nodes[-1].order + self.nodes[-1].partition if self.nodes else 0
+
+    def block(self, number: int) -> Block:
+        file = self.nodes[number]
+        rows = collect(scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema).select(_LINKS))
+        if len(rows) < file.partition:  # a purge has removed nodes; their ids stay
+            ids = pl.int_range(file.order, file.order + file.partition, dtype=pl.Int64, eager=True)
+            whole = ids.alias("id").to_frame().join(rows, on="id", how="left", maintain_order="left")
+            rows = whole.fill_null(0)
+        return block_of(number, file.order, self.all_nodes, rows)
+
+    def keys(self, number: int) -> pl.DataFrame:
+        """Returns the rows of a block's nodes, in key order."""
+        file = self.nodes[number]
+        return collect(scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema))
+
+    def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
+        path = self.root / self.edges[targets].path
+        for group in _groups(path).get(sources, ()):
+            yield _DECODED.piece(path, group, self.level)
+
+
+def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
+    """Returns the graph of a snapshot.
+
+    Raises:
+        UserError: There is none, or its list of files was rebuilt.
+    """
+    nodes, edges = (
+        tuple(sorted(pinned.files(f"{level}_{kind}"), key=lambda file: file.order))
+        for kind in ("nodes", "edges")
+    )
+    hint = f"nutbeam webgraph {pinned.table}" + (f" --level {level}" if level != "page" else "")
+    if not nodes:
+        raise UserError(f"there is no graph of {level}s in table {pinned.table}: run {hint}")
+    ends = [file.order + file.partition for file in nodes]
+    if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
+        raise UserError(f"the graph of {level}s in table {pinned.table} is incomplete: run {hint}")
+    return StoredGraph(pinned.root, level, nodes, edges)
+
+
+def write_nodes(root: Folder, level: str, first: int, rows: pl.DataFrame) -> DataFile:
+    """Writes the nodes of a block; ``first`` is the id of the first one."""
+    keys = rows.get_column("key")
+    file = _write(root, f"{level}_nodes", [rows], first, (keys.min(), keys.max()))
+    return dataclasses.replace(file, partition=len(rows))
+
+
+def write_ranks(root: Folder, level: str, first: int, rows: pl.DataFrame) -> DataFile:
+    """Writes the ranks of a block; ``first`` is the id of its first node."""
+    keys = rows.get_column("key")
+    return _write(root, f"{level}_ranks", [rows], first, (keys.min(), keys.max()))
+
+
+def write_edges(
+    root: Folder, level: str, block: int, pieces: Iterable[tuple[int, Piece]]
+) -> DataFile:
+    """Writes the links to a block.
+
+    Args:
+        root: The table.
+        level: One of ``LEVELS``.
+        block: Number of the block of the targets.
+        pieces: (number of the block of the sources, links), in the order of these numbers.
+    """
+    keys: list[str] = []
+
+    def rows() -> Iterator[pl.DataFrame]:
+        for number, (source, piece) in enumerate(pieces):
+            keys.append(f"{block:06d}/{source:06d}/{number:06d}")
+            yield pack_piece(keys[-1], piece)
+
+    file = _write(root, f"{level}_edges", rows(), block, (None, None))
+    return dataclasses.replace(file, first=keys[0] if keys else None, last=keys[-1] if keys else None)
+
+
+def _write(
+    root: Folder, kind: str, frames: Iterable[pl.DataFrame], order: int, bounds: Sequence
+) -> DataFile:
+    path = root / kind / new_name()
+    with ParquetWriter(path, KINDS[kind].schema, plain=("key", "id", "sources", "targets")) as writer:
+        for frame in frames:
+            writer.write(frame)
+        size = writer.close()
+    return DataFile(
+        below(root, path), writer.rows, size, *bounds, order=order, crc32=writer.crc32
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _groups(path: Place) -> dict[int, list[int]]:
+    """Returns the row groups of a file of links, by the block of their sources."""
+    found: dict[int, list[int]] = {}
+    with parquet_file(path) as file:
+        known = file.metadata
+        for group in range(known.num_row_groups):
+            key = str(known.row_group(group).column(0).statistics.min)
+            found.setdefault(int(key.split("/")[1]), []).append(group)
+    return found
+
+
+class _Decoded:
+    """Keeps the last decoded pieces, up to ``KEPT_BYTES``."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[Place, int], Piece] = OrderedDict()
+        self._bytes = 0
+
+    def piece(self, path: Place, group: int, level: str) -> Piece:
+        """Returns the piece in a row group."""
+        with self._lock:
+            if (path, group) in self._kept:
+                self._kept.move_to_end((path, group))
+                return self._kept[path, group]
+        with parquet_file(path) as file:
+            piece = unpack_piece(to_frame(file.read_row_group(group)).row(0, named=True))
+        with self._lock:
+            # What is there stays: rounds read all pieces in the same order, so that dropping the
+            # oldest one would drop each one before it is read again.
+            if (path, group) not in self._kept and self._bytes + piece.nbytes <= KEPT_BYTES:
+                self._kept[path, group] = piece
+                self._bytes += piece.nbytes
+        return piece
+
+    def clear(self) -> None:
+        """Forgets all pieces."""
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+
+_DECODED = _Decoded()
+forget_pieces = _DECODED.clear

@@ -2,12 +2,10 @@
 
 import dataclasses
 import functools
-import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
 import polars as pl
 
 from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
@@ -54,10 +52,14 @@ class StoredGraph:
 
     def block(self, number: int) -> Block:
         file = self.nodes[number]
-        rows = collect(scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema).select(_LINKS))
+        rows = collect(
+            scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema).select(_LINKS)
+        )
         if len(rows) < file.partition:  # a purge has removed nodes; their ids stay
             ids = pl.int_range(file.order, file.order + file.partition, dtype=pl.Int64, eager=True)
-            whole = ids.alias("id").to_frame().join(rows, on="id", how="left", maintain_order="left")
+            whole = (
+                ids.alias("id").to_frame().join(rows, on="id", how="left", maintain_order="left")
+            )
             rows = whole.fill_null(0)
         return block_of(number, file.order, self.all_nodes, rows)
 
@@ -123,20 +125,22 @@ def write_edges(
             yield pack_piece(keys[-1], piece)
 
     file = _write(root, f"{level}_edges", rows(), block, (None, None))
-    return dataclasses.replace(file, first=keys[0] if keys else None, last=keys[-1] if keys else None)
+    return dataclasses.replace(
+        file, first=keys[0] if keys else None, last=keys[-1] if keys else None
+    )
 
 
 def _write(
     root: Folder, kind: str, frames: Iterable[pl.DataFrame], order: int, bounds: Sequence
 ) -> DataFile:
     path = root / kind / new_name()
-    with ParquetWriter(path, KINDS[kind].schema, plain=("key", "id", "sources", "targets")) as writer:
+    with ParquetWriter(
+        path, KINDS[kind].schema, plain=("key", "id", "sources", "targets")
+    ) as writer:
         for frame in frames:
             writer.write(frame)
         size = writer.close()
-    return DataFile(
-        below(root, path), writer.rows, size, *bounds, order=order, crc32=writer.crc32
-    )
+    return DataFile(below(root, path), writer.rows, size, *bounds, order=order, crc32=writer.crc32)
 
 
 @functools.lru_cache(maxsize=1024)

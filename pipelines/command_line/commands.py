@@ -6,9 +6,10 @@ from typing import NamedTuple
 # The groups of ``nutbeam --help``, in order.
 CRAWL = "crawl"
 LOOK = "look at the results"
+LINKS = "links and ranks"
 CARE = "take care of a table"
 TRY = "try URLs, rules and crawls"
-GROUPS = (CRAWL, LOOK, CARE, TRY)
+GROUPS = (CRAWL, LOOK, LINKS, CARE, TRY)
 
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
@@ -120,6 +121,24 @@ COMMANDS = {
         "filterdb", "Apply today's URL rules and scope to the known URLs.",
         example="mine --dry_run",
         options=("dry_run", "drop_gone", "drop_orphans", *_LINK_RULES, "url_rules_dir"),
+    ),
+    "webgraph": Command(
+        "graph.webgraph", "Make the graph of pages, hosts or domains from their links.",
+        group=LINKS, options=("level", "links_from", "ignore_internal_host",
+                              "ignore_internal_domain", "limit_page", "limit_domain"),
+    ),
+    "linkrank": Command(
+        "graph.linkrank", "Rank the nodes of a graph: LinkRank, PageRank, HITS, centrality.",
+        group=LINKS, options=("level", "ranking", "rounds", "tolerance", "damping_factor"),
+    ),
+    "scoreupdater": Command(
+        "graph.scoreupdater", "Write the ranks of pages into the table, as their scores.",
+        group=LINKS, options=("rank", "clear_score"),
+    ),
+    "nodedumper": Command(
+        "graph.nodedumper", "Show the best nodes of a graph, or write its files.", group=LINKS,
+        example="mine --top_n 10",
+        options=("what", "rank", "top_n", "group_by", "aggregate", "output", "level"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(

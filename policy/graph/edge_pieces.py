@@ -89,7 +89,9 @@ def unpack_piece(row: dict) -> Piece:
     if row["counts"] is not None:
         bits = np.frombuffer(row["counts"], np.uint8)
         counts = np.unpackbits(bits, count=row["links"]).astype(bool)
-    return Piece(np.cumsum(steps, dtype=np.int64).astype(np.int32), targets.astype(np.int32), counts)
+    return Piece(
+        np.cumsum(steps, dtype=np.int64).astype(np.int32), targets.astype(np.int32), counts
+    )
 
 
 def _small(numbers: np.ndarray) -> np.ndarray:

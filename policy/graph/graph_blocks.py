@@ -76,12 +76,11 @@ def graph_blocks(
     limits = limits_of(limits, level)
     kept, counts = limit_links(to_level(edges, level), limits)
     keys = pl.concat([kept["source"], kept["target"]]).unique().sort().alias("key")
-    ids = pl.DataFrame({"key": keys}).with_columns(
-        id=pl.int_range(pl.len(), dtype=pl.Int64)
-    )
+    ids = pl.DataFrame({"key": keys}).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int64))
     numbered = with_counts(kept.sort("target", "source"), limits)
     numbered = numbered.select(
-        source=number_of(numbered["source"], ids), target=number_of(numbered["target"], ids),
+        source=number_of(numbered["source"], ids),
+        target=number_of(numbered["target"], ids),
         counts="counts",
     )
     nodes = ids.with_columns(
@@ -89,7 +88,7 @@ def graph_blocks(
         out_links=_degree(numbered, "source", len(ids)),
         counted_links=_degree(numbered.filter("counts"), "source", len(ids)),
     )
-    starts = tuple([*range(0, len(ids), block_nodes), len(ids)])
+    starts = (*range(0, len(ids), block_nodes), len(ids))
     return MemoryGraph(nodes, starts, dict(_cut(numbered, starts)), counts)
 
 
@@ -114,7 +113,9 @@ def number_of(keys: pl.Series, ids: pl.DataFrame) -> pl.Series:
 
 
 def _degree(edges: pl.DataFrame, side: str, nodes: int) -> pl.Series:
-    return pl.Series(np.bincount(edges.get_column(side).to_numpy(), minlength=nodes), dtype=pl.Int64)
+    return pl.Series(
+        np.bincount(edges.get_column(side).to_numpy(), minlength=nodes), dtype=pl.Int64
+    )
 
 
 def _cut(

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from .edge_pieces import Piece
-from .ranking import Block, Values
+from .ranking import Block, Ranking, Values
 
-_BITS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+_BITS = np.array([(byte).bit_count() for byte in range(256)], np.uint8)
 # Most bytes of counters that one step gathers.
 _GATHERED_BYTES = 32 << 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Harmonic:
+class Harmonic(Ranking):
     """Harmonic centrality of each node, from the nodes that reach it.
 
     Attributes:
@@ -45,11 +45,12 @@ class Harmonic:
             mixed = _mix(ids.astype(np.uint64))
             register = (mixed & np.uint64(counters.shape[1] - 1)).astype(np.int64)
             counters[nodes, register] = _leading_zeros(mixed >> np.uint64(self.log2_registers)) + 1
-        values = {"counters": counters, "known": np.ones(block.nodes), "score": np.zeros(block.nodes)}
+        values = {
+            "counters": counters,
+            "known": np.ones(block.nodes),
+            "score": np.zeros(block.nodes),
+        }
         return values, {"change": float(block.nodes)}
-
-    def backward(self, number: int) -> bool:
-        return False
 
     def zeros(self, number: int, block: Block) -> np.ndarray:
         width = -(-block.all_nodes // 8) if self._is_exact(block) else 1 << self.log2_registers
@@ -70,7 +71,12 @@ class Harmonic:
             sums[at] = union(sums[at], met)
 
     def apply(
-        self, number: int, block: Block, values: Values, sums: np.ndarray, totals: Mapping[str, float]
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
     ) -> tuple[Values, dict[str, float]]:
         exact = self._is_exact(block)
         counters = self._union(block)(sums, values["counters"])
@@ -89,9 +95,6 @@ class Harmonic:
 
     def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
         return {self.name: values["score"]}
-
-    def steps(self, rounds: int) -> int:
-        return rounds
 
     def _is_exact(self, block: Block) -> bool:
         return block.all_nodes <= self.exact_nodes

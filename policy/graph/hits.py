@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from .edge_pieces import Piece
-from .ranking import Block, Values, add_at
+from .ranking import Block, Ranking, Values, add_at
 
 
 @dataclasses.dataclass(frozen=True)
-class Hits:
+class Hits(Ranking):
     """HITS (Kleinberg). The authorities sum to 1, and so do the hubs.
 
     A round as users count them is two here: from hubs to authorities, and back. Values are divided
@@ -29,9 +29,6 @@ class Hits:
     def backward(self, number: int) -> bool:
         return number % 2 == 0
 
-    def zeros(self, number: int, block: Block) -> np.ndarray:
-        return np.zeros(block.nodes)
-
     def add(
         self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
     ) -> None:
@@ -39,7 +36,12 @@ class Hits:
         add_at(sums, piece.targets, from_.take(piece.sources))
 
     def apply(
-        self, number: int, block: Block, values: Values, sums: np.ndarray, totals: Mapping[str, float]
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
     ) -> tuple[Values, dict[str, float]]:
         if not self.backward(number):
             authority = _normal(sums, totals["hub"])

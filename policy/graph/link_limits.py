@@ -88,7 +88,9 @@ def limit_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, 
     if limits.limit_page:
         page = page_of(pl.col("target"))
         rows = rows.with_columns(page=page)
-        rows = kept(rows.unique(["source", "page"], keep="first", maintain_order=True), "limit_page")
+        rows = kept(
+            rows.unique(["source", "page"], keep="first", maintain_order=True), "limit_page"
+        )
     if limits.limit_domain:
         some = rows.unique(["source", "domain"], keep="first", maintain_order=True)
         rows = kept(some, "limit_domain")

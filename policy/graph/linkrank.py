@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from .edge_pieces import Piece
-from .ranking import Block, Values, add_at
+from .ranking import Block, Ranking, Values, add_at
 
 
 @dataclasses.dataclass(frozen=True)
-class LinkRank:
+class LinkRank(Ranking):
     """LinkRank: ``(1 - d) + d * (dangling / N + sum of score / links over the links to a node)``.
 
     Attributes:
@@ -34,12 +34,6 @@ class LinkRank:
     def first(self, block: Block) -> tuple[Values, dict[str, float]]:
         return self._shared(block, np.full(block.nodes, self.initial), 0.0)
 
-    def backward(self, number: int) -> bool:
-        return False
-
-    def zeros(self, number: int, block: Block) -> np.ndarray:
-        return np.zeros(block.nodes)
-
     def add(
         self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
     ) -> None:
@@ -47,7 +41,12 @@ class LinkRank:
         add_at(sums, piece.targets, values["share"].take(piece.sources))
 
     def apply(
-        self, number: int, block: Block, values: Values, sums: np.ndarray, totals: Mapping[str, float]
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
     ) -> tuple[Values, dict[str, float]]:
         lost = (1.0 if self.nutch else totals["dangling"]) / block.all_nodes
         sums += lost
@@ -61,9 +60,6 @@ class LinkRank:
 
     def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
         return {self.name: values["score"]}
-
-    def steps(self, rounds: int) -> int:
-        return rounds
 
     def _base(self, block: Block) -> float:
         return 1 - self.damping

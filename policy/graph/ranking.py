@@ -5,6 +5,7 @@ the links between them, however large the graph is. The rounds in this module ar
 ``transforms/rank_iterations.py`` makes the same rounds with files, on any runner.
 """
 
+import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -50,7 +51,7 @@ class Graph(Protocol):
         """Yields the links from one block to another one, in bounded pieces."""
 
 
-class Ranking(Protocol):
+class Ranking(abc.ABC):
     """A method of ranking nodes.
 
     Attributes:
@@ -63,22 +64,32 @@ class Ranking(Protocol):
     gathered: tuple[str, ...]
     results: tuple[str, ...]
 
+    @abc.abstractmethod
     def first(self, block: Block) -> tuple[Values, dict[str, float]]:
         """Returns the values before the first round, and sums over the block."""
 
     def backward(self, number: int) -> bool:
         """Returns whether a round sums over the links of a node, not over the links to it."""
+        return False
 
     def zeros(self, number: int, block: Block) -> np.ndarray:
         """Returns the sums of a block in a round, before any link is added."""
+        return np.zeros(block.nodes)
 
+    @abc.abstractmethod
     def add(
         self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
     ) -> None:
         """Adds values of the sources of links to the sums of their targets."""
 
+    @abc.abstractmethod
     def apply(
-        self, number: int, block: Block, values: Values, sums: np.ndarray, totals: Mapping[str, float]
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
     ) -> tuple[Values, dict[str, float]]:
         """Returns the values of a block after a round, and sums over the block.
 
@@ -90,14 +101,17 @@ class Ranking(Protocol):
             totals: The sums over all blocks of the round before.
         """
 
+    @abc.abstractmethod
     def change(self, number: int, totals: Mapping[str, float]) -> float | None:
         """Returns how much a round has changed, from its totals; None if it says nothing."""
 
+    @abc.abstractmethod
     def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
         """Returns the ranks of a block, from its values and totals after the last round."""
 
     def steps(self, rounds: int) -> int:
         """Returns the number of rounds in this sense for a number of rounds as users count them."""
+        return rounds
 
 
 def rank_iterations(

@@ -16,7 +16,7 @@ from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Pinned
 from ..storage.files import new_name
-from ..storage.parquet_files import ParquetWriter, collect, parquet_file, scan
+from ..storage.parquet_files import ParquetWriter, collect, columns_with_values, parquet_file, scan
 from ..storage.places import Folder, Place, below
 from ..tablets.file_lists import DataFile
 
@@ -91,6 +91,23 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
     if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
         raise UserError(f"the graph of {level}s in table {pinned.table} is incomplete: run {hint}")
     return StoredGraph(pinned.root, level, nodes, edges)
+
+
+def ranked_files(pinned: Pinned, level: str, rank: str) -> list[DataFile]:
+    """Returns the files of ranks, in the order of the ids.
+
+    Raises:
+        UserError: The rank was not computed.
+    """
+    files = sorted(pinned.files(f"{level}_ranks"), key=lambda file: file.order)
+    if not any(columns_with_values(pinned.root / file.path, {rank}) for file in files):
+        method = "hits" if rank in ("authority", "hub") else rank
+        hint = f"--ranking {method}" + (f" --level {level}" if level != "page" else "")
+        raise UserError(
+            f"table {pinned.table} has no {rank} of {level}s: run nutbeam linkrank "
+            f"{pinned.table} {hint}"
+        )
+    return files
 
 
 def write_nodes(root: Folder, level: str, first: int, rows: pl.DataFrame) -> DataFile:

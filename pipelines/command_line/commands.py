@@ -136,9 +136,13 @@ COMMANDS = {
         group=LINKS, options=("rank", "clear_score"),
     ),
     "nodedumper": Command(
-        "graph.nodedumper", "Show the best nodes of a graph, or write its files.", group=LINKS,
+        "graph.nodedumper", "Show the nodes of a graph, the best first.", False, LINKS,
         example="mine --top_n 10",
         options=("what", "rank", "top_n", "group_by", "aggregate", "output", "level"),
+    ),
+    "dumpgraph": Command(
+        "graph.dumpgraph", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
+        LINKS, example="mine --level host -o mine-host", options=("level", "output"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(

@@ -14,7 +14,7 @@ import polars as pl
 
 from ...io.graph.stored_graph import stored_graph, write_ranks
 from ...io.snapshots.operations import Operation, new_id
-from ...io.storage.files import overwrite_bytes, read_if_there
+from ...io.storage.files import overwrite_bytes, read_if_there, remove_file
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Folder, Place
 from ...io.table.opening import open_table
@@ -35,8 +35,8 @@ ARGUMENTS = (TABLE,)
 RANKINGS = ("linkrank", "pagerank", "hits", "harmonic")
 RANKS = "Ranks"
 # Rounds by default. LinkRank makes all of them, as Nutch does; the others end when nothing changes.
-_ROUNDS = {"linkrank": 10, "pagerank": 50, "hits": 50, "harmonic": 50}
-_TOLERANCE = {"linkrank": 0.0, "pagerank": 1e-9, "hits": 1e-9, "harmonic": 0.0}
+_ROUNDS = {"linkrank": 10, "pagerank": 100, "hits": 100, "harmonic": 100}
+_TOLERANCE = {"linkrank": 0.0, "pagerank": 1e-6, "hits": 1e-6, "harmonic": 0.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Options(LevelOptions, JobOptions):
     )
     rounds: int = option(
         0,
-        "Most rounds; 0 is 10 for LinkRank and 50 for the others.",
+        "Most rounds; 0 is 10 for LinkRank and 100 for the others.",
         minimum=0,
         maximum=1000,
         nutch="link.analyze.num.iterations",
@@ -61,7 +61,7 @@ class Options(LevelOptions, JobOptions):
     tolerance: float = option(
         -1.0,
         "End after a round that changes no more than this, as a share of all ranks; 0 makes all "
-        "rounds. -1 is 0 for LinkRank and 1e-9 for PageRank and hits. harmonic always ends when "
+        "rounds. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic always ends when "
         "nothing changes.",
         minimum=-1.0,
         group="linkrank",
@@ -107,12 +107,12 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     named = dataclasses.replace(options, operation=options.operation or new_id())
     code = run_job(dataclasses.replace(invocation, options=named), build, "linkrank")
+    root = open_table(str(invocation.table))
+    path = _changes_file(root, f"{named.operation}.linkrank", options.level)
     if invocation.format != "json":
-        path = _changes_file(
-            open_table(str(invocation.table)), f"{named.operation}.linkrank", options.level
-        )
         for number, change in enumerate(json.loads(read_if_there(path) or b"[]"), 1):
             print(f"round {number}: change {change:.3g}")
+    remove_file(path)
     return code
 
 

@@ -86,7 +86,7 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
     )
     hint = f"nutbeam webgraph {pinned.table}" + (f" --level {level}" if level != "page" else "")
     if not nodes:
-        raise UserError(f"there is no graph of {level}s in table {pinned.table}: run {hint}")
+        raise UserError(f"table {pinned.table} has no links between {level}s, or no graph: run {hint}")
     ends = [file.order + file.partition for file in nodes]
     if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
         raise UserError(f"the graph of {level}s in table {pinned.table} is incomplete: run {hint}")

@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
+from linked_tables import random_edges
 
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.harmonic import Harmonic
@@ -13,16 +14,6 @@ from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
 
 ALL = LinkLimits(False, False, False, False)
-
-
-def random_edges(seed, nodes=60, links=240):
-    """Returns links between pages of a few hosts; some repeat, some are loops."""
-    rng = np.random.default_rng(seed)
-    keys = np.array([f"com.d{n % 7}.h{n % 3}:http/p{n // 2}?q={n}" for n in range(nodes)])
-    # A few nodes get most links, and some have none.
-    targets = (rng.pareto(1.0, links) * 3).astype(int) % nodes
-    sources = rng.integers(0, nodes - 10, links)
-    return pl.DataFrame({"source": keys[sources], "target": keys[targets]})
 
 
 def networkx_graph(edges):

@@ -25,7 +25,7 @@ from ..io.snapshots.operations import Operation
 from ..io.storage.files import creating, new_name, remove_tree
 from ..io.storage.parquet_files import collect, scan
 from ..io.storage.places import Place
-from ..io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges, sample_keys
+from ..io.tablets.ranges import Sample, sample_keys
 from ..io.tablets.written import Written
 from ..policy.graph.edge_pieces import Piece, pieces_of
 from ..policy.graph.graph_blocks import BLOCK_NODES, limits_of, local_piece, number_of
@@ -35,6 +35,16 @@ from ..policy.selection import groups
 from ..web.base.errors import UserError
 from .elements.chunks import Chunk, to_chunks
 from .for_each import Spread
+from .graph_layout import (
+    EdgeFile,
+    GraphLayout,
+    GraphPlan,
+    GraphShape,
+    NodeRange,
+    lay_out,
+    plan_graph,
+    ranges_of,
+)
 from .operations import Together
 from .wiring.display import Displayed
 
@@ -48,64 +58,7 @@ _NUMBERED = pa.schema(
 )
 _EDGES = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("counts", pa.bool_())])
 _NODES, _RECEIPTS = "nodes", "receipts"
-# Size of a link in a shuffle, bytes: with the key of its target.
-_LINK_BYTES = 100
 LIMIT, BLOCKS = "Limit", "Blocks"
-
-
-@dataclasses.dataclass(frozen=True)
-class _Plan:
-    """Key ranges: ``lows`` are their first keys, without that of the first range."""
-
-    operation: Operation
-    lows: tuple[str, ...] = ()
-    rows: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class _NodeRange:
-    """The sorted nodes of a key range, in a file."""
-
-    number: int
-    path: str
-    nodes: int
-    in_links: int
-    out_links: int
-
-
-@dataclasses.dataclass(frozen=True)
-class _Layout:
-    """The numbers of nodes: of ranges, and of blocks, which are several ranges.
-
-    Attributes:
-        plan: The ranges.
-        ranges: The nodes of each range; None for a range without nodes.
-        firsts: Id of the first node of each range.
-        blocks: Numbers of the ranges of each block.
-        starts: Id of the first node of each block, and the number of nodes.
-        parts: Into how many parts the links to a range are divided.
-    """
-
-    plan: _Plan
-    ranges: tuple[_NodeRange | None, ...]
-    firsts: tuple[int, ...]
-    blocks: tuple[tuple[int, ...], ...]
-    starts: tuple[int, ...]
-    parts: tuple[int, ...]
-
-    @property
-    def links(self) -> int:
-        """Number of links."""
-        return sum(some.in_links for some in self.ranges if some)
-
-
-@dataclasses.dataclass(frozen=True)
-class _EdgeFile:
-    """Links to some nodes of a block, sorted by source, in a file."""
-
-    block: int
-    path: str
-    rows: int
 
 
 @dataclasses.dataclass
@@ -137,12 +90,12 @@ class GraphBlocks(Displayed):
 
     def expand(self, inputs: Any) -> beam.PCollection[Written]:
         operations, links = inputs
-        how = _How(self.level, self.limits, self.block_nodes)
+        how = GraphShape(self.level, self.limits, self.block_nodes)
         links = links | "Level" >> beam.FlatMap(_to_level, self.level).with_output_types(Chunk)
         samples = links | "Sample" >> beam.FlatMap(_samples).with_output_types(Sample)
         plans = (
             (operations, samples) | "Samples" >> Together()
-            | "Plan" >> beam.Map(_plan).with_output_types(_Plan)
+            | "Plan" >> beam.Map(plan_graph).with_output_types(GraphPlan)
         )  # fmt: skip
         plan = beam.pvalue.AsSingleton(plans)
         kept = (
@@ -158,11 +111,11 @@ class GraphBlocks(Displayed):
         ranges = (
             kept[_NODES]
             | "ByKey" >> beam.GroupByKey()
-            | "Nodes" >> beam.Map(_node_range, how, plan).with_output_types(_NodeRange)
+            | "Nodes" >> beam.Map(_node_range, how, plan).with_output_types(NodeRange)
         )
         layouts = (
             (plans, ranges) | "Ranges" >> Together()
-            | "Layout" >> beam.Map(_layout, how).with_output_types(_Layout)
+            | "Layout" >> beam.Map(lay_out, how).with_output_types(GraphLayout)
         )  # fmt: skip
         layout = beam.pvalue.AsSingleton(layouts)
         edges = (
@@ -172,7 +125,7 @@ class GraphBlocks(Displayed):
                 tuple[tuple[int, int], Chunk]
             )
             | "ByTarget" >> beam.GroupByKey()
-            | "Targets" >> beam.FlatMap(_number_targets, how, layout).with_output_types(_EdgeFile)
+            | "Targets" >> beam.FlatMap(_number_targets, how, layout).with_output_types(EdgeFile)
         )
         blocks = (
             (layouts, edges) | "Files" >> Together()
@@ -181,21 +134,6 @@ class GraphBlocks(Displayed):
             | "Blocks" >> beam.FlatMap(_write_block, how).with_output_types(Written)
         )  # fmt: skip
         return (kept[_RECEIPTS], blocks) | beam.Flatten()
-
-
-@dataclasses.dataclass(frozen=True)
-class _How:
-    level: str
-    limits: LinkLimits
-    block_nodes: int
-
-    @property
-    def limits_sources(self) -> bool:
-        return self.limits.limit_domain or self.limits.limit_page
-
-    def folder(self, operation: Operation) -> str:
-        """Returns the folder of files between steps, below the table."""
-        return f"{self.level}_nodes/aside-{operation.id}"
 
 
 def _to_level(chunk: Chunk, level: str) -> Iterator[Chunk]:
@@ -215,29 +153,15 @@ def _samples(chunk: Chunk) -> Iterator[Sample]:
         yield dataclasses.replace(sample, bytes_per_key=each / 2, rows_per_key=rows)
 
 
-def _plan(grouped: tuple[int, Iterable[Any]]) -> _Plan:
-    items = list(grouped[1])
-    (operation,) = [item for item in items if isinstance(item, Operation)]
-    samples = [item for item in items if isinstance(item, Sample)]
-    ranges = plan_ranges([], samples, RANGE_BYTES)
-    rows = round(sum(sample.rows_per_key * len(sample.keys) for sample in samples))
-    return _Plan(operation, tuple(str(some.low) for some in ranges[1:]), rows)
-
-
-def _ranges_of(keys: pl.Series, plan: _Plan) -> pl.Series:
-    lows = pl.Series(plan.lows, dtype=pl.String)
-    return lows.search_sorted(keys, side="right").cast(pl.Int32).alias("range")
-
-
-def _route(chunk: Chunk, side: str, plan: _Plan) -> Iterator[tuple[int, Chunk]]:
+def _route(chunk: Chunk, side: str, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
     frame = to_frame(chunk)
-    number = _ranges_of(frame.get_column(side), plan)
+    number = ranges_of(frame.get_column(side), plan)
     for (at,), rows in frame.with_columns(number).group_by("range", maintain_order=True):
         for part in to_chunks(rows, chunk.schema):
             yield int(str(at)), part
 
 
-def _limit(grouped: tuple[int, Iterable[Chunk]], how: _How, plan: _Plan) -> Iterator[Any]:
+def _limit(grouped: tuple[int, Iterable[Chunk]], how: GraphShape, plan: GraphPlan) -> Iterator[Any]:
     links = pl.concat(to_frame(chunk) for chunk in grouped[1])
     ordered = links.sort("source", "position", "target", maintain_order=True)
     kept, counts = limit_links(ordered, how.limits)
@@ -257,42 +181,21 @@ def _limit(grouped: tuple[int, Iterable[Chunk]], how: _How, plan: _Plan) -> Iter
                 yield beam.pvalue.TaggedOutput(_NODES, (number, part))
 
 
-def _put(operation: Operation, how: _How, frame: pl.DataFrame) -> str:
+def _put(operation: Operation, how: GraphShape, frame: pl.DataFrame) -> str:
     path = f"{how.folder(operation)}/{new_name()}"
     with creating(operation.root / path) as file:
         frame.write_parquet(file, compression="lz4", row_group_size=1 << 17)
     return path
 
 
-def _node_range(grouped: tuple[int, Iterable[Chunk]], how: _How, plan: _Plan) -> _NodeRange:
+def _node_range(
+    grouped: tuple[int, Iterable[Chunk]], how: GraphShape, plan: GraphPlan
+) -> NodeRange:
     keys = pl.concat(to_frame(chunk) for chunk in grouped[1])
     nodes = keys.group_by("key").sum().sort("key")
     path = _put(plan.operation, how, nodes)
     sums = nodes.select(pl.sum("in_links"), pl.sum("out_links")).row(0)
-    return _NodeRange(grouped[0], path, len(nodes), *map(int, sums))
-
-
-def _layout(grouped: tuple[int, Iterable[Any]], how: _How) -> _Layout:
-    items = list(grouped[1])
-    (plan,) = [item for item in items if isinstance(item, _Plan)]
-    known = {item.number: item for item in items if isinstance(item, _NodeRange)}
-    if sum(r.in_links - r.out_links for r in known.values()):
-        raise UserError("webgraph: some links are missing; nothing was written: run it again")
-    ranges = tuple(known.get(number) for number in range(len(plan.lows) + 1))
-    sizes = [some.nodes if some else 0 for some in ranges]
-    firsts = tuple(itertools.accumulate(sizes, initial=0))
-    blocks: list[list[int]] = []
-    filled = 0
-    for number, size in enumerate(sizes):
-        if size and (not blocks or filled + size > how.block_nodes):
-            blocks.append([])
-            filled = 0
-        if size:
-            blocks[-1].append(number)
-            filled += size
-    starts = (*(firsts[some[0]] for some in blocks), firsts[-1])
-    parts = [1 + (some.in_links if some else 0) * _LINK_BYTES // RANGE_BYTES for some in ranges]
-    return _Layout(plan, ranges, firsts[:-1], tuple(map(tuple, blocks)), starts, tuple(parts))
+    return NodeRange(grouped[0], path, len(nodes), *map(int, sums))
 
 
 @functools.lru_cache(maxsize=4)
@@ -302,14 +205,14 @@ def _ids(path: Place, first: int) -> pl.DataFrame:
     return keys.with_columns(id=first + pl.int_range(pl.len(), dtype=pl.Int64))
 
 
-def _ids_of(layout: _Layout, number: int) -> pl.DataFrame:
+def _ids_of(layout: GraphLayout, number: int) -> pl.DataFrame:
     some = layout.ranges[number]
     assert some is not None
     return _ids(layout.plan.operation.root / some.path, layout.firsts[number])
 
 
 def _number_sources(
-    item: tuple[int, Chunk], how: _How, layout: _Layout
+    item: tuple[int, Chunk], how: GraphShape, layout: GraphLayout
 ) -> Iterator[tuple[tuple[int, int], Chunk]]:
     edges = to_frame(item[1])
     sources = edges.get_column("source")
@@ -320,7 +223,7 @@ def _number_sources(
         hashes = {"domain": pl.col("domain").hash(), "page": page_of(pl.col("source")).hash()}
     numbered = edges.with_columns(**hashes).with_columns(
         number_of(sources, _ids_of(layout, item[0])).alias("source"),
-        _ranges_of(edges.get_column("target"), layout.plan),
+        ranges_of(edges.get_column("target"), layout.plan),
     )
     by = pl.col("domain") if how.limits_sources else pl.col("source").hash()
     parts = pl.Series(layout.parts, dtype=pl.UInt64)
@@ -333,8 +236,8 @@ def _number_sources(
 
 
 def _number_targets(
-    grouped: tuple[tuple[int, int], Iterable[Chunk]], how: _How, layout: _Layout
-) -> Iterator[_EdgeFile]:
+    grouped: tuple[tuple[int, int], Iterable[Chunk]], how: GraphShape, layout: GraphLayout
+) -> Iterator[EdgeFile]:
     number = grouped[0][0]
     edges = pl.concat(to_frame(chunk) for chunk in grouped[1])
     targets = number_of(edges.get_column("target"), _ids_of(layout, number))
@@ -342,16 +245,16 @@ def _number_targets(
     edges = edges.with_columns(count_sources(edges, how.limits))
     edges = edges.select("source", "target", "counts").sort("source", "target")
     (block,) = [at for at, some in enumerate(layout.blocks) if number in some]
-    yield _EdgeFile(block, _put(layout.plan.operation, how, edges), len(edges))
+    yield EdgeFile(block, _put(layout.plan.operation, how, edges), len(edges))
 
 
 @dataclasses.dataclass(frozen=True)
 class _BlockWork:
     """A block to write, with the files of all blocks."""
 
-    layout: _Layout
+    layout: GraphLayout
     number: int
-    files: tuple[_EdgeFile, ...]
+    files: tuple[EdgeFile, ...]
 
     @property
     def operation(self) -> Operation:
@@ -360,8 +263,8 @@ class _BlockWork:
 
 def _blocks(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
     items = list(grouped[1])
-    (layout,) = [item for item in items if isinstance(item, _Layout)]
-    files = sorted((i for i in items if isinstance(i, _EdgeFile)), key=lambda f: (f.block, f.path))
+    (layout,) = [item for item in items if isinstance(item, GraphLayout)]
+    files = sorted((i for i in items if isinstance(i, EdgeFile)), key=lambda f: (f.block, f.path))
     if sum(file.rows for file in files) != layout.links:
         raise UserError("webgraph: some links are missing; nothing was written: run it again")
     if not layout.plan.operation.idle:
@@ -370,7 +273,7 @@ def _blocks(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
         yield from enumerate(works or [_BlockWork(layout, -1, ())])
 
 
-def _write_block(item: tuple[int, _BlockWork], how: _How) -> Iterator[Written]:
+def _write_block(item: tuple[int, _BlockWork], how: GraphShape) -> Iterator[Written]:
     work = item[1]
     operation, layout = work.operation, work.layout
     if item[0] == 0:
@@ -391,7 +294,7 @@ def _write_block(item: tuple[int, _BlockWork], how: _How) -> Iterator[Written]:
         yield Written(done={BLOCKS: 1})
 
 
-def _nodes_of(work: _BlockWork, how: _How) -> pl.DataFrame:
+def _nodes_of(work: _BlockWork, how: GraphShape) -> pl.DataFrame:
     layout, root = work.layout, work.operation.root
     first, end = layout.starts[work.number : work.number + 2]
     paths = [some.path for n in layout.blocks[work.number] if (some := layout.ranges[n])]
@@ -408,7 +311,7 @@ def _nodes_of(work: _BlockWork, how: _How) -> pl.DataFrame:
 
 
 def _slices(
-    work: _BlockWork, files: Sequence[_EdgeFile], low: int, high: int
+    work: _BlockWork, files: Sequence[EdgeFile], low: int, high: int
 ) -> Iterator[pl.DataFrame]:
     """Yields the links of each file whose sources are in a range of ids."""
     for file in files:
@@ -427,4 +330,4 @@ def _pieces_of(work: _BlockWork) -> Iterator[tuple[int, Piece]]:
 
 def remove_aside(operation: Operation, level: str) -> None:
     """Deletes the files between the steps of an operation."""
-    remove_tree(operation.root.files / _How(level, LinkLimits(), 1).folder(operation))
+    remove_tree(operation.root.files / GraphShape(level, LinkLimits(), 1).folder(operation))

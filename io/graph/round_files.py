@@ -6,15 +6,16 @@ started again continues after the last complete round, whatever its operation id
 
 import dataclasses
 import hashlib
-import io
 import json
+import math
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from ...policy.graph.ranking import Values
-from ..storage.files import creating, names, read_bytes, read_if_there, remove_file, remove_tree
+from ..storage.file_errors import unreadable
+from ..storage.files import creating, names, opened, read_if_there, remove_file, remove_tree
 from ..storage.places import Folder, Place
 
 
@@ -50,29 +51,37 @@ class RoundFiles:
     name: str
 
     def _path(self, number: int, block: int) -> Place:
-        return self.root / f"{self.name}/{number:04d}-{block:06d}.npz"
+        return self.root / f"{self.name}/{number:04d}-{block:06d}.values"
 
     def write(self, receipt: Receipt, values: Values) -> None:
-        """Writes the values of a block after a round."""
-        report = json.dumps(dataclasses.asdict(receipt)).encode()
-        sink = io.BytesIO()
-        np.savez(sink, receipt=np.frombuffer(report, np.uint8), **values)  # type: ignore[arg-type]
+        """Writes the values of a block after a round: a line of JSON, and the arrays."""
+        arrays = [(name, some.dtype.str, some.shape) for name, some in values.items()]
+        head = {"receipt": dataclasses.asdict(receipt), "arrays": arrays}
         with creating(self._path(receipt.round, receipt.block)) as file:
-            file.write(sink.getbuffer())
+            file.write(json.dumps(head).encode() + b"\n")
+            for some in values.values():
+                file.write(np.ascontiguousarray(some).data)
 
     def receipt(self, number: int, block: int) -> Receipt | None:
         """Returns what a block reported after a round, or None if its file is not there."""
         data = read_if_there(self._path(number, block))
         if data is None:
             return None
-        with np.load(io.BytesIO(data)) as found:
-            record: dict[str, Any] = json.loads(found["receipt"].tobytes())
+        record: dict[str, Any] = json.loads(data.partition(b"\n")[0])["receipt"]
         return Receipt(**record | {"changes": tuple(record["changes"])})
 
     def values(self, number: int, block: int, some: tuple[str, ...] | None = None) -> Values:
         """Returns values of a block after a round; ``some`` names those to read."""
-        with np.load(io.BytesIO(read_bytes(self._path(number, block)))) as found:
-            return {name: found[name] for name in some or found.files if name != "receipt"}
+        found: Values = {}
+        try:
+            with opened(self._path(number, block)) as file:
+                for name, kind, shape in json.loads(file.readline())["arrays"]:
+                    data = file.read(np.dtype(kind).itemsize * math.prod(shape))
+                    if some is None or name in some:
+                        found[name] = np.frombuffer(data, kind).reshape(shape)
+        except OSError as error:
+            raise unreadable(self._path(number, block), error) from error
+        return found
 
     def last_round(self, blocks: int) -> int | None:
         """Returns the number of the last round of which all blocks are there, or None."""

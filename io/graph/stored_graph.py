@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -51,17 +51,19 @@ class StoredGraph:
         return self.nodes[-1].order + self.nodes[-1].partition if self.nodes else 0
 
     def block(self, number: int) -> Block:
+        found: Block = _KEPT.get(self.nodes, number, lambda: self._read_block(number))
+        return found
+
+    def _read_block(self, number: int) -> tuple[Block, int]:
         file = self.nodes[number]
-        rows = collect(
-            scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema).select(_LINKS)
-        )
+        schema = KINDS[f"{self.level}_nodes"].schema
+        rows = collect(scan([self.root / file.path], schema).select(_LINKS))
         if len(rows) < file.partition:  # a purge has removed nodes; their ids stay
             ids = pl.int_range(file.order, file.order + file.partition, dtype=pl.Int64, eager=True)
-            whole = (
-                ids.alias("id").to_frame().join(rows, on="id", how="left", maintain_order="left")
-            )
-            rows = whole.fill_null(0)
-        return block_of(number, file.order, self.all_nodes, rows)
+            whole = ids.alias("id").to_frame()
+            rows = whole.join(rows, on="id", how="left", maintain_order="left").fill_null(0)
+        block = block_of(number, file.order, self.all_nodes, rows)
+        return block, block.out_links.nbytes + block.counted_links.nbytes
 
     def keys(self, number: int) -> pl.DataFrame:
         """Returns the rows of a block's nodes, in key order."""
@@ -71,7 +73,14 @@ class StoredGraph:
     def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
         path = self.root / self.edges[targets].path
         for group in _groups(path).get(sources, ()):
-            yield _DECODED.piece(path, group, self.level)
+            make = functools.partial(_read_piece, path, group)
+            yield _KEPT.get(self.nodes, (path, group), make)
+
+
+def _read_piece(path: Place, group: int) -> tuple[Piece, int]:
+    with parquet_file(path) as file:
+        piece = unpack_piece(to_frame(file.read_row_group(group)).row(0, named=True))
+    return piece, piece.nbytes
 
 
 def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
@@ -86,7 +95,9 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
     )
     hint = f"nutbeam webgraph {pinned.table}" + (f" --level {level}" if level != "page" else "")
     if not nodes:
-        raise UserError(f"table {pinned.table} has no links between {level}s, or no graph: run {hint}")
+        raise UserError(
+            f"table {pinned.table} has no links between {level}s, or no graph: run {hint}"
+        )
     ends = [file.order + file.partition for file in nodes]
     if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
         raise UserError(f"the graph of {level}s in table {pinned.table} is incomplete: run {hint}")
@@ -172,36 +183,39 @@ def _groups(path: Place) -> dict[int, list[int]]:
     return found
 
 
-class _Decoded:
-    """Keeps the last decoded pieces, up to ``KEPT_BYTES``."""
+class _Kept:
+    """Keeps what was decoded first, up to ``KEPT_BYTES``.
+
+    Rounds read everything in the same order. So what is there stays: a cache that drops the oldest
+    item would drop each one before it is read again.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Place, int], Piece] = OrderedDict()
+        self._kept: dict[Hashable, Any] = {}
         self._bytes = 0
+        self._of: Hashable = None
 
-    def piece(self, path: Place, group: int, level: str) -> Piece:
-        """Returns the piece in a row group."""
+    def get(self, of: Hashable, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
+        """Returns a kept item, or a new one.
+
+        Args:
+            of: The graph; items of another one are dropped.
+            key: Key of the item.
+            make: Returns the item and its size in bytes.
+        """
         with self._lock:
-            if (path, group) in self._kept:
-                self._kept.move_to_end((path, group))
-                return self._kept[path, group]
-        with parquet_file(path) as file:
-            piece = unpack_piece(to_frame(file.read_row_group(group)).row(0, named=True))
+            if of != self._of:
+                self._kept.clear()
+                self._of, self._bytes = of, 0
+            if key in self._kept:
+                return self._kept[key]
+        item, size = make()
         with self._lock:
-            # What is there stays: rounds read all pieces in the same order, so that dropping the
-            # oldest one would drop each one before it is read again.
-            if (path, group) not in self._kept and self._bytes + piece.nbytes <= KEPT_BYTES:
-                self._kept[path, group] = piece
-                self._bytes += piece.nbytes
-        return piece
-
-    def clear(self) -> None:
-        """Forgets all pieces."""
-        with self._lock:
-            self._kept.clear()
-            self._bytes = 0
+            if of == self._of and key not in self._kept and self._bytes + size <= KEPT_BYTES:
+                self._kept[key] = item
+                self._bytes += size
+        return item
 
 
-_DECODED = _Decoded()
-forget_pieces = _DECODED.clear
+_KEPT = _Kept()

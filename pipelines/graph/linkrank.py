@@ -149,15 +149,17 @@ def _write(block: RankedBlock, level: str) -> Written:
     operation, component = block.operation, f"{level}_ranks"
     graph, schema = stored_graph(operation, level), KINDS[f"{level}_ranks"].schema
     first = graph.nodes[block.number].order
-    rows = graph.keys(block.number).select("key", "id")
-    ranks = pl.DataFrame(block.ranks).with_columns(
-        id=first + pl.int_range(pl.len(), dtype=pl.Int64)
-    )
-    rows = rows.join(ranks, on="id", how="left", maintain_order="left").drop("id")
+    rows, ranks = graph.keys(block.number).select("key", "id"), pl.DataFrame(block.ranks)
+    if len(rows) < len(ranks):  # a purge has removed nodes
+        ranks = ranks[rows.get_column("id") - first]
+    rows = pl.concat([rows.select("key"), ranks], how="horizontal")
     before = [file for file in operation.files(component) if file.order == first]
     if before:
         known = collect(scan([operation.root / before[0].path], schema)).drop(list(block.ranks))
-        rows = rows.join(known, on="key", how="left", maintain_order="left")
+        if known["key"].equals(rows["key"]):
+            rows = pl.concat([rows, known.drop("key")], how="horizontal")
+        else:
+            rows = rows.join(known, on="key", how="left", maintain_order="left")
     due = {RANKS: block.of} if block.number == 0 else {}
     counts = {"nodes": len(rows)}
     if block.number == 0:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-# Most links of a piece; it takes about 16 bytes per link in memory.
+# Most links of a piece; a round needs about 32 bytes of memory per link.
 PIECE_LINKS = 1 << 20
 _TYPES = (np.dtype("<u1"), np.dtype("<u2"), np.dtype("<u4"))
 

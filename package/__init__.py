@@ -8,7 +8,7 @@ Everything that other programs use is here by name, and loaded when it is first 
 
 ``nutbeam.read`` reads a table. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
-``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is installed.
+``InvertLinks``, ``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is installed.
 """
 
 import logging
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
     from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
     from nutbeam.transforms.fetch_pages import FetchPages as FetchPages
+    from nutbeam.transforms.invert_links import InvertLinks as InvertLinks
     from nutbeam.transforms.parse_pages import ParsePages as ParsePages
     from nutbeam.transforms.partition import PartitionByHost as PartitionByHost
     from nutbeam.transforms.top_n_per_key import TopNPerKey as TopNPerKey
@@ -34,6 +35,7 @@ _MODULES = {
     "ChunksToRows": "transforms.elements.rows",
     "DedupByHash": "transforms.dedup_by_hash",
     "FetchPages": "transforms.fetch_pages",
+    "InvertLinks": "transforms.invert_links",
     "ParsePages": "transforms.parse_pages",
     "PartitionByHost": "transforms.partition",
     "RowsToChunks": "transforms.elements.rows",

@@ -1,4 +1,4 @@
-"""crawl: inject, and rounds of generate, fetch, parse, updatedb and dedup.
+"""crawl: inject, and rounds of generate, fetch, parse, updatedb, invertlinks and dedup.
 
 A round is one pipeline: each phase commits, and its ticket starts the next phase.
 The loop depends only on the table, so the next crawl resumes a killed crawl:
@@ -28,7 +28,7 @@ from ..web.base import json_logs
 from ..web.base.errors import UsageError
 from ..web.base.options import also, option
 from ..web.base.progress import PROGRESS
-from . import dedup, fetch, generate, inject, parse, update
+from . import dedup, fetch, generate, inject, invertlinks, parse, update
 from .checkers.obstacles import check_obstacles, is_local
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
@@ -49,10 +49,16 @@ class RoundOptions(
     LocateOptions,
     fetch.FetchBatchOptions,
     update.UpdateTableOptions,
+    invertlinks.InvertTableOptions,
     DedupOptions,
     JobOptions,
 ):
     """Options of one round."""
+
+    links: bool = option(
+        False, "Bring the links of each round into the link table, as invertlinks does.",
+        group="links",
+    )  # fmt: skip
 
     parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching", default=True)
 
@@ -184,15 +190,17 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
 
     A ticket with a batch finishes that batch.
     """
-    return (
+    updated = (
         tickets
         | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
         | "Generate" >> _Phase(generate.build, options)
         | "Fetch" >> _Phase(fetch.build, options)
         | "Parse" >> _Phase(parse.build, options)
         | "Update" >> _Phase(update.build, options)
-        | "Dedup" >> _Phase(dedup.build, options)
     )
+    if options.links:
+        updated |= "Links" >> _Phase(invertlinks.build, options)
+    return updated | "Dedup" >> _Phase(dedup.build, options)
 
 
 def _next_round(

@@ -12,7 +12,7 @@ from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.selection import GenerateOptions
 from ..web.base.options import also, option
-from . import crawl, dedup, fetch, generate, parse, update
+from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
@@ -36,7 +36,7 @@ class Options(crawl.RoundOptions):
 
 def run(invocation: Invocation) -> int:
     manifest = newest_manifest(str(invocation.table))
-    module, name, batch = next_phase(manifest)
+    module, name, batch = next_phase(manifest, links=invocation.options.links)
     if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
         # This reads no rows and writes nothing: a scheduler may call it often.
         report(invocation, {"job": name, "counts": {}, "changed": False})
@@ -75,16 +75,20 @@ def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:
     return f"next-{batch}" if job in ("fetch", "parse") else f"next-{manifest.snapshot:08d}"
 
 
-def next_phase(manifest: Manifest) -> tuple[Any, str, str | None]:
+def next_phase(manifest: Manifest, *, links: bool = False) -> tuple[Any, str, str | None]:
     """Returns (module, job, batch) of the next phase of a table.
 
-    The oldest open batch comes first, then a dedup of an updated batch, then a new batch.
+    The oldest open batch comes first, then the links of an updated batch if they are wanted, then
+    a dedup, then a new batch.
     """
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase in FOLLOWING]
     if waiting:
         batch = min(waiting)[1]
         module = FOLLOWING[manifest.batches[batch].phase]
         return module, module.__name__.rpartition(".")[2], batch
+    inverting = manifest.without_links() if links else []
+    if inverting:
+        return invertlinks, "invertlinks", inverting[0]
     undone = manifest.without_dedup()
     if undone:
         return dedup, "dedup", undone[0]

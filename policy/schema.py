@@ -299,7 +299,7 @@ OUTCOME_COLUMNS = joined(
         Column("old_document", TEXT, "File with its text before.", purged=Purged.KEPT),
         Column("old_signature", pa.large_binary(), "Its fingerprint before.", form=Form.HEX),
     ],
-    STATE_COLUMNS.pick("repr_url", "usage"),
+    STATE_COLUMNS.pick("repr_url", "usage", "last_fetch_time"),
 )
 OUTCOME = OUTCOME_COLUMNS.schema
 

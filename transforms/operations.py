@@ -138,13 +138,17 @@ def begin_job(
 
 
 def next_batch(table: str, job: str, needs: str) -> str:
-    """Returns the oldest batch that waits for a job.
+    """Returns the oldest batch that waits for a job; of updated ones, one without inverted links.
 
     Raises:
         NothingInLine: No batch waits.
     """
     operation = Operation(table, "", job, 0, 0, 0)
     manifest = load_manifest(operation.root, operation.root.latest_snapshot())
+    if needs == "updated":
+        if not manifest.without_links():
+            raise NothingInLine(f"the links of all updated batches are inverted: nothing to {job}")
+        return manifest.without_links()[0]
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
     if not waiting:
         raise NothingInLine(f"no batch is {needs}: nothing to {job}")
@@ -191,6 +195,7 @@ class Commit(Displayed):
             pinned; ``{batch}`` is replaced by the batch's id.
         phase: Phase of the batch after this commit, or None.
         dedups: Whether to mark the batches that wait for dedup as done.
+        inverts: Whether to mark the batch as one whose links are in the link table.
         opens: Function that makes the record of a new batch from the operation and the counts; it
             returns None if the batch would have no URLs. None if the job makes no batch.
         whole: Steps whose work must be complete.
@@ -200,6 +205,7 @@ class Commit(Displayed):
     reads: tuple[str, ...] = ()
     phase: str | None = None
     dedups: bool = False
+    inverts: bool = False
     opens: Opens | None = None
     whole: tuple[str, ...] = ()
     over_purges: bool = False
@@ -328,6 +334,8 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
     elif how.phase is not None and operation.batch is not None:
         known = operation.manifest().batches[operation.batch]
         batch = dataclasses.replace(known, phase=how.phase)
+        if how.phase == "updated":
+            batch = dataclasses.replace(batch, updated=operation.snapshot)
     names = frozenset(name.format(batch=operation.batch) for name in how.reads)
     if how.over_purges:
         return commit_over_purges(operation, written, names, batch)
@@ -336,4 +344,7 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
         name: dataclasses.replace(before.batches[name], deduped=True)
         for name in (before.without_dedup() if how.dedups else ())
     }
+    if how.inverts and operation.batch in before.batches:
+        name = str(operation.batch)
+        others[name] = dataclasses.replace(before.batches[name], inverted=True)
     return commit(operation, written, reads=names, batch=batch, others=others)

@@ -48,7 +48,7 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
         "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
     }  # fmt: skip
     rows = [{"batch_id": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
 
 
 def files_of(root: Folder, manifest: Manifest, kind: Kind) -> list[tuple[str, DataFile]]:

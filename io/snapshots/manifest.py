@@ -40,6 +40,8 @@ class Batch:
         urls: Number of URLs to fetch.
         blocks_until: Time until which its URLs may be in no other batch, ms.
         deduped: Whether its pages were compared with the other pages of the table.
+        updated: Number of the snapshot that its update read; 0 is unknown.
+        inverted: Whether its links are in the link table.
     """
 
     phase: str
@@ -48,6 +50,8 @@ class Batch:
     urls: int
     blocks_until: int
     deduped: bool = False
+    updated: int = 0
+    inverted: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +109,19 @@ class Manifest:
         """Returns the updated batches whose pages dedup has not compared yet."""
         waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.deduped}
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
+
+    def without_links(self) -> list[str]:
+        """Returns the updated batches whose links are not in the link table, oldest first."""
+        waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.inverted}
+        return sorted(
+            waiting, key=lambda name: (waiting[name].updated, waiting[name].created, name)
+        )
+
+    def is_newest(self, batch: str) -> bool:
+        """Returns whether no other batch was updated after a batch, as far as is known."""
+        mine = self.batches[batch]
+        others = (b for n, b in self.batches.items() if n != batch and b.phase == "updated")
+        return all((b.updated, b.created) < (mine.updated, mine.created) for b in others)
 
 
 def lineage(table: WebTable, since: int = 0) -> Iterator[Manifest]:

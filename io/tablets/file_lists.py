@@ -34,7 +34,7 @@ class DataFile:
         order: Position among the files of a component without key order. For a run,
             the number of its snapshot: the rows of the newest run count.
         fresh: Number of rows of a run that neither its base nor older runs have.
-        min_fetch_time: Zone map: earliest due time, ms.
+        min_fetch_time: Zone map: earliest due time, ms; of links, the earliest ``last_seen``.
         max_fetch_time: Zone map: latest due time, ms.
         max_score: Zone map: best score.
         statuses: Zone map: one bit per status that occurs.

@@ -163,7 +163,10 @@ ZONE = {
 
 
 def zone(rows: pl.DataFrame) -> dict[str, object]:
-    """Returns the zone map of rows in key order: key range, earliest due time, best score."""
+    """Returns the zone map of rows in key order: key range, earliest due time, best score.
+
+    Of links the earliest time is that at which one was last seen.
+    """
     keys = rows.get_column("key")
     record: dict[str, object] = {"first": keys[0], "last": keys[-1]}
     if "fetch_time" in rows.columns and "status" in rows.columns:
@@ -171,6 +174,8 @@ def zone(rows: pl.DataFrame) -> dict[str, object]:
         record["max_fetch_time"] = rows.get_column("fetch_time").max()
         record["max_score"] = rows.get_column("score").max()
         record["statuses"] = sum(1 << s for s in rows.get_column("status").unique().drop_nulls())
+    elif "last_seen" in rows.columns:  # of links
+        record["min_fetch_time"] = rows.get_column("last_seen").min()
     return record
 
 

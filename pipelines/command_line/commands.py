@@ -14,7 +14,7 @@ GROUPS = (CRAWL, LOOK, LINKS, CARE, TRY)
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
 _CONTACT = ("agent_name", "agent_email")
-_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads",
+_ROUND = ("depth", "top_n", "scope", "include", "exclude", "server_delay", "threads", "links",
           "allow_addresses")  # fmt: skip
 _LINK_RULES = ("scope", "include", "exclude", "url_filter_file")
 
@@ -79,6 +79,11 @@ COMMANDS = {
         options=("batch", "depth", *_LINK_RULES, "additions_allowed", "fetch_interval",
                  "retry_max"),
     ),
+    "invertlinks": Command(
+        "invertlinks", "Bring the links of a batch into the link table.", group=CRAWL,
+        options=("batch", "ignore_internal_links", "ignore_external_links", "max_anchor_length",
+                 "max_link_age"),
+    ),
     "dedup": Command(
         "dedup", "Mark pages of equal content as duplicates of the best one.", group=CRAWL,
         example="mine --dedup_group host",
@@ -95,6 +100,10 @@ COMMANDS = {
     ),
     "readdb": Command(
         "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
+        example=f"mine {_SITE}",
+    ),
+    "readlinkdb": Command(
+        "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,
         example=f"mine {_SITE}",
     ),
     "pages": Command(
@@ -148,6 +157,11 @@ COMMANDS = {
     "copy": Command(
         "upkeep.copy_table", "Copy the table as it is now to another place.",
         example="mine backup",
+    ),
+    "mergelinkdb": Command(
+        "mergelinkdb", "Bring the links of other tables into the link table.",
+        example="mine others",
+        options=("normalize_links", "filter_links"),
     ),
     "rollback": Command(
         "upkeep.rollback", "Return to an older snapshot, by a new one.", False,

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import math
 import sys
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ from ..command_line.command import DONE, TABLE, Argument, Invocation
 from ..command_line.url_rules import rules_of
 from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
+from .readlinkdb import link_line
 
 NO_TABLE = "-"
 _COLUMNS = shown_columns(KINDS["state"])
@@ -99,7 +101,8 @@ class Explainer:
             ``exemption`` of a URL out of the scope, if there are rules of exemptions; ``reason``
             why the URL is not added to a table, or None. With a table also: ``row`` or None,
             ``clock`` if the row has impossible times, ``due`` (the rule that set its next fetch),
-            ``generate`` (reasons why it is not chosen), ``robots``.
+            ``generate`` (reasons why it is not chosen), ``inlinks`` (the best, and the anchors),
+            ``robots``.
         """
         record: dict[str, Any] = {"url": url, "parsed": urls.parse_url(url), "steps": []}
         record |= self._normalized(url)
@@ -126,6 +129,7 @@ class Explainer:
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
+        record["inlinks"] = self._table.inlinks(key)
         host = self._table.find("hosts", urls.host_key_of(key))
         record["robots"] = robots_of(from_key(key), host, self._options)
         return record
@@ -278,6 +282,9 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
         lines = [f"row: {', '.join(parts)}", f"due: {due['name']}: {due['detail']}"]
         lines += [f"clock: {record['clock']}"] if "clock" in record else []
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
+    if found := record["inlinks"]:
+        lines.append(f"anchors: {json.dumps(found['anchors'], ensure_ascii=False)}")
+        lines += [f"linked from: {link_line(link)}" for link in found["best"]]
     if record.get("links_too_deep"):
         lines.append("its links: dropped: too_deep")
     rule = f" by line {robots['line']}: {robots['rule']}" if robots["line"] else ""

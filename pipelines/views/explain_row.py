@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
 from ...io.parsing.plugins import scorings_of
+from ...io.reading.inlinks import inlinks_of
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import newest_manifest
@@ -17,6 +18,8 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.clocks import resting, wrong_times
+from ...policy.inlinks.anchors import anchors_of
+from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
 from ...policy.scope import Seeds
@@ -30,7 +33,7 @@ from ...policy.selection import (
     sorted_out,
 )
 from ...policy.threshold import rank
-from ...policy.vocabulary import iso, statuses_of
+from ...policy.vocabulary import iso, record_of, statuses_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.robots_options import RobotsOptions
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
@@ -39,6 +42,10 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
 from .export import Reading
+from .readlinkdb import SHOWN
+
+# How many inlinks and anchors are shown.
+_INLINKS = 10
 
 
 class TableView:
@@ -67,6 +74,12 @@ class TableView:
     def rows_of_host(self, key: str) -> int:
         """Returns the number of rows of the key's host, counted as in update; 0 if it is small."""
         return rows_of_large_hosts(self.pinned.files("state")).get(host_key_of(key), 0)
+
+    def inlinks(self, key: str) -> dict[str, Any] | None:
+        """Returns the best inlinks of a page and the anchors of all; None if there are none."""
+        links = inlinks_of(self.pinned, key, BestOptions.max_inlinks)
+        shown = [record_of(row, SHOWN) for row in links.head(_INLINKS).iter_rows(named=True)]
+        return {"anchors": anchors_of(links)[:_INLINKS], "best": shown} if shown else None
 
     def batch_of(self, key: str) -> str | None:
         """Returns the open batch that has chosen a key."""

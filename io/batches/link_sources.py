@@ -1,0 +1,139 @@
+"""What a batch says about links: its documents, and those that they supersede."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import polars as pl
+
+from ...policy.base.row_status import Status
+from ...policy.inlinks.edges import EDGES_OF
+from ...policy.parts import pages_first
+from ...policy.schema import DOCUMENTS, OUTCOME, to_frame
+from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
+from ..snapshots.operations import Operation
+from ..storage.parquet_files import collect, row_groups, scan
+from ..tablets.file_lists import DataFile
+from ..tablets.tablets import tablets
+from .batches import batch_component, live_file
+
+# Statuses of URLs that are no pages any more, so that their links end.
+WITHOUT_LINKS = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM)
+_AT = "_row"
+
+
+@dataclasses.dataclass(frozen=True)
+class NewDocuments:
+    """A file of documents of the batch; with ``probe`` the state says which are still the newest."""
+
+    operation: Operation
+    file: DataFile
+    probe: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class OldDocuments:
+    """A file of documents that were there before the batch, under the name that rows have."""
+
+    operation: Operation
+    path: str
+    probe: bool
+
+
+def divided(operation: Operation) -> Iterator[NewDocuments | OldDocuments]:
+    """Yields the files whose links a batch changes, those of the batch first."""
+    batch = str(operation.batch)
+    probe = not operation.manifest().is_newest(batch)
+    for file in operation.files(batch_component(batch, "documents")):
+        yield NewDocuments(operation, file, probe)
+    own = f"{batch_component(batch, 'documents')}/"
+    named = collect(_outcome(operation).select("document", "old_document").unique())
+    paths = pl.concat([named["document"], named["old_document"]]).drop_nulls().unique().sort()
+    for path in paths:
+        if not path.startswith(own):
+            yield OldDocuments(operation, path, probe)
+
+
+def new_documents(item: NewDocuments) -> Iterator[pl.DataFrame]:
+    """Yields the documents that the update has taken from a file of the batch, in pieces."""
+    names = [item.file.path, item.file.formerly or item.file.path]
+    keys = collect(_outcome(item.operation).filter(pl.col("document").is_in(names)).select("key"))
+    keys = keys.get_column("key")
+    if item.probe:
+        keys = _still_newest(item.operation, keys, names)
+    yield from _documents(item.operation, item.file, keys)
+
+
+def unchanged_documents(item: OldDocuments) -> Iterator[pl.DataFrame]:
+    """Yields the documents in a file whose pages have answered that they are unchanged."""
+    rows = _outcome(item.operation).filter(pl.col("document") == item.path)
+    times = collect(rows.select("key", time=pl.col("last_fetch_time")))
+    keys = times.get_column("key")
+    if item.probe:
+        keys = _still_newest(item.operation, keys, [item.path])
+    file = live_file(item.operation.root, item.operation.manifest(), item.path)
+    if file is None or not len(keys):
+        return
+    times = times.with_columns(pl.col("time").fill_null(item.operation.now))
+    for documents in _documents(item.operation, file, keys):
+        found = documents.join(times, on="key", how="left", maintain_order="left")
+        yield found.with_columns(fetch_time=pl.col("time")).drop("time")
+
+
+def superseded_documents(item: OldDocuments) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yields the documents in a file that are not the newest of their pages any more.
+
+    Yields:
+        (DOCUMENTS rows, ``key`` and ``time`` of each).
+    """
+    times = superseded(item)
+    file = live_file(item.operation.root, item.operation.manifest(), item.path)
+    if file is not None and len(times):
+        for documents in _documents(item.operation, file, times.get_column("key")):
+            yield documents, times
+
+
+def superseded(item: OldDocuments) -> pl.DataFrame:
+    """Returns the pages with a newer document, or without any: ``key`` and ``time``."""
+    rows = _outcome(item.operation).filter(pl.col("old_document") == item.path)
+    answered = pl.col("fetch_status").is_in([FETCH_SUCCESS, FETCH_NOTMODIFIED])
+    other = answered.fill_null(False) & pl.col("document").ne_missing(pl.col("old_document"))
+    over = other | pl.col("status").is_in([int(status) for status in WITHOUT_LINKS])
+    time = pl.col("last_fetch_time").fill_null(item.operation.now)
+    return collect(rows.filter(over).select("key", time=time))
+
+
+def is_there(item: OldDocuments) -> bool:
+    """Returns whether the table still has a file of documents."""
+    return live_file(item.operation.root, item.operation.manifest(), item.path) is not None
+
+
+def _outcome(operation: Operation) -> pl.LazyFrame:
+    files = operation.files(batch_component(str(operation.batch), "outcome"))
+    if not files:
+        return to_frame(OUTCOME.empty_table()).lazy()
+    return scan([operation.root / file.path for file in files], OUTCOME)
+
+
+def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl.Series:
+    """Returns the keys whose rows in the state name one of some files, and that are pages."""
+    if not len(keys):
+        return keys
+    known = tablets(operation.files("state"))
+    rows = operation.root.find("state", known, keys, ("key", "document", "status"))
+    dead = pl.col("status").is_in([int(status) for status in WITHOUT_LINKS])
+    return rows.filter(pl.col("document").is_in(names) & ~dead).get_column("key")
+
+
+def _documents(operation: Operation, file: DataFile, keys: pl.Series) -> Iterator[pl.DataFrame]:
+    """Yields the documents with some keys, each once, in pieces; memory holds one."""
+    path = operation.root / file.path
+    heads = collect(scan([path], DOCUMENTS).select("key", "part_of")).with_row_index(_AT)
+    chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
+    start = 0
+    for group in row_groups(path, DOCUMENTS, EDGES_OF):
+        if len(chosen):
+            rows = to_frame(group).with_row_index(_AT, offset=start)
+            found = rows.filter(pl.col(_AT).is_in(chosen.implode())).drop(_AT)
+            if len(found):
+                yield found
+        start += len(group)

@@ -1,0 +1,104 @@
+"""Reads the link table: the inlinks of a page, and of all pages one after the other."""
+
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from ...policy.inlinks.best_sources import best_inlinks
+from ...policy.inlinks.link_keys import range_of_target
+from ...policy.kinds import KINDS
+from ...policy.schema import INLINKS, empty
+from ..snapshots.manifest import Pinned
+from ..tablets.tablets import Tablet, tablets
+
+LINKS = KINDS["links"]
+# How many times its limit the links of one page may grow before the worst are left out.
+_GROWTH = 4
+
+
+def inlinks_of(pinned: Pinned, target: str, most: int) -> pl.DataFrame:
+    """Returns the best inlinks of a page, best first: INLINKS rows.
+
+    Args:
+        pinned: The snapshot.
+        target: Row key of the page.
+        most: How many to return at most.
+    """
+    low, high = range_of_target(target)
+    within = (pl.col("key") >= low) & (pl.col("key") < high) & LINKS.counting
+    found = empty(INLINKS)
+    for tablet in tablets(pinned.files(LINKS.name)):
+        if not _overlaps(tablet, low, high):
+            continue
+        rows = pinned.root.read(
+            LINKS.name, [tablet], INLINKS.names, lambda links: links.filter(within)
+        )
+        found = best_inlinks(pl.concat([found, rows]), most)
+    return found
+
+
+def _overlaps(tablet: Tablet, low: str, high: str) -> bool:
+    """Returns whether a tablet may have a key in [low, high); a range in Bigtable may be open."""
+    after = tablet.first is not None and tablet.first >= high
+    return not after and (tablet.last is None or tablet.last >= low)
+
+
+def all_inlinks(pinned: Pinned, most: int) -> Iterator[pl.DataFrame]:
+    """Yields the best inlinks of each page, best first; each page is in one frame, in key order.
+
+    Args:
+        pinned: The snapshot.
+        most: How many links of each page to return at most.
+    """
+    return by_target(link_frames(pinned), most)
+
+
+def link_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
+    """Yields all rows of the link table that count, in key order."""
+    for tablet in tablets(pinned.files(LINKS.name)):
+        for rows in pinned.root.scan(LINKS.name, tablet):
+            yield rows.filter(LINKS.counting)
+
+
+def by_target(frames: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
+    """Yields the best links of each target; memory holds a frame, and the best of one target.
+
+    Args:
+        frames: Rows of the link table; the rows of a target come one after the other.
+        most: How many links of each target to return at most.
+    """
+    waiting = empty(INLINKS)
+    for rows in frames:
+        if not len(rows):
+            continue
+        waiting = pl.concat([waiting, rows.select(INLINKS.names)])
+        last = waiting.get_column("target")[-1]
+        done = waiting.filter(pl.col("target") != last)
+        if len(done):
+            yield best_inlinks(done, most)
+            waiting = waiting.filter(pl.col("target") == last)
+        if len(waiting) > _GROWTH * most:
+            waiting = best_inlinks(waiting, most)
+    if len(waiting):
+        yield best_inlinks(waiting, most)
+
+
+def top_targets(frames: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
+    """Returns the targets with the most inlinks: ``target`` and ``inlinks``, the most first.
+
+    Args:
+        frames: Rows of the link table; the rows of a target come one after the other.
+        most: How many targets to return.
+    """
+    schema = {"target": pl.String, "inlinks": pl.UInt32}
+    best, open_target = pl.DataFrame(schema=schema), pl.DataFrame(schema=schema)
+    for rows in frames:
+        if len(rows):
+            found = rows.group_by("target", maintain_order=True).agg(inlinks=pl.len())
+            found = pl.concat([open_target, found]).group_by("target", maintain_order=True).sum()
+            best, open_target = _top(pl.concat([best, found[:-1]]), most), found[-1:]
+    return _top(pl.concat([best, open_target]), most)
+
+
+def _top(found: pl.DataFrame, most: int) -> pl.DataFrame:
+    return found.sort("inlinks", "target", descending=[True, False]).head(most)

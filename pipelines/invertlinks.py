@@ -1,0 +1,196 @@
+"""invertlinks: brings the links of a batch into the link table.
+
+::
+
+    batch.documents ─ links ────────────────┐
+    documents before ─ tombstones of links ─┼ route to tablets ─ resolve ─▶ links'
+    links of pages not seen for long ───────┘
+
+A link of a document before that the new document has, too, lives on. So no documents are compared.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.batches.link_sources import (
+    NewDocuments,
+    OldDocuments,
+    divided,
+    is_there,
+    new_documents,
+    superseded,
+    superseded_documents,
+    unchanged_documents,
+)
+from ..io.rows.blocklist import read_blocklist
+from ..io.snapshots.manifest import newest_manifest
+from ..io.snapshots.operations import Operation
+from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.tablets import Tablet, tablets
+from ..io.tablets.written import Written
+from ..policy.blocklist import Blocklist
+from ..policy.inlinks.apply_links import apply_links
+from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
+from ..policy.inlinks.invert_options import InvertOptions
+from ..policy.schedules.schedule_options import ScheduleOptions
+from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Commit, Ticket
+from ..web.base.options import also
+from ..web.base.progress import PROGRESS
+from .command_line.command import TABLE, Invocation
+from .launch.job import BatchOptions, run_job
+
+ARGUMENTS = (TABLE,)
+COMPONENT = "links"
+_COUNTS = "counts"
+# In Bigtable a tablet has no zone map: each operation looks at one of so many for old links.
+_TURNS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class InvertTableOptions(InvertOptions):
+    """Options of inverting links, without those of launching."""
+
+    max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
+
+    @property
+    def oldest_ms(self) -> int:
+        """The age at which a link that is not seen any more is dropped, ms."""
+        return 1000 * (self.max_link_age or 2 * self.max_fetch_interval)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(InvertTableOptions, BatchOptions):
+    """Options of invertlinks. Without a batch, all batches that wait are inverted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Aging:
+    """A tablet of the link table that may have links that were not seen for long."""
+
+    operation: Operation
+    tablet: Tablet
+
+
+def run(invocation: Invocation) -> int:
+    """Inverts a batch, or one after the other all that wait."""
+    if invocation.options.batch:
+        return run_job(invocation, build, "invertlinks")
+    waiting = newest_manifest(str(invocation.table)).without_links()
+    if len(waiting) < 2:
+        return run_job(invocation, build, "invertlinks")
+    operation = invocation.options.operation
+    codes = []
+    for number, batch in enumerate(waiting, 1):
+        own = f"{operation}-{number}" if operation else ""
+        options = dataclasses.replace(invocation.options, operation=own, batch=batch)
+        codes.append(
+            run_job(dataclasses.replace(invocation, options=options), build, "invertlinks")
+        )
+    return max(codes)
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: InvertTableOptions
+) -> beam.PCollection[Ticket]:
+    """Inverts the links of a batch; the returned ticket is for the next job."""
+    operations = tickets | "Begin" >> Begin("invertlinks", needs="updated")
+    changes = operations | "Files" >> ForEach(
+        functools.partial(_items, options=options), _changes, (options,), tuple[str, Chunk],
+        outputs=(_COUNTS,), step="Files", receipts=_COUNTS,
+    )  # fmt: skip
+    targets = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
+    written = (operations, changes["main"]) | ApplyChanges(targets)
+    return (operations, written, changes[_COUNTS]) | Commit(
+        reads=(COMPONENT, "blocklist", "batches/{batch}/documents", "batches/{batch}/outcome"),
+        inverts=True,
+        whole=("Files", RESOLVE),
+    )
+
+
+def _items(
+    operation: Operation, options: InvertTableOptions
+) -> Iterator[NewDocuments | OldDocuments | Aging]:
+    items: list[Any] = list(divided(operation))
+    limit = operation.now - options.oldest_ms
+    for number, tablet in enumerate(tablets(operation.files(COMPONENT))):
+        first = tablet.min_fetch_time
+        turn = (number + operation.snapshot) % _TURNS == 0
+        if first < limit if first is not None else turn:
+            items.append(Aging(operation, tablet))
+    PROGRESS.start("invertlinks", total=len(items), unit="files")
+    yield from items
+
+
+def _changes(
+    item: NewDocuments | OldDocuments | Aging, options: InvertTableOptions
+) -> Iterator[Any]:
+    PROGRESS.add()
+    if isinstance(item, Aging):
+        yield from _chunks(_aged(item, options))
+        return
+    if isinstance(item, OldDocuments):
+        lost = 0 if is_there(item) else len(superseded(item))
+        if lost:
+            yield _counted({"documents_missing": lost})
+        for documents, times in superseded_documents(item):
+            yield from _chunks(tombstones_of(documents, times, options))
+    found = new_documents(item) if isinstance(item, NewDocuments) else unchanged_documents(item)
+    blocklist = read_blocklist(item.operation)
+    for documents in found:
+        edges, counts = edges_of(documents, options)
+        edges, blocked = without_blocked(edges, blocklist)
+        yield _counted({**counts, **blocked})
+        yield from _chunks(edges)
+
+
+def without_blocked(
+    changes: pl.DataFrame, blocklist: Blocklist
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the changes of links between pages that were not purged, and the number of others."""
+    if not blocklist:
+        return changes, {}
+    ends = with_halves(changes)
+    blocked = blocklist.blocks(ends["target"]) | blocklist.blocks(ends["source"])
+    return changes.filter(~blocked), {"dropped/purged": int(blocked.sum())}
+
+
+def _counted(counts: dict[str, int]) -> beam.pvalue.TaggedOutput:
+    return beam.pvalue.TaggedOutput(_COUNTS, Written(counts={k: n for k, n in counts.items() if n}))
+
+
+def _chunks(changes: pl.DataFrame) -> Iterator[tuple[str, Chunk]]:
+    """Yields changes without the columns that are null in all of them."""
+    there = [name for name in changes.columns if changes[name].null_count() < len(changes)]
+    for chunk in to_chunks(changes.select(there)):
+        yield COMPONENT, chunk
+
+
+def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
+    """Returns tombstones for the links of a tablet that were not seen for too long."""
+    operation, limit = item.operation, item.operation.now - options.oldest_ms
+    old = pl.col("gone_since").is_null() & (pl.col("last_seen") < limit)
+    rows = operation.root.read(
+        COMPONENT, [item.tablet], ("key", "last_seen"), lambda links: links.filter(old)
+    )
+    return rows.select("key", time="last_seen", gone=pl.lit(True))
+
+
+def link_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver that applies changes to links; it runs on a worker."""
+    in_rows = not operation.root.in_files(COMPONENT)
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        links, counts = apply_links(rows, changes)
+        if in_rows:  # there deleting a row rewrites no others
+            links = links.filter(pl.col("gone_since").is_null())
+        return Resolved(links, counts=counts, drops=in_rows)
+
+    return resolve

@@ -1,0 +1,110 @@
+"""mergelinkdb: brings the links of other tables into the link table.
+
+::
+
+    links of the others ─ normalize, filter ─ route to tablets ─ resolve ─▶ links'
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+
+from ..io.rows.blocklist import read_blocklist
+from ..io.snapshots.manifest import newest_manifest
+from ..io.snapshots.operations import Operation
+from ..io.tablets.tablets import Tablet, tablets
+from ..io.tablets.written import Written
+from ..policy.inlinks.edges import LINK_CHANGES
+from ..policy.inlinks.merging import merged_links
+from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.for_each import ForEach
+from ..transforms.operations import Begin, Commit, Ticket
+from ..web.base.errors import UsageError
+from ..web.base.options import option
+from ..web.base.progress import PROGRESS
+from ..web.rules.url_options import UrlOptions
+from .command_line.command import TABLE, Argument, Invocation
+from .command_line.url_rules import rules_of
+from .invertlinks import COMPONENT, link_resolver, without_blocked
+from .launch.job import JobOptions, run_job
+from .launch.launch import preflight, worker_address
+from .views.export import Reading
+
+ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))
+_COUNTS = "counts"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(UrlOptions, JobOptions):
+    """Options of mergelinkdb."""
+
+    normalize_links: bool = option(
+        False, "Normalize the URLs of links.", nutch="mergelinkdb -normalize", group="links"
+    )
+    filter_links: bool = option(
+        False, "Leave out links from and to URLs that the filters refuse.",
+        nutch="mergelinkdb -filter", group="links",
+    )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherLinks:
+    """A tablet of another link table."""
+
+    operation: Operation
+    reading: Reading
+    tablet: Tablet
+
+
+def run(invocation: Invocation) -> int:
+    readings = []
+    for other in invocation.arguments["others"]:
+        if other == str(invocation.table):
+            raise UsageError(f"a table is not merged with itself: {other!r}")
+        preflight(other, invocation.options, invocation.beam_args)
+        readings.append(Reading(worker_address(other), "", newest_manifest(other).snapshot))
+    making = functools.partial(build, readings=tuple(readings))
+    return run_job(invocation, making, "mergelinkdb")
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: Options, readings: tuple[Reading, ...]
+) -> beam.PCollection[Ticket]:
+    """Merges the links of other tables; the returned ticket is for the next job."""
+    operations = tickets | "Begin" >> Begin("mergelinkdb")
+    changes = operations | "Tablets" >> ForEach(
+        functools.partial(_items, readings=readings), _changes, (options,), tuple[str, Chunk],
+        outputs=(_COUNTS,), step="Tablets", receipts=_COUNTS,
+    )  # fmt: skip
+    targets = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
+    written = (operations, changes["main"]) | ApplyChanges(targets)
+    return (operations, written, changes[_COUNTS]) | Commit(
+        reads=(COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
+    )
+
+
+def _items(operation: Operation, readings: tuple[Reading, ...]) -> Iterator[OtherLinks]:
+    items = [
+        OtherLinks(operation, reading, tablet)
+        for reading in readings
+        for tablet in tablets(reading.files(COMPONENT))
+    ]
+    PROGRESS.start("mergelinkdb", total=len(items), unit="tablets")
+    yield from items
+
+
+def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
+    changes_rules = options.normalize_links or options.filter_links
+    rules = rules_of(options) if changes_rules else None
+    with item.reading.reading():
+        for rows in item.reading.root.scan(COMPONENT, item.tablet):
+            found, counts = merged_links(rows, rules, filters=options.filter_links)
+            found, blocked = without_blocked(found, read_blocklist(item.operation))
+            yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts={**counts, **blocked}))
+            for chunk in to_chunks(found, LINK_CHANGES):
+                yield COMPONENT, chunk
+    PROGRESS.add()

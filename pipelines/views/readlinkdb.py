@@ -1,0 +1,156 @@
+"""readlinkdb: shows the link table: the inlinks of one URL or of all, or the most linked URLs.
+
+It reads tablet by tablet, and holds the best inlinks of one URL at a time.
+"""
+
+import contextlib
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from ...io.reading.inlinks import all_inlinks, inlinks_of, link_frames, top_targets
+from ...io.snapshots.manifest import newest_manifest
+from ...policy.inlinks.anchors import anchors_of
+from ...policy.inlinks.invert_options import BestOptions
+from ...policy.schema import INLINKS_COLUMNS
+from ...policy.vocabulary import record_of
+from ...web.base.errors import UsageError
+from ...web.base.options import option
+from ...web.urls.row_keys import from_key
+from ..checkers.checking import row_key
+from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
+from .export import Reading
+
+ARGUMENTS = (
+    TABLE,
+    Argument("url", "Show the pages that link to this URL.", "?"),
+)
+# The columns of an inlink as users see it.
+SHOWN = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "last_seen")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(BestOptions):
+    """Options of readlinkdb: a URL, or one of dump and top."""
+
+    dump: str = option(
+        "",
+        "Write the inlinks of all URLs to a file that ends in .txt, as Nutch does, or in .jsonl; "
+        "- prints them.",
+        nutch="readlinkdb -dump",
+        group="links",
+    )
+    regex: str = option(
+        "",
+        "With --dump: only URLs that match this expression as a whole.",
+        nutch="readlinkdb -regex",
+        group="links",
+    )
+    top: int = option(
+        0, "Show this many URLs with the most inlinks.", minimum=0, group="links"
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.dump not in ("", "-") and Path(self.dump).suffix not in (".txt", ".jsonl"):
+            raise ValueError(f"--dump must end in .txt or .jsonl, got {self.dump!r}")
+        if self.dump and self.top:
+            raise ValueError("--dump and --top contradict each other: give one")
+        try:
+            re.compile(self.regex)
+        except re.error as error:
+            raise ValueError(
+                f"--regex is no regular expression: {error}: {self.regex!r}"
+            ) from error
+
+
+def run(invocation: Invocation) -> int:
+    options, url = invocation.options, invocation.arguments["url"]
+    if sum(map(bool, (url, options.dump, options.top))) != 1:
+        raise UsageError("give a URL, --dump FILE or --top NUMBER")
+    if options.regex and not options.dump:
+        raise UsageError("--regex is only for --dump FILE, where - prints the links")
+    table = str(invocation.table)
+    reading = Reading(table, "", newest_manifest(table).snapshot)
+    as_json = invocation.format == "json"
+    with reading.reading():
+        if url:
+            return _show(reading, row_key(url, "URL"), options, as_json=as_json)
+        if options.top:
+            return _top(reading, options.top, as_json=as_json)
+        return _dump(reading, options, as_json=as_json)
+
+
+def _show(reading: Reading, key: str, options: Options, *, as_json: bool) -> int:
+    links = inlinks_of(reading, key, options.max_inlinks)
+    if as_json:
+        print(json.dumps(_record(key, links)))
+    elif not len(links):
+        print(f"{from_key(key)}: no link information")
+    else:
+        print("".join(_nutch_lines(key, links)), end="")
+    return DONE if len(links) else NOTHING_TO_DO
+
+
+def _top(reading: Reading, most: int, *, as_json: bool) -> int:
+    for target, number in top_targets(link_frames(reading), most).iter_rows():
+        record = {"url": from_key(target), "inlinks": number}
+        print(json.dumps(record) if as_json else f"{number}\t{record['url']}")
+    return DONE
+
+
+def _dump(reading: Reading, options: Options, *, as_json: bool) -> int:
+    lines_of = _json_lines if as_json or options.dump.endswith(".jsonl") else _nutch_lines
+    with _output(options.dump) as out:
+        for frame in all_inlinks(reading, options.max_inlinks):
+            for (target,), links in frame.group_by("target", maintain_order=True):
+                url = from_key(str(target))
+                if not options.regex or re.fullmatch(options.regex, url):
+                    out.writelines(lines_of(str(target), links))
+    return DONE
+
+
+@contextlib.contextmanager
+def _output(path: str) -> Iterator[IO[str]]:
+    if path == "-":
+        yield sys.stdout
+        return
+    try:
+        with Path(path).open("w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise UsageError(f"cannot write --dump {path!r}: {error.strerror}") from error
+
+
+def _record(key: str, links: pl.DataFrame) -> dict[str, Any]:
+    shown = [record_of(row, SHOWN) for row in links.iter_rows(named=True)]
+    return {"url": from_key(key), "anchors": anchors_of(links), "inlinks": shown}
+
+
+def _json_lines(key: str, links: pl.DataFrame) -> Iterator[str]:
+    yield json.dumps(_record(key, links)) + "\n"
+
+
+def _nutch_lines(key: str, links: pl.DataFrame) -> Iterator[str]:
+    """Yields the lines of Nutch's dump; a page with several texts of links has several lines."""
+    yield f"{from_key(key)}\tInlinks:\n"
+    for source, anchor in links.select("source", "anchor").iter_rows():
+        for text in (anchor or "").split("\n"):
+            yield f" fromUrl: {from_key(source)} anchor: {text}\n"
+    yield "\n"
+
+
+def link_line(link: dict[str, Any]) -> str:
+    """Returns an inlink as a line for people.
+
+    >>> link_line({"source": "http://a.com/", "anchor": "A", "rel": "ugc", "last_seen": "2026"})
+    "http://a.com/ as 'A', rel ugc, last seen 2026"
+    """
+    text = f" as {link['anchor']!r}" if link["anchor"] else ""
+    rel = f", rel {link['rel']}" if link["rel"] else ""
+    return f"{link['source']}{text}{rel}, last seen {link['last_seen']}"

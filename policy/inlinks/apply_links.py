@@ -1,0 +1,85 @@
+"""Applies changes to rows of the link table: links appear, are seen again, and die."""
+
+import polars as pl
+
+from ..schema import INLINKS, conform, empty, to_frame
+from .edges import LINK_CHANGES, with_halves
+
+_NEW = ("anchor", "rel", "score")
+_FIRST = pl.min_horizontal("first", "time")
+
+
+def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows of the link table after changes.
+
+    The newest time counts, so batches may come in any order. A link that ends stays as a row with
+    ``gone_since``: nothing is rewritten for it.
+
+    Args:
+        rows: INLINKS rows in key order.
+        changes: LINK_CHANGES rows in any order. If a key has a link and a tombstone, the link counts.
+
+    Returns:
+        (INLINKS rows in key order; counts ``links_added``, ``links_seen`` and ``links_gone``).
+    """
+    seen = _newest(changes.filter(~pl.col("gone")))
+    ended = changes.filter("gone").select("key", "time")
+    ended = ended.join(seen.select("key"), on="key", how="anti")
+    ended = ended.group_by("key").agg(pl.col("time").max().alias("ended"))
+    new = seen.join(rows.select("key"), on="key", how="anti")
+    added = with_halves(new).with_columns(
+        first_seen=_FIRST, last_seen=pl.col("time"), gone_since=pl.lit(None, pl.Int64)
+    )
+    again = seen.select(
+        "key", "time", "first", *(pl.col(name).alias(f"{name}.new") for name in _NEW)
+    )
+    found = rows.join(again, on="key", how="left", maintain_order="left")
+    found = found.join(ended, on="key", how="left", maintain_order="left")
+    return _after(found, added, rows.columns)
+
+
+def _after(
+    found: pl.DataFrame, added: pl.DataFrame, names: list[str]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    alive, time = pl.col("gone_since").is_null(), pl.col("time")
+    newer = (time >= pl.max_horizontal("last_seen", "gone_since")).fill_null(False)
+    dies = (alive & (pl.col("ended") >= pl.col("last_seen"))).fill_null(False)
+    judged = found.with_columns(_newer=newer, _dies=dies)
+    back = judged.select(number=pl.col("_newer") & ~alive).get_column("number").sum()
+    counts = {
+        "links_added": len(added) + int(back or 0),
+        "links_seen": int(judged.get_column("_newer").sum()) - int(back or 0),
+        "links_gone": int(judged.get_column("_dies").sum()),
+    }
+    kept = judged.with_columns(
+        *(pl.when("_newer").then(f"{name}.new").otherwise(name).alias(name) for name in _NEW),
+        first_seen=pl.min_horizontal("first_seen", _FIRST),
+        last_seen=pl.max_horizontal("last_seen", "time"),
+        gone_since=pl.when("_newer").then(None).when("_dies").then("ended").otherwise("gone_since"),
+    )
+    wide = to_frame(conform(added, INLINKS))
+    rows = pl.concat([kept.select(names), wide.select(names)]).sort("key")
+    return rows, {name: number for name, number in counts.items() if number}
+
+
+def _newest(seen: pl.DataFrame) -> pl.DataFrame:
+    """Returns the newest change of each key; of several of one time, one that depends only on them."""
+    if seen.get_column("key").is_duplicated().any():
+        seen = seen.sort("key", "time", "anchor", "rel", "score", nulls_last=False)
+        seen = seen.unique("key", keep="last", maintain_order=True)
+    return seen
+
+
+def invert(changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns the link table of changes alone: INLINKS rows in key order, without ended links.
+
+    >>> from .edges import edges_of
+    >>> from .invert_options import InvertOptions
+    >>> documents = pl.DataFrame({"key": ["com.a:http/"], "fetch_time": [5], "score": [1.0],
+    ...     "outlinks": [[{"key": "com.b:http/", "anchor": "B", "rel": None}]]})
+    >>> invert(edges_of(documents, InvertOptions())[0]).select("target", "source", "anchor").rows()
+    [('com.b:http/', 'com.a:http/', 'B')]
+    """
+    wide = to_frame(LINK_CHANGES.empty_table())
+    rows, _ = apply_links(empty(INLINKS), pl.concat([wide, changes], how="diagonal_relaxed"))
+    return rows.filter(pl.col("gone_since").is_null())

@@ -1,0 +1,150 @@
+"""Edges of documents: the changes that a batch makes to the link table.
+
+A page that has links gives one change per target. A document that is not the newest one of its page
+any more gives one tombstone per target: the resolver keeps the link if the newer document has it,
+too. So no two documents are compared, and each file is read once.
+"""
+
+import polars as pl
+import pyarrow as pa
+
+from ...web.rules.url_rules import host_keys
+from ..schema import DOCUMENTS, INLINKS, columns
+from .anchors import MAX_TEXTS, clean_anchors
+from .invert_options import InvertOptions
+from .link_keys import SEPARATOR, link_keys
+
+# The changes of invertlinks. Tombstones have only ``key``, ``time`` and ``gone``.
+LINK_CHANGES = pa.schema(
+    [
+        *columns(INLINKS, "key"),
+        # Null if they are the two halves of the key.
+        *columns(INLINKS, "target", "source", "anchor", "rel", "score"),
+        ("time", pa.int64()),  # when the source was fetched
+        ("first", pa.int64()),  # when it was first found to have the link; null: then
+        ("gone", pa.bool_()),
+    ]
+)
+EDGES_OF = ("key", "fetch_time", "score", "outlinks")
+RELS = ("nofollow", "sponsored", "ugc")
+_OUTLINKS = pl.Schema(pl.from_arrow(DOCUMENTS.empty_table()).schema)["outlinks"]  # type: ignore[union-attr]
+
+
+def edges_of(
+    documents: pl.DataFrame, options: InvertOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the links of documents as changes, one per source and target.
+
+    Args:
+        documents: DOCUMENTS rows with the columns ``EDGES_OF``; each key once.
+        options: Which links are kept.
+
+    Returns:
+        (LINK_CHANGES rows; numbers of links that were left out, by reason).
+
+    >>> documents = pl.DataFrame({"key": ["com.a:http/"], "fetch_time": [5], "score": [1.0],
+    ...     "outlinks": [[{"key": "com.b:http/", "anchor": "B", "rel": "ugc"}]]})
+    >>> edges_of(documents, InvertOptions())[0].select("key", "anchor", "rel", "time").rows()
+    [('com.b:http/ com.a:http/', 'B', 'ugc', 5)]
+    """
+    links, counts = _links(documents, options)
+    keys = link_keys(links.get_column("target"), links.get_column("source"))
+    anchors = clean_anchors(links.get_column("anchor"), options.max_anchor_length)
+    links = links.with_columns(
+        keys, anchors.alias("anchor"), rel=known_rel(links.get_column("rel"))
+    )
+    links = merge_rows(links)
+    whole = ~links.get_column("key").str.contains("#", literal=True)
+    halves = pl.col("target", "source")
+    links = links.with_columns(
+        pl.when(~whole).then(halves), gone=pl.lit(False), first=pl.lit(None, pl.Int64)
+    )
+    return links.select(LINK_CHANGES.names), counts
+
+
+def tombstones_of(
+    documents: pl.DataFrame, times: pl.DataFrame, options: InvertOptions
+) -> pl.DataFrame:
+    """Returns tombstones for the links of documents that are not the newest ones of their pages.
+
+    Args:
+        documents: DOCUMENTS rows with ``key`` and ``outlinks``; each key once.
+        times: ``key`` and ``time``: when each page was fetched again, ms.
+        options: Which links are kept.
+    """
+    wide = documents.select("key", "outlinks", fetch_time=pl.lit(0), score=pl.lit(0.0))
+    links, _ = _links(wide, options)
+    times = times.select(source="key", then="time")
+    links = links.join(times, on="source", how="inner", maintain_order="left")
+    keys = link_keys(links.get_column("target"), links.get_column("source"))
+    return links.select(keys, time="then", gone=pl.lit(True)).unique("key")
+
+
+def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns changes with target and source where the key says them."""
+    split = pl.col("key").str.split_exact(SEPARATOR, 1).struct
+    return changes.with_columns(
+        target=pl.coalesce("target", split.field("field_0")),
+        source=pl.coalesce("source", split.field("field_1")),
+    )
+
+
+def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns a row per link that is kept, and the numbers of others by reason."""
+    documents = documents.filter(pl.col("outlinks").list.len() > 0)
+    link = pl.col("outlinks").struct
+    links = documents.select(
+        pl.col("outlinks").cast(_OUTLINKS),
+        source="key",
+        time=pl.col("fetch_time").cast(pl.Int64),
+        score=pl.col("score").cast(pl.Float32),
+    ).explode("outlinks")
+    links = links.select(
+        "source", "time", "score", link.field("anchor"), link.field("rel"),
+        target=link.field("key"),
+    )  # fmt: skip
+    found = len(links)
+    links = links.filter(pl.col("target").is_not_null() & (pl.col("target") != pl.col("source")))
+    counts = {"dropped/own_url": found - len(links)}
+    if options.ignore_internal_links or options.ignore_external_links:
+        same = host_keys(links.get_column("target")) == host_keys(links.get_column("source"))
+        kept = links.filter(~same if options.ignore_internal_links else same)
+        reason = "internal_link" if options.ignore_internal_links else "external_link"
+        counts[f"dropped/{reason}"] = len(links) - len(kept)
+        links = kept
+    return links, {name: number for name, number in counts.items() if number}
+
+
+def known_rel(rels: pl.Series) -> pl.Series:
+    """Returns the known words of attributes ``rel``, in order of ``RELS``; null if there are none."""
+    values = rels.unique().drop_nulls()
+    known = [" ".join(w for w in RELS if w in value.lower().split()) or None for value in values]
+    words = pl.DataFrame({"rel": values, "word": pl.Series(known, dtype=pl.String)})
+    found = rels.alias("rel").to_frame().join(words, on="rel", how="left", maintain_order="left")
+    return found.get_column("word").alias("rel")
+
+
+def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row per key: all texts, and the words of ``rel`` that all links have."""
+    hashes = links.get_column("key").hash()
+    once = hashes.is_unique()
+    if once.all():
+        return links
+    texts = pl.col("anchor").drop_nulls().unique(maintain_order=True).head(MAX_TEXTS)
+    words = pl.col("rel").fill_null("").str.split(" ")
+    in_all = [
+        pl.when(words.list.contains(word).all()).then(pl.lit(word)).alias(word) for word in RELS
+    ]
+    same = pl.exclude("key", "anchor", "rel", *RELS).first()
+    several = (
+        links.filter(~once)
+        .group_by("key", maintain_order=True)
+        .agg(same, texts.str.join("\n").alias("anchor"), *in_all)
+        .with_columns(
+            anchor=pl.when(pl.col("anchor") != "").then("anchor"),
+            rel=pl.concat_str(*RELS, separator=" ", ignore_nulls=True),
+        )
+        .with_columns(rel=pl.when(pl.col("rel") != "").then("rel"))
+        .drop(RELS)
+    )
+    return pl.concat([links.filter(once), several.select(links.columns)])

@@ -1,0 +1,63 @@
+"""Options of the link table."""
+
+import dataclasses
+
+from ...web.base.options import option
+
+
+@dataclasses.dataclass(frozen=True)
+class InvertOptions:
+    """Which links are kept in the link table, and for how long."""
+
+    GROUP = "links"
+
+    ignore_internal_links: bool = option(
+        False,
+        "Leave links between pages of one host out of the link table. The crawl of one site has no "
+        "others.",
+        nutch="linkdb.ignore.internal.links",
+    )
+    ignore_external_links: bool = option(
+        False,
+        "Leave links between pages of different hosts out of the link table.",
+        nutch="linkdb.ignore.external.links",
+    )
+    max_anchor_length: int = option(
+        100,
+        "How much of the text of a link is kept.",
+        unit="characters",
+        nutch="linkdb.max.anchor.length",
+        minimum=0,
+    )
+    max_link_age: int = option(
+        0,
+        "A link is dropped if its page was last found to have it longer ago; 0 means twice "
+        "--max_fetch_interval.",
+        unit="s",
+        minimum=0,
+    )
+
+    def __post_init__(self) -> None:
+        check = getattr(super(), "__post_init__", None)
+        if check is not None:
+            check()
+        if self.ignore_internal_links and self.ignore_external_links:
+            raise ValueError(
+                "--ignore_internal_links and --ignore_external_links together leave no link, "
+                "got true and true"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class BestOptions:
+    """How many inlinks of a page are shown and used."""
+
+    GROUP = "links"
+
+    max_inlinks: int = option(
+        10_000,
+        "How many inlinks of a page are shown: those from the pages with the best scores, of "
+        "equal ones first those from other hosts.",
+        nutch="linkdb.max.inlinks",
+        minimum=0,
+    )

@@ -1,0 +1,97 @@
+"""readlinkdb, mergelinkdb and explain show and merge inlinks, on each kind of table."""
+
+import json
+
+import pytest
+from crawling import nutbeam
+from linked_web import fill_links
+
+A, B = "http://a.com/", "http://b.org/x"
+LINKS = {
+    (A, B): ("Home", None, 2.0),
+    (A, "http://c.net/"): ("Home\nStart", "ugc", 1.0),
+    (A, "http://a.com/in"): (None, "nofollow", 1.0),
+    (B, A): ("B", None, 1.0),
+}
+
+
+@pytest.fixture(params=["folder", "bigtable"])
+def table(request, tmp_path):
+    address = str(tmp_path / "table")
+    if request.param == "bigtable":
+        address = request.getfixturevalue("bigtable").make(tmp_path / "files")
+    assert nutbeam("inject", address, A) == 0
+    fill_links(address, LINKS)
+    return address
+
+
+def said(capsys, *words, code=0):
+    capsys.readouterr()
+    assert nutbeam(*words) == code
+    return capsys.readouterr().out
+
+
+def test_a_url_and_its_anchors(table, capsys):
+    out = said(capsys, "readlinkdb", table, A)
+    assert out.splitlines() == [
+        f"{A}\tInlinks:",
+        f" fromUrl: {B} anchor: Home",
+        " fromUrl: http://c.net/ anchor: Home",
+        " fromUrl: http://c.net/ anchor: Start",
+        " fromUrl: http://a.com/in anchor: ",
+        "",
+    ]
+    record = json.loads(said(capsys, "readlinkdb", table, A, "--format", "json"))
+    assert record["anchors"] == ["Home", "Home", "Start"]
+    assert [link["rel"] for link in record["inlinks"]] == [None, "ugc", "nofollow"]
+    assert said(capsys, "readlinkdb", table, "http://none.com/", code=1) == (
+        "http://none.com/: no link information\n"
+    )
+    explained = said(capsys, "explain", table, A)
+    assert f"linked from: {B} as 'Home', last seen " in explained
+    assert 'anchors: ["Home", "Home", "Start"]' in explained
+
+
+def test_dump_regex_and_top(table, capsys, tmp_path):
+    whole = said(capsys, "readlinkdb", table, "--dump", "-")
+    assert whole.count("Inlinks:") == 2
+    one = said(capsys, "readlinkdb", table, "--dump", "-", "--regex", ".*b.org.*")
+    assert one.splitlines()[0] == f"{B}\tInlinks:"
+    assert one.count("Inlinks:") == 1
+    path = tmp_path / "links.jsonl"
+    said(capsys, "readlinkdb", table, "--dump", str(path), "--max_inlinks", "1")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(r["url"], len(r["inlinks"])) for r in records] == [(A, 1), (B, 1)]
+    assert said(capsys, "readlinkdb", table, "--top", "1") == f"3\t{A}\n"
+
+
+def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
+    other = str(tmp_path / "other")
+    assert nutbeam("inject", other, A) == 0
+    fill_links(other, {(A, "http://d.com/"): ("D", None, 9.0), (B, A): ("newer", None, 1.0)}, 2000)
+    out = said(capsys, "mergelinkdb", table, other)
+    assert "links_added 1" in out
+    record = json.loads(said(capsys, "readlinkdb", table, A, "--format", "json"))
+    assert record["inlinks"][0]["source"] == "http://d.com/"
+    assert json.loads(said(capsys, "readlinkdb", table, B, "--format", "json"))["anchors"] == [
+        "newer"
+    ]
+    refused = ["--filter_links", "--exclude", "d.com"]
+    assert nutbeam("purge", table, "--host", "d.com") == 0
+    assert "dropped/purged 1" in said(capsys, "mergelinkdb", table, other, *refused[:0])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give a URL, --dump FILE or --top NUMBER"),
+        (["--dump", "x.csv"], "--dump must end in .txt or .jsonl, got 'x.csv'"),
+        (["--dump", "-", "--regex", "("], "--regex is no regular expression"),
+        (["--dump", "none/x.txt"], "cannot write --dump 'none/x.txt': No such file"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, capsys, words, message):
+    table = str(tmp_path / "table")
+    assert nutbeam("inject", table, A) == 0
+    assert nutbeam("readlinkdb", table, *words) == 2
+    assert message in capsys.readouterr().err

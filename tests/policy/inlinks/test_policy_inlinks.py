@@ -1,0 +1,196 @@
+"""The functions of the link table: keys, edges, changes, anchors; a row-by-row reference beside them."""
+
+import random
+
+import polars as pl
+import pytest
+
+from nutbeam.policy.inlinks.anchors import MAX_TEXTS, anchors_of, clean_anchors
+from nutbeam.policy.inlinks.apply_links import apply_links, invert
+from nutbeam.policy.inlinks.best_sources import best_inlinks
+from nutbeam.policy.inlinks.edges import edges_of, tombstones_of, with_halves
+from nutbeam.policy.inlinks.invert_options import InvertOptions
+from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_key, link_keys, range_of_target
+from nutbeam.policy.schema import INLINKS, empty
+
+LONG = "com.a:http/" + 4080 * "x"
+
+
+def documents(pages, time=1, score=1.0):
+    """DOCUMENTS rows: links (target, anchor, rel) by key."""
+    links = [[dict(zip(("key", "anchor", "rel"), link, strict=True)) for link in links]
+             for links in pages.values()]  # fmt: skip
+    kind = pl.List(pl.Struct(dict.fromkeys(("key", "anchor", "rel"), pl.String)))
+    return pl.DataFrame(
+        {"key": pl.Series(list(pages), dtype=pl.String), "outlinks": pl.Series(links, dtype=kind)}
+    ).with_columns(fetch_time=pl.lit(time, pl.Int64), score=pl.lit(score, pl.Float32))
+
+
+def table_of(pages, **how):
+    return invert(edges_of(documents(pages), InvertOptions(**how))[0])
+
+
+def test_keys_of_a_page_are_one_range_also_of_long_ones():
+    targets = ["com.a:http/", "com.a:http/!", "com.a:http/a", "com.a.b:http/", LONG, f"{LONG}y"]
+    sources = ["org.b:http/", "[::1]:http/", LONG]
+    keys = {link_key(target, source): target for target in targets for source in sources}
+    assert len(keys) == len(targets) * len(sources)
+    assert max(map(len, keys)) <= 4096
+    for target in targets:
+        low, high = range_of_target(target)
+        assert {found for key, found in keys.items() if low <= key < high} == {target}
+    assert len(half(LONG)) == MAX_HALF
+    pairs = [(target, source) for target in targets for source in sources]
+    columns = [pl.Series(column) for column in zip(*pairs, strict=True)]
+    assert link_keys(*columns).to_list() == [link_key(*pair) for pair in pairs]
+
+
+def test_long_keys_are_whole_in_the_table():
+    rows = table_of({LONG: [("com.b:http/", "x", None)], "com.b:http/": [(LONG, "y", None)]})
+    assert set(rows.select("target", "source").rows()) == {
+        ("com.b:http/", LONG), (LONG, "com.b:http/"),
+    }  # fmt: skip
+
+
+def test_several_links_to_one_page_are_one():
+    links = [("com.b:http/", "one", "nofollow ugc"), ("com.b:http/", "", "UGC"),
+             ("com.b:http/", "two", "ugc sponsored"), ("com.b:http/", "one", "ugc")]  # fmt: skip
+    assert table_of({"com.a:http/": links}).select("anchor", "rel").rows() == [("one\ntwo", "ugc")]
+    links[1] = ("com.b:http/", "", "")
+    assert table_of({"com.a:http/": links}).select("rel").rows() == [(None,)]
+    many = [("com.b:http/", str(n), None) for n in range(10_000)]
+    (anchor,) = table_of({"com.a:http/": many}).get_column("anchor")
+    assert anchor.split("\n") == [str(n) for n in range(MAX_TEXTS)]
+
+
+def test_own_internal_and_external_links():
+    pages = {"com.a:http/": [("com.a:http/", "", None), ("com.a:http/b", "", None),
+                             ("com.a.b:http/", "", None)]}  # fmt: skip
+
+    def targets(**how):
+        return table_of(pages, **how).get_column("target").to_list()
+
+    assert targets() == ["com.a.b:http/", "com.a:http/b"]
+    assert targets(ignore_internal_links=True) == ["com.a.b:http/"]
+    assert targets(ignore_external_links=True) == ["com.a:http/b"]
+    with pytest.raises(ValueError, match="together leave no link, got true and true"):
+        InvertOptions(ignore_internal_links=True, ignore_external_links=True)
+    _, counts = edges_of(documents(pages), InvertOptions(ignore_internal_links=True))
+    assert counts == {"dropped/own_url": 1, "dropped/internal_link": 1}
+
+
+@pytest.mark.parametrize(
+    ("anchor", "kept"),
+    [
+        ("a\x00b\x1b[31mc", "a b [31mc"), ("x\u202ey", "x y"), ("  ", None), ("\n", None),
+        ("a" * (1 << 20), "a" * 100), (" " * 50 + "b", "b"), ("é" * 101, "é" * 100),
+    ],
+)  # fmt: skip
+def test_anchors_are_one_clean_line(anchor, kept):
+    assert clean_anchors(pl.Series([anchor, "z"]), 100).to_list() == [kept, "z"]
+    assert clean_anchors(pl.Series([anchor]), 0).to_list() == [None]
+
+
+def test_anchors_as_nutch_collects_them():
+    links = pl.DataFrame({"source": ["com.a:http/1", "com.a:http/2", "com.b:http/", "com.b:http/2"],
+                          "anchor": ["Home", "Home", "Home\nStart", None]})  # fmt: skip
+    assert anchors_of(links) == ["Home", "Home", "Start"]
+
+
+def test_the_best_sources():
+    links = pl.DataFrame(
+        {"target": ["com.a:http/"] * 4, "source": [f"com.{c}:http/" for c in "abcd"],
+         "score": [1.0, 1.0, None, 2.0]}
+    )  # fmt: skip
+    best = best_inlinks(links, 3).get_column("source").to_list()
+    assert best == ["com.d:http/", "com.b:http/", "com.a:http/"]
+    assert not len(best_inlinks(links, 0))
+
+
+KEYS = [f"com.{host}:http/{page}" for host in "ab" for page in range(3)]
+
+
+class Reference:
+    """The link table row by row: what each page's newest document says."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.newest = {}  # links by page, and the time
+        self.rows = empty(INLINKS)
+
+    def step(self, time):
+        """Some pages are fetched: they have other links, the same, or are gone."""
+        some = self.random
+        pages = some.sample(KEYS, some.randrange(1, 4))
+        old = {p: self.newest[p][0] for p in pages if p in self.newest}
+        new = {p: self.links() for p in pages if some.random() < 0.8}
+        for page in pages:
+            self.newest.pop(page, None)
+            if page in new:
+                self.newest[page] = new[page], time
+        return self.changes(old, new, time)
+
+    def links(self):
+        some = self.random
+        return [(some.choice(KEYS), some.choice(["", "x", "y"]), some.choice([None, "ugc"]))
+                for _ in range(some.randrange(4))]  # fmt: skip
+
+    def changes(self, old, new, time):
+        edges, _ = edges_of(documents(new, time), InvertOptions())
+        times = pl.DataFrame({"key": list(old)}, {"key": pl.String}).with_columns(time=pl.lit(time))
+        dead = tombstones_of(documents(old), times, InvertOptions())
+        return pl.concat([edges, dead], how="diagonal_relaxed")
+
+    def truth(self):
+        found = {}
+        for source, (links, _) in self.newest.items():
+            for target, anchor, rel in links:
+                if target != source:
+                    found.setdefault((target, source), []).append((anchor, rel))
+        return {
+            pair: (
+                "\n".join(dict.fromkeys(a for a, _ in links if a)) or None,
+                "ugc" if all(rel == "ugc" for _, rel in links) else None,
+            )
+            for pair, links in found.items()
+        }
+
+    def stored(self):
+        alive = self.rows.filter(pl.col("gone_since").is_null())
+        return {
+            (t, s): (a, r)
+            for t, s, a, r in alive.select("target", "source", "anchor", "rel").rows()
+        }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_histories_are_those_of_the_newest_documents(seed):
+    reference = Reference(seed)
+    for time in range(1, 16):
+        changes = reference.step(time)
+        wide = with_halves(changes).filter(~pl.col("gone"))
+        assert wide.select("target", "source").null_count().row(0) == (0, 0)
+        for _ in range(2):  # the same again changes nothing
+            reference.rows, _counts = apply_links(
+                reference.rows, changes.sample(fraction=1, shuffle=True, seed=seed)
+            )
+        assert reference.rows.get_column("key").is_sorted()
+        assert not reference.rows.get_column("key").is_duplicated().any()
+        assert reference.stored() == reference.truth()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tombstone_that_comes_late_kills_only_older_links(seed):
+    reference = Reference(seed)
+    steps = [reference.step(time) for time in range(1, 12)]
+    links = [step.filter(~pl.col("gone")) for step in steps]
+    dead = [step.filter("gone") for step in steps]
+    for changes in links:
+        reference.rows, _ = apply_links(reference.rows, changes)
+    reference.random.shuffle(dead)
+    # A link that is found again in the step of its tombstone lives on.
+    found = pl.concat(links).select("key", "time")
+    for changes in dead:
+        ended = changes.join(found, on=["key", "time"], how="anti")
+        reference.rows, _ = apply_links(reference.rows, ended)
+    assert reference.stored() == reference.truth()

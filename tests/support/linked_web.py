@@ -1,0 +1,111 @@
+"""A small web whose links change, and the link table that its newest documents give."""
+
+import random
+from collections import defaultdict
+
+from crawling import rows_of
+from frames import frame_of
+from web_servers import reply
+
+from nutbeam.io.batches.batches import live_file
+from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.manifest import newest_manifest
+from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.table.opening import open_table
+from nutbeam.policy.inlinks.link_keys import link_key
+from nutbeam.policy.schema import DOCUMENTS, INLINKS, Status
+from nutbeam.web.urls.row_keys import from_key, to_key
+
+HOST = "a.example.com"
+RELS = ("nofollow", "sponsored", "ugc")
+ENDED = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM)
+
+
+class LinkedWeb:
+    """Pages ``/0`` to ``/N`` of two hosts with links to one another; ``/`` links to all."""
+
+    def __init__(self, seed, pages=6):
+        self.random = random.Random(seed)
+        self.pages = pages
+        self.links = {}
+        self.gone = set()
+        for page in range(pages):
+            self.change(page)
+
+    def change(self, page):
+        """Gives a page other links."""
+        some = self.random
+        self.links[page] = [
+            (some.randrange(self.pages), some.choice(["", "one", "two"]), some.choice(
+                ["", "nofollow", "UGC nofollow", "noopener"]))
+            for _ in range(some.randrange(5))
+        ]  # fmt: skip
+
+    def __call__(self, path, _):
+        name = path.strip("/")
+        if name in self.gone or not (name.isdigit() or path == "/"):
+            return reply(b"", "404 Not Found")
+        if path == "/":
+            found = [(page, "", "") for page in range(self.pages)]
+        else:
+            found = self.links[int(name)]
+        links = (f'<a href="http://{HOST}/{to}" rel="{rel}">{text}</a>' for to, text, rel in found)
+        html = f"<html><body>page {name} {' '.join(links)}</body></html>"
+        return reply(html.encode(), "200 OK", "Content-Type: text/html")
+
+
+def stored_links(table):
+    """The links of the table: rel and anchors by target and source."""
+    rows = rows_of(table, "links").to_dicts()
+    assert len({row["key"] for row in rows}) == len(rows)
+    return {
+        (row["target"], row["source"]): (row["anchor"], row["rel"])
+        for row in rows
+        if row["gone_since"] is None
+    }
+
+
+def true_links(table):
+    """The same, inverted row by row from the newest documents."""
+    root, manifest = open_table(str(table)), newest_manifest(str(table))
+    found = defaultdict(list)
+    for row in rows_of(table, "state").iter_rows(named=True):
+        if row["document"] is None or row["status"] in ENDED:
+            continue
+        file = live_file(root, manifest, row["document"])
+        if file is None:
+            continue
+        documents = collect(scan([root / file.path], DOCUMENTS)).to_dicts()
+        own = [d for d in documents if d["key"] == row["key"]]
+        own.sort(key=lambda document: document["part_of"] is not None)
+        for link in own[0]["outlinks"] or ():
+            if link["key"] != row["key"]:
+                found[link["key"], row["key"]].append(link)
+    return {pair: _told(links) for pair, links in found.items()}
+
+
+def _told(links):
+    anchors = list(dict.fromkeys(link["anchor"] for link in links if link["anchor"]))
+    words = [(link["rel"] or "").lower().split() for link in links]
+    rel = " ".join(word for word in RELS if all(word in some for some in words))
+    return "\n".join(anchors) or None, rel or None
+
+
+def urls(links):
+    """Links with URLs instead of keys."""
+    return {(from_key(target), from_key(source)): told for (target, source), told in links.items()}
+
+
+def fill_links(table, links, time=1000):
+    """Puts links into a table: anchor, rel and score by URLs of target and source."""
+    rows = [
+        {"target": to_key(target), "source": to_key(source), "anchor": anchor, "rel": rel,
+         "score": score, "first_seen": time, "last_seen": time}
+        for (target, source), (anchor, rel, score) in links.items()
+    ]  # fmt: skip
+    for row in rows:
+        row["key"] = link_key(row["target"], row["source"])
+    rows.sort(key=lambda row: row["key"])
+    operation = begin(str(table), "fill", f"fill-{time}.fill")
+    commit(operation, operation.root.load("links", [frame_of(INLINKS, *rows)]))

@@ -1,0 +1,94 @@
+"""Inverts links: from pages with links to pages with inlinks."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import polars as pl
+
+from ..policy.inlinks.page_edges import BEST_LAST, INLINK, page_edges
+from ..policy.schema import to_frame
+from .elements.chunks import Chunk, to_chunks
+from .elements.rows import check_chunk, through_chunks
+from .top_n_per_key import TopNPerKey, top_n_per_key
+from .wiring.display import Displayed
+
+_NEEDED = {"the input": ["url", "links"]}
+
+
+class Inlink(NamedTuple):
+    """A link to a page, as a row."""
+
+    url: str
+    source: str
+    anchor: str | None
+    rel: str | None
+    score: float
+    external: bool
+
+
+@dataclasses.dataclass
+class InvertLinks(Displayed):
+    """Turns pages with links into a row per page and source of a link to it.
+
+    Input:  chunks or rows of pages, each page once: ``url``, ``links`` (a list of ``url``,
+        ``anchor`` and ``rel``), and perhaps ``score``. The documents of ParsePages are such rows.
+    Output: chunks or rows ``url`` (the target), ``source``, ``anchor``, ``rel``, ``score`` (of the
+        source) and ``external``.
+
+    Cost: one shuffle of the links. A page with more than ``max_inlinks`` links sends only the best
+    of each chunk. A partition holds ``max_inlinks`` rows for each of its pages in memory.
+
+    Attributes:
+        max_inlinks: How many links to a page to keep: those of sources with the best scores, of
+            equal ones first those of other hosts.
+        max_anchor_length: How much of the text of a link to keep, characters.
+        ignore_internal_links: Whether to leave out links within a host.
+        ignore_external_links: Whether to leave out links to other hosts.
+        partitions: How many workers can share the work.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
+    """
+
+    max_inlinks: int = 10_000
+    max_anchor_length: int = 100
+    ignore_internal_links: bool = False
+    ignore_external_links: bool = False
+    partitions: int = 1
+
+    def __post_init__(self) -> None:
+        if self.ignore_internal_links and self.ignore_external_links:
+            raise ValueError(
+                "ignore_internal_links and ignore_external_links together leave no link"
+            )
+        for name in ("max_inlinks", "partitions"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.max_anchor_length < 0:
+            raise ValueError(f"max_anchor_length must be at least 0, got {self.max_anchor_length}")
+
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        return through_chunks(given, self._invert, "InvertLinks", _NEEDED, Inlink)
+
+    def _invert(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        how = (self.max_anchor_length, self.ignore_internal_links, self.ignore_external_links)
+        best = TopNPerKey(self.max_inlinks, "url", BEST_LAST, self.partitions)
+        return chunks | "Links" >> beam.FlatMap(_edges, *how).with_output_types(Chunk) | best
+
+
+def invert_links(pages: pl.DataFrame, max_inlinks: int = 10_000, *how: Any) -> pl.DataFrame:
+    """Returns the links to pages, in no particular order; see ``page_edges`` and ``InvertLinks``.
+
+    >>> pages = pl.DataFrame({"url": ["http://a.com/"],
+    ...     "links": [[{"url": "http://a.com/b", "anchor": "B", "rel": None}]]})
+    >>> invert_links(pages).rows()
+    [('http://a.com/b', 'http://a.com/', 'B', None, 0.0, False)]
+    """
+    return top_n_per_key(page_edges(pages, *how), max_inlinks, "url", BEST_LAST)
+
+
+def _edges(chunk: Chunk, *how: Any) -> Iterator[Chunk]:
+    check_chunk(chunk, _NEEDED, "InvertLinks")
+    yield from to_chunks(page_edges(to_frame(chunk), *how), INLINK)

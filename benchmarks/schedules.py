@@ -31,7 +31,7 @@ from freshness import (
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, due
 from nutbeam.policy.schema import CHANGES, STATE, Status, conform, to_frame
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.exchange import status as codes
 

@@ -45,7 +45,7 @@ from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
 from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
 from ..policy.scoring.scorings import Scorings
-from ..policy.status import Surroundings, UpdateOptions, update_state
+from ..policy.updating.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach

@@ -207,8 +207,10 @@ def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)
 
 
-def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC) -> pl.DataFrame:
+def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -> pl.DataFrame:
     """Adds up the scores of the links to each key, in the order of rows; keys have no order.
+
+    ``by`` is the column that stands for the key.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
     >>> sum_links(pl.DataFrame(links)).rows()
@@ -217,7 +219,7 @@ def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC) -> pl.DataFrame:
     # Not sum() of polars: its order of addition depends on the number of threads.
     merged = (column.merge.alias(column.name) for column in scorings.passed)
     return (
-        links.group_by("key")
+        links.group_by(by)
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min(), *merged)
         .with_columns(pl.col("inlink_score").list.sum())
     )

@@ -3,7 +3,15 @@
 import datetime
 from typing import Any
 
-from ...policy.schedules.schedule import LONGEST_RETRY_S, TOLERANCE_MS, Clock, ScheduleOptions
+import polars as pl
+
+from ...policy.schedules.schedule import (
+    LONGEST_RETRY_S,
+    TOLERANCE_MS,
+    Clock,
+    ScheduleOptions,
+    horizon,
+)
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
@@ -63,7 +71,7 @@ def clock_warnings(
 ) -> list[str]:
     """Returns a line for each defect of the clock, or of a table's times.
 
-    It uses only zone maps and the manifest, and reads no row.
+    It uses zone maps and the manifest, and reads rows only where a zone map has late times.
     """
     says, now = clock_ms(), now_ms(manifest.latest_time)
     found = []
@@ -82,11 +90,17 @@ def clock_warnings(
 
 
 def _due(table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
-    """Returns the latest due time in zone maps, ms, if no option allows it; else 0."""
-    longest = max((options or ScheduleOptions()).max_fetch_interval, LONGEST_RETRY_S)
+    """Returns the latest due time, ms, that neither an option nor its row allows; 0: none."""
+    options = options or ScheduleOptions()
+    far = now + max(options.max_fetch_interval, LONGEST_RETRY_S) * 1000 + TOLERANCE_MS
     known = tablets(load_files(table, manifest.components.get("state")))
-    latest = max((tablet.max_fetch_time or 0 for tablet in known), default=0)
-    return latest if latest > now + longest * 1000 + TOLERANCE_MS else 0
+    late = [tablet for tablet in known if (tablet.max_fetch_time or 0) > far]
+    if not late:
+        return 0
+    # A row whose seed list sets a longer interval for good may be due later than the options allow.
+    beyond = pl.col("fetch_time") > horizon(now, options) + TOLERANCE_MS
+    times = table.read("state", late, ("fetch_time",), lambda rows: rows.filter(beyond))
+    return int(times.get_column("fetch_time").max() or 0)  # type: ignore[arg-type]
 
 
 def date_of(time_ms: int) -> str:

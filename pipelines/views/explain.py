@@ -14,8 +14,8 @@ from ...policy.kinds import KINDS
 from ...policy.schedules.due_rules import due_rule
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...policy.selection import GenerateOptions
-from ...policy.status import UpdateOptions
 from ...policy.traps import DepthOptions
+from ...policy.updating.status import UpdateOptions
 from ...policy.vocabulary import record_of, shown_columns
 from ...web.base.options import also, option
 from ...web.exchange.file_options import FileOptions

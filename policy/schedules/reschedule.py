@@ -5,9 +5,7 @@ import polars as pl
 from ...web.base.quoting import quoted
 from ..base.row_status import Status
 from .schedule import gone_interval, retry_time
-from .visits import FETCHED, Schedule, ScheduleContext, content_time
-
-_DECIDED = ("status", "retries")
+from .visits import FETCHED, SCHEDULED, Schedule, ScheduleContext, content_time
 
 
 def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
@@ -20,17 +18,17 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
         context: Options, for the schedule.
 
     Returns:
-        The rows, in any order.
+        The rows, in their order.
 
     Raises:
         ValueError: The schedule has left out rows, or has made an impossible time.
     """
     visited = tried.get_column("visited")
     if visited.all():
-        return _visit(tried, schedule, context)
+        return tried.with_columns(_visit(tried, schedule, context))
     interval = pl.col("fetch_interval")
     gone = gone_interval(interval, context.options)
-    others = tried.filter(~visited).with_columns(
+    others = tried.with_columns(
         fetch_interval=pl.when("gone").then(gone).otherwise(interval),
         fetch_time=pl.when("gone")
         .then(FETCHED + gone.cast(pl.Int64) * 1000)
@@ -39,10 +37,16 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
     )
     if not visited.any():
         return others
-    return pl.concat([_visit(tried.filter(visited), schedule, context), others])
+    after = _visit(tried.filter(visited), schedule, context)
+    place = visited.cast(pl.UInt32).cum_sum() - visited.cast(pl.UInt32)
+    after = after.rename(lambda name: f"after.{name}")[place.clip(0, len(after) - 1)]
+    chosen = (pl.when("visited").then(f"after.{name}").otherwise(name) for name in SCHEDULED)
+    named = (column.alias(name) for column, name in zip(chosen, SCHEDULED, strict=True))
+    return others.hstack(after).with_columns(*named).drop(after.columns)
 
 
 def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
+    """Returns the columns that a schedule sets, of the same rows."""
     before = visits.with_columns(
         # A row that is new has no status from before.
         status=pl.col("old_status").fill_null(int(Status.DB_UNFETCHED)),
@@ -52,9 +56,7 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
     wrong = _mistake(before, after, context.options.max_fetch_interval)
     if wrong:
         raise ValueError(f"schedule {quoted(context.options.schedule)}: {wrong}")
-    # The new status and the new retries are those of the status machine.
-    after = after.with_columns(visits.select(*_DECIDED))
-    return after.select(visits.columns).cast(visits.schema)
+    return after.select(*SCHEDULED).cast(before.select(*SCHEDULED).schema)
 
 
 def _mistake(before: pl.DataFrame, after: pl.DataFrame, longest: int) -> str:

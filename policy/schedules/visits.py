@@ -4,8 +4,9 @@ A schedule is a function ``schedule(visits, context)``. ``visits`` has the rows 
 fetched, was not modified, or redirects: neither gone nor failed. It has the columns of STATE with
 their values from before, the columns ``event.*`` of CHANGES with the result, and two conditions:
 ``modified`` and ``notmodified``; if neither is true, nothing is known about a change. The schedule
-returns the frame with ``fetch_interval`` (s), ``fetch_time`` (ms), ``modified_time`` (ms), and
-columns of its own set. ``fetch_interval`` is above 0 in all rows.
+returns the frame with ``fetch_interval`` (s), ``fetch_time`` (ms) and ``modified_time`` (ms) set.
+It may also set the other columns of ``SCHEDULED``, to remember something about a page. Changes of
+other columns have no effect. ``fetch_interval`` is above 0 in all rows.
 """
 
 from collections.abc import Callable
@@ -36,6 +37,9 @@ class ScheduleContext(NamedTuple):
 
 Schedule = Callable[[pl.DataFrame, ScheduleContext], pl.DataFrame]
 FETCHED = pl.col("event.fetch_time")
+# The columns of STATE that a schedule may set.
+SCHEDULED = ("fetch_interval", "fetch_time", "modified_time", "change_shape", "change_days",
+             "metadata")  # fmt: skip
 
 
 def content_time(since: pl.Expr = FETCHED) -> pl.Expr:

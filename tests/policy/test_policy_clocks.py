@@ -5,7 +5,7 @@ from nutbeam.policy.clocks import LONGEST_REST_MS, resting, set_right, set_right
 from nutbeam.policy.hosts import merge_hosts
 from nutbeam.policy.schedules.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
 from nutbeam.policy.schema import CHANGES, HOSTS, STATE, Status
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 

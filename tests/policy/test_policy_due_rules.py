@@ -7,7 +7,7 @@ from status_rows import BEFORE, DAY_MS, MONTH, NOW, A, B, event, old_row
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.due_rules import due_rule
 from nutbeam.policy.schema import CHANGES, STATE, Status
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_RETRY, FETCH_SUCCESS
 
 DAY = 86_400

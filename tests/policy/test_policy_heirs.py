@@ -15,7 +15,7 @@ from nutbeam.policy.links import (
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.scope import Seeds
-from nutbeam.policy.status import update_state
+from nutbeam.policy.updating.status import update_state
 from nutbeam.web.exchange.status import (
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,

@@ -18,7 +18,7 @@ from nutbeam.policy.purging import pattern_of, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.scope import Seeds
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 

@@ -9,7 +9,7 @@ from nutbeam.policy.clocks import set_right
 from nutbeam.policy.schedules.built_in import BUILT_IN_SCHEDULES, built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, ScheduleOptions, due, horizon
 from nutbeam.policy.schema import CHANGES, STATE, Status
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

@@ -25,7 +25,7 @@ from status_rows import (
 
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

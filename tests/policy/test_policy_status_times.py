@@ -6,7 +6,7 @@ from status_rows import BEFORE, MONTH, NOW, OPTIONS, TABLE, A, B, event, linked,
 
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, STATE, Status
-from nutbeam.policy.status import update_state
+from nutbeam.policy.updating.status import update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

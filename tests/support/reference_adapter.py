@@ -22,7 +22,7 @@ from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",

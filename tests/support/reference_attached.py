@@ -30,7 +30,7 @@ from nutbeam.policy.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, S
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 from nutbeam.web.rule_files.rule_files import RuleFile
 from nutbeam.web.urls.row_keys import to_key

@@ -12,7 +12,7 @@ from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.seeding import SeedOptions, inject_seeds
-from nutbeam.policy.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
 NOW = 20_500 * DAY_MS

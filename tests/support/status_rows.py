@@ -4,7 +4,7 @@ from frames import frame_of
 
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import CHANGES, STATE, Status
-from nutbeam.policy.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

@@ -1,5 +1,6 @@
 """Chunks: Arrow tables of many rows, the elements of every PCollection."""
 
+import functools
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -8,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.schema import conform, to_frame
-from ..wiring.spill import restore, spill
+from ..wiring.spill import LEAST, restore, spill
 
 Chunk: TypeAlias = pa.Table
 MAX_ROWS = 131_072
@@ -22,7 +23,8 @@ class ChunkCoder(beam.coders.Coder):
     """
 
     def encode(self, chunk: Chunk) -> bytes:
-        return spill(to_ipc(chunk))
+        token = spill(functools.partial(_write_ipc, chunk)) if chunk.nbytes >= LEAST else None
+        return to_ipc(chunk).to_pybytes() if token is None else token
 
     def decode(self, encoded: bytes) -> Chunk:
         return from_ipc(restore(encoded))
@@ -37,9 +39,13 @@ class ChunkCoder(beam.coders.Coder):
 def to_ipc(chunk: Chunk) -> pa.Buffer:
     """Returns a chunk as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
+    _write_ipc(chunk, sink)
+    return sink.getvalue()
+
+
+def _write_ipc(chunk: Chunk, sink: pa.NativeFile) -> None:
     with pa.ipc.new_stream(sink, chunk.schema) as writer:
         writer.write_table(chunk)
-    return sink.getvalue()
 
 
 def from_ipc(stream: pa.Buffer | bytes) -> Chunk:

@@ -5,12 +5,13 @@ about six times. With this module it holds only the file positions of large chun
 """
 
 import contextlib
+import io
 import os
 import secrets
 import struct
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -20,6 +21,28 @@ _MARK = b"\0lie"  # no Arrow stream begins with this
 _opening = threading.Lock()
 _open: "Spill | None" = None
 _users = 0
+
+
+class _Whole:
+    """A file whose ``write`` writes everything; ``close`` leaves it open."""
+
+    closed = False
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+
+    def write(self, data: pa.Buffer) -> int:
+        view = memoryview(data)
+        size = view.nbytes
+        while view:
+            view = view[self._file.write(view) :]
+        return size
+
+    def flush(self) -> None:
+        """Does nothing: nothing is buffered."""
+
+    def close(self) -> None:
+        """Does nothing: the file is for the next chunk, too."""
 
 
 class Spill:
@@ -36,22 +59,27 @@ class Spill:
         self._id = secrets.token_bytes(8)
         self._process = os.getpid()
 
-    def put(self, data: pa.Buffer) -> bytes | None:
-        """Writes bytes and returns their token; None if the disk is full."""
+    def put(self, write: Callable[[pa.NativeFile], object]) -> bytes | None:
+        """Writes what a function writes, and returns its token; None if the disk is full.
+
+        Args:
+            write: Is called with a stream, once.
+        """
         if os.getpid() != self._process:  # a fork: the file belongs to its parent
             return None
         with self._lock:
-            at, view = self._end, memoryview(data)
+            at = self._end
             try:
                 self._file.seek(at)
-                while view:
-                    view = view[self._file.write(view) :]
+                # Arrow passes its own buffers, so nothing is copied in memory.
+                with pa.PythonFile(_Whole(self._file), mode="w") as stream:
+                    write(stream)
+                self._end = self._file.tell()
             except OSError:
                 with contextlib.suppress(OSError):
                     self._file.truncate(at)
                 return None
-            self._end = at + data.size
-        return _TOKEN.pack(_MARK, self._id, at, data.size)
+            return _TOKEN.pack(_MARK, self._id, at, self._end - at)
 
     def get(self, token: bytes) -> pa.Buffer:
         """Returns the bytes of a token.
@@ -106,10 +134,13 @@ def is_open() -> bool:
     return _users > 0
 
 
-def spill(data: pa.Buffer) -> bytes:
-    """Writes large bytes to the file and returns their token; returns other bytes themselves."""
-    token = _open.put(data) if _open is not None and data.size >= LEAST else None
-    return data.to_pybytes() if token is None else token
+def spill(write: Callable[[pa.NativeFile], object]) -> bytes | None:
+    """Writes large data to the file and returns its token; None if there is no file.
+
+    Args:
+        write: Writes the data to a stream.
+    """
+    return _open.put(write) if _open is not None else None
 
 
 def restore(encoded: bytes) -> pa.Buffer:

@@ -1,5 +1,7 @@
 import itertools
+import random
 
+import pyarrow as pa
 import pytest
 from frames import frame_of
 from hypothesis import example, given
@@ -8,6 +10,7 @@ from tablet_files import FILES, SORTED_KEYS, keys_of, state, write
 
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.tablet_writer import TabletWriter
+from nutbeam.policy.kinds import KINDS
 from nutbeam.policy.schema import HOSTS, STATE
 from nutbeam.web.urls.row_keys import host_key_of
 
@@ -76,3 +79,25 @@ def test_an_abandoned_writer_leaves_nothing_behind(tmp_path):
     with TabletWriter(tmp_path, "state", STATE) as writer:
         writer.write(state(["com.a:http/"]))
     assert list((tmp_path / "state").iterdir()) == []
+
+
+@pytest.mark.parametrize(("component", "schema"), [("state", STATE), ("hosts", HOSTS)])
+def test_empty_columns_of_a_later_version_take_hardly_any_room(tmp_path, component, schema):
+    later = KINDS[component].later_versions[-1]
+    before = pa.schema(list(schema)[: schema.get_field_index(later)])
+    assert len(before) < len(schema) - 1
+    draw = random.Random(1)
+    moments = iter(lambda: 1_700_000_000_000 + draw.randrange(10**10), None)
+    values = {"status": 2, "fetch_interval": 2_592_000, "robots_status": 404, "http_code": 200}
+    times = [name for name in before.names if name.endswith("_time")]
+    rows = [
+        {"key": f"com.h{n:06d}", **values, **dict(zip(times, moments, strict=False))}
+        for n in range(20_000)
+    ]
+    known = [{name: row[name] for name in before.names if name in row} for row in rows]
+    sizes = []
+    for columns in (before, schema):
+        writer = TabletWriter(tmp_path, component, columns)
+        writer.write(frame_of(columns, *known))
+        sizes.append(sum(file.bytes for file in writer.close()))
+    assert sizes[1] <= 1.10 * sizes[0]

@@ -184,6 +184,18 @@ def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, 
         assert f"nutbeam fsck {table} --repair" in said[0]
 
 
+def test_a_long_interval_that_a_seed_list_sets_is_no_time_of_the_future(tmp_path, web, caplog):
+    table, seconds = tmp_path / "table", 365 * DAY
+    (seed,) = web.seeds
+    (tmp_path / "seeds.txt").write_text(f"{seed}\tnutch.fetchInterval.fixed={seconds}\n")
+    words = ("--rounds", "1", "--schedule", "adaptive", *reach(web))
+    assert nutbeam("crawl", table, tmp_path / "seeds.txt", *words) == 0
+    late = state_of(table).filter(pl.col("fetch_time") > (time.time() + 300 * DAY) * 1000)
+    assert late.get_column("fixed_interval").to_list() == [seconds]
+    nutbeam("readdb", table, "--stats")
+    assert FUTURE not in caplog.text
+
+
 def test_explain_says_that_a_clock_was_wrong(table, web, capsys):
     (seed,) = web.seeds
     assert nutbeam("explain", table, seed) == 0

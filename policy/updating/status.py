@@ -1,0 +1,287 @@
+"""The status machine of update: applies the results of a batch to rows of the state.
+
+It implements Nutch's transition table (nutch.md 2.5) as expressions on whole frames, and
+fixes its defects. A page that was fetched but not parsed does not get the status "not
+modified". A result that is older than the row is ignored. Scores are summed in the order
+of their sources, so a rerun gives exactly the same numbers.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ...web.base.options import option
+from ...web.exchange.status import (
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_PERM,
+    FETCH_REDIR_TEMP,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+)
+from ..clocks import COUNT, set_right
+from ..schedules.built_in import LIMITING_SCHEDULES
+from ..schedules.default_schedule import default_schedule
+from ..schedules.reschedule import reschedule
+from ..schedules.schedule import DAY_MS
+from ..schedules.schedule_options import RescheduleOptions
+from ..schedules.visits import Schedule, ScheduleContext
+from ..schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
+from ..scoring.scoring_options import ScoringOptions
+from ..scoring.scorings import OPIC, Scorings
+from ..traps import BudgetOptions
+from .arrivals import HERITAGE, Arrived, Counts, Numbers, arrive, index_by_number, nullable
+
+_TYPES = empty(STATE).schema
+_STATUS_OF = {
+    FETCH_SUCCESS: int(Status.DB_FETCHED),
+    FETCH_REDIR_TEMP: int(Status.DB_REDIR_TEMP),
+    FETCH_REDIR_PERM: int(Status.DB_REDIR_PERM),
+    FETCH_RETRY: int(Status.DB_UNFETCHED),
+}
+# Only a page with one of these can be "not modified". Others may have left an index, even if they
+# failed since then, and come back.
+_PRESENT = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
+_MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
+# What a row without conditions does not have.
+_CONDITIONS = ("signature", "etag", "last_modified")
+# Columns that OUTCOME has and the state does not.
+_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document", "old_signature")
+# Columns of a row that an event sets, and those that it sets only if it has a body.
+_OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
+_OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
+            "page", "batch_id")  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
+    """Options of update: the URLs to add to the table, and the handling of parse failures."""
+
+    GROUP = "update"
+
+    additions_allowed: bool = option(
+        True,
+        "Add URLs that were found as links; false keeps the table to the URLs it has.",
+        nutch="db.update.additions.allowed",
+    )
+    delete_failed_parse: bool = option(
+        False,
+        "Set the status db_parse_failed for pages that failed to parse, and fetch them again as "
+        "late as pages that are gone.",
+        nutch="parser.delete.failed.parse",
+    )
+
+
+class Surroundings(NamedTuple):
+    """Facts about the table from outside the range of keys that is updated.
+
+    Attributes:
+        of_hosts: Number of URLs that large hosts (reversed) have already.
+        since: See ``set_right``.
+        pages: Number of rows of the table; None: unknown.
+        schedule: Schedules the rows that were visited.
+    """
+
+    of_hosts: Mapping[str, int] | None = None
+    since: int | None = None
+    pages: int | None = None
+    schedule: Schedule = default_schedule
+
+
+_UNKNOWN = Surroundings()
+
+
+def update_state(
+    rows: pl.DataFrame,
+    changes: pl.DataFrame,
+    now: int,
+    options: UpdateOptions,
+    table: Surroundings = _UNKNOWN,
+    scorings: Scorings = OPIC,
+) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
+    """Applies the results of a batch to the rows of one range of keys.
+
+    Args:
+        rows: STATE rows in key order.
+        changes: CHANGES rows, for keys in the same range.
+        now: The time that counts as now, ms; new URLs are due then.
+        options: Intervals and limits.
+        table: Facts from outside the range.
+        scorings: The scorings.
+
+    Returns:
+        (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
+    """
+    changes = scorings.completed(changes)
+    budgets = options if options.additions_allowed else None
+    found = arrive(rows, changes, now, budgets, table.of_hosts, scorings)
+    right, wrong = set_right(found.rows, now, options, table.since)
+    arrived = _inherit(_defaults(right, now, options, scorings), found)
+    tried = np.flatnonzero(found.tried)
+    visited = arrived if len(tried) == len(arrived) else arrived[tried]
+    visited = visited.hstack(found.events).with_columns(is_known=pl.Series(tried < found.known))
+    visited = _schedule(_statuses(visited, options), options, table)
+    resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
+    outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
+    counts = _counts(resolved) | found.counts | {COUNT: wrong}
+    return (
+        _merged(arrived.select(*STATE.names).cast(_TYPES), resolved, tried, found.known),
+        outcome if found.known == len(arrived) else outcome.sort("key"),
+        {name: n for name, n in counts.items() if n},
+    )
+
+
+def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: int) -> pl.DataFrame:
+    """Puts the resolved rows into the place of the old ones, and new rows into key order.
+
+    Args:
+        rows: Known rows in key order, then new ones in key order.
+        resolved: Rows that replace some of them.
+        tried: Their indexes in ``rows``, ascending.
+        known: Number of known rows.
+    """
+    if len(tried) == len(rows) == known:
+        return resolved
+    if not len(tried) and known == len(rows):
+        return rows
+    index = np.arange(len(rows))
+    index[tried] = len(rows) + np.arange(len(tried))
+    if known < len(rows):
+        numbered = rows.select("key", at=index)
+        both = numbered[:known].set_sorted("key"), numbered[known:].set_sorted("key")
+        index = both[0].merge_sorted(both[1], key="key").get_column("at").to_numpy()
+    return pl.concat([rows, resolved], rechunk=True)[index]
+
+
+def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
+    """Gives targets of redirects their URL to be shown, and new ones the columns of their source."""
+    if found.heirs.is_empty():
+        return rows
+    at = index_by_number(found.heirs, len(rows))
+    given = found.heirs.drop("at").rename(lambda name: f"given.{name}")
+    is_new = pl.Series(np.arange(len(rows)) >= found.known)
+    return (
+        rows.hstack(given[nullable(at)])
+        .with_columns(
+            pl.coalesce("given.repr_url", "repr_url").alias("repr_url"),
+            *(
+                pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
+                for name in HERITAGE
+                if name != "repr_url"
+            ),
+        )
+        .drop(given.columns)
+    )
+
+
+def _is(*statuses: int) -> pl.Expr:
+    return pl.col("event.fetch_status").is_in(statuses).fill_null(False)
+
+
+def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
+    """Returns a column with another value where a condition is true."""
+    return pl.when(condition).then(value).otherwise(otherwise)
+
+
+def _defaults(
+    rows: pl.DataFrame, now: int, options: UpdateOptions, scorings: Scorings
+) -> pl.DataFrame:
+    """Sets the defaults of new rows, and adds scores and distances from links."""
+    is_new, is_linked = pl.col("status").is_null(), pl.col("inlink_score").is_not_null()
+    return scorings.arrived(rows, now).with_columns(
+        status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
+        fetch_time=pl.col("fetch_time").fill_null(now),
+        fetch_interval=_where(is_new, options.fetch_interval, "fetch_interval"),
+        retries=pl.col("retries").fill_null(0),
+        distance=pl.min_horizontal("distance", "inlink_distance"),
+        last_inlink_day=_where(is_linked, now // DAY_MS, "last_inlink_day"),
+    )
+
+
+def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
+    """Decides the new status; all other columns still have their old values."""
+    old, new = pl.col("signature"), pl.col("event.signature")
+    status, retries = pl.col("event.fetch_status"), pl.col("retries")
+    failed = pl.lit(False)
+    if options.delete_failed_parse:
+        parse_failed = pl.col("event.parse_status") == int(ParseStatus.FAILED)
+        failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
+    same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
+    unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
+    present = pl.col("status").is_in(_PRESENT)
+    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries >= options.retry_max - 1))
+    no_interval = pl.col("fetch_interval").fill_null(0) <= 0
+    return frame.with_columns(
+        failed=failed,
+        gone=gone | failed,
+        modified=_is(FETCH_SUCCESS) & (old != new).fill_null(False),
+        notmodified=unchanged,
+        visited=~_is(FETCH_RETRY) & ~gone & ~failed,
+        old_status=pl.when("is_known").then("status"),
+        old_retries=retries,
+        old_document=pl.col("document"),
+        old_signature=old,
+        status=pl.when(failed)
+        .then(int(Status.DB_PARSE_FAILED))
+        .when(unchanged)
+        .then(pl.when(present).then(int(Status.DB_NOTMODIFIED)).otherwise(int(Status.DB_FETCHED)))
+        .when(gone)
+        .then(int(Status.DB_GONE))
+        .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),
+        retries=pl.when(_is(FETCH_RETRY))
+        .then(pl.min_horizontal(retries, _MOST_RETRIES - 1) + 1)
+        .when(_is(FETCH_GONE))
+        .then(retries)
+        .otherwise(0),
+        fetch_interval=_where(no_interval, options.fetch_interval, "fetch_interval"),
+    )
+
+
+def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
+    """Sets the times, and copies columns of the event."""
+    has_body = _is(FETCH_SUCCESS)
+    too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
+    if options.schedule in LIMITING_SCHEDULES:
+        too_long = pl.lit(False)
+    frame = frame.with_columns(
+        # A 304 says nothing about a page whose interval is too long: it is due again, without
+        # conditions.
+        force=too_long & _is(FETCH_NOTMODIFIED),
+        fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
+    )
+    frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
+    scheduled = frame.with_columns(
+        **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
+        **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
+        last_fetch_time=pl.col("event.fetch_time"),
+        duplicate_of=pl.lit(None, pl.String),
+    )
+    if scheduled.get_column("force").any():
+        forced = {"status": int(Status.DB_UNFETCHED), "modified_time": 0}
+        scheduled = scheduled.with_columns(
+            fetch_time=_where("force", "event.fetch_time", "fetch_time"),
+            **{name: _where("force", value, name) for name, value in forced.items()},
+            **{name: _where("force", None, name) for name in _CONDITIONS},
+        )
+    # If parsing failed, the next request is unconditional, too.
+    return scheduled.with_columns(signature=_where("failed", None, "signature"))
+
+
+def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:
+    """Returns the OUTCOME rows; a URL that has failed has no document."""
+    answered = _is(FETCH_SUCCESS, FETCH_NOTMODIFIED)
+    return (
+        resolved.with_columns(
+            document=pl.when(answered).then("document"), fetch_status="event.fetch_status"
+        )
+        .select(*OUTCOME.names)
+        .cast(empty(OUTCOME).schema)
+    )
+
+
+def _counts(resolved: pl.DataFrame) -> Counts:
+    tried = resolved.get_column("status").value_counts()
+    return {f"status/{STATUS_NAMES[status]}": n for status, n in tried.iter_rows()}

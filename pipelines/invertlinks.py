@@ -23,7 +23,7 @@ from ..io.batches.link_sources import (
     divided,
     is_there,
     new_documents,
-    superseded,
+    replaced_pages,
     superseded_documents,
     unchanged_documents,
 )
@@ -137,7 +137,7 @@ def _changes(
         yield from _chunks(_aged(item, options))
         return
     if isinstance(item, OldDocuments):
-        lost = 0 if is_there(item) else len(superseded(item))
+        lost = 0 if is_there(item) else len(replaced_pages(item))
         if lost:
             yield _counted({"documents_missing": lost})
         for documents, times in superseded_documents(item):

@@ -303,8 +303,8 @@ def _nodes_of(work: _BlockWork, how: GraphShape) -> pl.DataFrame:
     if how.limits_sources:
         sums = np.zeros(end - first, np.int64)
         for edges in _slices(work, work.files, first, end):
-            some = edges.filter("counts").get_column("source").to_numpy() - first
-            sums += np.bincount(some, minlength=len(sums))
+            positions = edges.filter("counts").get_column("source").to_numpy() - first
+            sums += np.bincount(positions, minlength=len(sums))
         counted = pl.Series(sums)
     ids = pl.int_range(first, end, dtype=pl.Int64)
     return nodes.with_columns(id=ids, counted_links=counted)

@@ -85,14 +85,14 @@ def superseded_documents(item: OldDocuments) -> Iterator[tuple[pl.DataFrame, pl.
     Yields:
         (DOCUMENTS rows, ``key`` and ``time`` of each).
     """
-    times = superseded(item)
+    times = replaced_pages(item)
     file = live_file(item.operation.root, item.operation.manifest(), item.path)
     if file is not None and len(times):
         for documents in _documents(item.operation, file, times.get_column("key")):
             yield documents, times
 
 
-def superseded(item: OldDocuments) -> pl.DataFrame:
+def replaced_pages(item: OldDocuments) -> pl.DataFrame:
     """Returns the pages with a newer document, or without any: ``key`` and ``time``."""
     rows = _outcome(item.operation).filter(pl.col("old_document") == item.path)
     answered = pl.col("fetch_status").is_in([FETCH_SUCCESS, FETCH_NOTMODIFIED])

@@ -168,7 +168,9 @@ def _write(
         for frame in frames:
             writer.write(frame)
         size = writer.close()
-    return DataFile(below(root, path), writer.rows, size, *bounds, order=order, crc32=writer.crc32)
+    first, last = bounds
+    rows, crc32 = writer.rows, writer.crc32
+    return DataFile(below(root, path), rows, size, first, last, order=order, crc32=crc32)
 
 
 @functools.lru_cache(maxsize=1024)

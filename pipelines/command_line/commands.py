@@ -132,12 +132,13 @@ COMMANDS = {
         options=("dry_run", "drop_gone", "drop_orphans", *_LINK_RULES, "url_rules_dir"),
     ),
     "webgraph": Command(
-        "graph.webgraph", "Make the graph of pages, hosts or domains from their links.",
-        group=LINKS, options=("level", "links_from", "ignore_internal_host",
+        "graph.webgraph", "Make the graph of pages, hosts or domains from links.",
+        group=LINKS, example="mine --ignore_internal_host false --ignore_internal_domain false",
+        options=("level", "links_from", "ignore_internal_host",
                               "ignore_internal_domain", "limit_page", "limit_domain"),
     ),
     "linkrank": Command(
-        "graph.linkrank", "Rank the nodes of a graph: LinkRank, PageRank, HITS, centrality.",
+        "graph.linkrank", "Rank a graph: LinkRank, PageRank, HITS, centrality.",
         group=LINKS, options=("level", "ranking", "rounds", "tolerance", "damping_factor"),
     ),
     "scoreupdater": Command(

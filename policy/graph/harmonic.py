@@ -45,7 +45,7 @@ class Harmonic(Ranking):
             mixed = _mix(ids.astype(np.uint64))
             register = (mixed & np.uint64(counters.shape[1] - 1)).astype(np.int64)
             counters[nodes, register] = _leading_zeros(mixed >> np.uint64(self.log2_registers)) + 1
-        values = {
+        values: Values = {
             "counters": counters,
             "known": np.ones(block.nodes),
             "score": np.zeros(block.nodes),

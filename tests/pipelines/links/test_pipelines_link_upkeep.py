@@ -1,0 +1,136 @@
+"""Upkeep of the link table: purge, compact, rollback, copy, export, sql, damage; and links that are lost."""
+
+import json
+
+import pytest
+from clocks import DAY, clock_off
+from crawling import files_of, nutbeam, rows_of
+from linked_web import HOST, LinkedWeb, fill_links, stored_links, true_links
+from web_servers import serve
+
+from nutbeam.io.snapshots.manifest import newest_manifest
+from nutbeam.policy.schema import Status
+
+A, B, C = "http://a.com/", "http://b.org/", "http://c.net/x"
+LINKS = {(A, B): ("b", None, 1.0), (A, C): ("c", "ugc", 1.0), (B, C): (None, None, 1.0)}
+
+
+@pytest.fixture(params=["folder", "gs", "bigtable"])
+def table(request, tmp_path, stores, monkeypatch):
+    address = str(tmp_path / "table")
+    if request.param == "bigtable":
+        address = request.getfixturevalue("bigtable").make(tmp_path / "files")
+    elif request.param == "gs":
+        for name, value in stores.environ("gs").items():
+            monkeypatch.setenv(name, value)
+        address = stores.address("gs")
+    assert nutbeam("inject", address, A) == 0
+    fill_links(address, LINKS)
+    return address
+
+
+def pairs(table):
+    return {(row["target"], row["source"]) for row in rows_of(table, "links").to_dicts()}
+
+
+def keys(*links):
+    hosts = {A: "com.a:http/", B: "org.b:http/", C: "net.c:http/x"}
+    return {(hosts[target], hosts[source]) for target, source in links}
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (("--host", "b.org"), [(A, C)]),
+        (("--url", C), [(A, B)]),
+        (("--domain", "c.net"), [(A, B)]),
+    ],
+)
+def test_a_purge_takes_links_from_and_to_a_name(table, words, left):
+    assert nutbeam("purge", table, *words, "--now") == 0
+    assert pairs(table) == keys(*left)
+    assert nutbeam("fsck", table) == 0
+
+
+def test_copy_export_and_rollback(table, tmp_path, capsys):
+    assert nutbeam("copy", table, tmp_path / "copy") == 0
+    assert pairs(str(tmp_path / "copy")) == pairs(table) == keys(*LINKS)
+    capsys.readouterr()
+    assert nutbeam("export", table, "--what", "inlinks") == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {(row["target"], row["source"]) for row in found} == set(LINKS)
+    assert nutbeam("rollback", table, "--to", "1") == 0
+    assert "links" not in newest_manifest(table).components
+    assert nutbeam("rollback", table, "--to", "2") == 0
+    assert pairs(table) == keys(*LINKS)
+    assert nutbeam("fsck", table) == 0
+
+
+class Crawl:
+    """A crawl of a web whose links change."""
+
+    def __init__(self, table, web, server):
+        self.table, self.web = table, web
+        self.words = [
+            "--connect_to", f"{HOST}:80:127.0.0.1:{server.port}", "--server_delay", "0",
+        ]  # fmt: skip
+
+    def rounds(self, *words):
+        assert nutbeam("crawl", self.table, *words, *self.words) in (0, 4)
+
+
+@pytest.fixture
+def crawl(tmp_path):
+    web = LinkedWeb(3)
+    with serve(web) as server:
+        found = Crawl(tmp_path / "table", web, server)
+        found.rounds(f"http://{HOST}/", "--rounds", "2", "--links")
+        yield found
+
+
+def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
+    table, web = crawl.table, crawl.web
+    before = stored_links(table)
+    for page in range(web.pages):
+        web.change(page)
+    crawl.rounds("--rounds", "1", "--add_days", "200")  # without links
+    assert nutbeam("compact", table, "--snapshot_retention", "0", "--keep_batches", "0") == 0
+    assert nutbeam("invertlinks", table) == 0
+    assert newest_manifest(str(table)).without_links() == []
+    truth, after = true_links(table), stored_links(table)
+    assert truth.items() <= after.items()
+    stale = after.keys() - truth.keys()
+    assert stale
+    assert stale <= before.keys()
+    with clock_off(monkeypatch, 181 * DAY):  # twice the longest interval, and a day
+        crawl.rounds("--rounds", "1", "--links", "--add_days", "200")
+    assert stored_links(table) == true_links(table)
+
+
+def test_compact_leaves_out_links_that_have_ended(crawl):
+    table, web = crawl.table, crawl.web
+    web.gone = {str(page) for page in range(web.pages)}
+    crawl.rounds("--rounds", "1", "--add_days", "200", "--links")
+    gone = rows_of(table, "state").filter(status=int(Status.DB_GONE))
+    assert len(gone) == web.pages
+    assert stored_links(table) == true_links(table) != {}
+    ended = rows_of(table, "links").drop_nulls("gone_since")
+    assert len(ended)
+    assert nutbeam("compact", table, "--full") == 0
+    assert not len(rows_of(table, "links").drop_nulls("gone_since"))
+    assert stored_links(table) == true_links(table)
+    assert len(files_of(table, "links")) == 1
+    assert nutbeam("fsck", table) == 0
+
+
+def test_batches_in_the_wrong_order_give_the_newest_links(crawl):
+    table, web = crawl.table, crawl.web
+    for _ in range(2):
+        for page in range(web.pages):
+            web.change(page)
+        crawl.rounds("--rounds", "1", "--add_days", "200")
+    first, second = newest_manifest(str(table)).without_links()
+    for batch in (second, first, first, second):
+        assert nutbeam("invertlinks", table, "--batch", batch) == 0
+    assert stored_links(table) == true_links(table)
+    assert nutbeam("invertlinks", table) == 1

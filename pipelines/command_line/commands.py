@@ -85,7 +85,7 @@ COMMANDS = {
                  "max_link_age"),
     ),
     "dedup": Command(
-        "dedup", "Mark pages of equal content as duplicates of the best one.", group=CRAWL,
+        "dedup", "Mark pages of equal or nearly equal content as duplicates of the best one.", group=CRAWL,
         example="mine --dedup_group host",
     ),
     "round": Command(

@@ -31,7 +31,7 @@ class StoredGraph:
 
     Attributes:
         root: The table.
-        level: One of ``LEVELS``.
+        level: One of ``GRAPH_LEVELS``.
         nodes: Files of nodes, a block each; ``order`` is the first id, ``partition`` the number.
         edges: Files of links, one per block of targets; ``order`` is the number of the block.
     """
@@ -141,7 +141,7 @@ def write_edges(
 
     Args:
         root: The table.
-        level: One of ``LEVELS``.
+        level: One of ``GRAPH_LEVELS``.
         block: Number of the block of the targets.
         pieces: (number of the block of the sources, links), in the order of these numbers.
     """

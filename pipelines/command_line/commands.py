@@ -150,8 +150,8 @@ COMMANDS = {
         example="mine --top_n 10",
         options=("what", "rank", "top_n", "group_by", "aggregate", "output", "level"),
     ),
-    "dumpgraph": Command(
-        "graph.dumpgraph", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
+    "graphfiles": Command(
+        "graph.graphfiles", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
         LINKS, example="mine --level host -o mine-host", options=("level", "output"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...web.base.options import Option
 
 _INDEX = "not there yet: there is no search index"
-_LINKS = "not there yet: pages have their outlinks, but there is no table of inlinks"
 _COUNTS = "count the rows of state in nutbeam sql"
 _SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its URL"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
@@ -27,7 +26,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
     "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
-    **dict.fromkeys(("invertlinks", "mergelinkdb", "readlinkdb"), _LINKS),
     **dict.fromkeys(("index", "solrindex", "clean", "solrclean"), _INDEX),
     "solrdedup": "it is nutbeam dedup, which marks duplicates in the table",
     "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",

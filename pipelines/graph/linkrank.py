@@ -24,8 +24,8 @@ from ...policy.graph.hits import Hits
 from ...policy.graph.linkrank import LinkRank, PageRank
 from ...policy.graph.ranking import Ranking
 from ...policy.kinds import KINDS
+from ...transforms.graph.rank_iterations import RankedBlock, RankIterations, remove_rounds
 from ...transforms.operations import Begin, Commit, Ticket
-from ...transforms.rank_iterations import RankedBlock, RankIterations, remove_rounds
 from ...web.base.options import option
 from ..command_line.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job

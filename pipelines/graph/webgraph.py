@@ -18,14 +18,14 @@ from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.graph.graph_blocks import BLOCK_NODES
-from ...policy.graph.link_limits import LEVELS, LinkLimits
+from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
 from ...policy.kinds import KINDS
 from ...policy.page_rows import PageChoice
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, to_frame
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, remove_aside
+from ...transforms.graph.graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, remove_aside
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -42,7 +42,7 @@ class LevelOptions:
 
     GROUP = "webgraph"
 
-    level: str = option("page", "What the nodes of the graph are.", choices=LEVELS)
+    level: str = option("page", "What the nodes of the graph are.", choices=GRAPH_LEVELS)
 
 
 @dataclasses.dataclass(frozen=True)

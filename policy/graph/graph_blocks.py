@@ -61,7 +61,7 @@ def graph_blocks(
     Args:
         edges: Columns ``source`` and ``target``: row keys. Links of a source are in their order.
         limits: Which links count.
-        level: One of ``LEVELS``. The limits are for pages; all links between two hosts or two
+        level: One of ``GRAPH_LEVELS``. The limits are for pages; all links between two hosts or two
             domains are one.
         block_nodes: Most nodes of a block.
 

@@ -13,7 +13,7 @@ from ...web.base.options import option
 from ..selection import groups
 
 # The nodes of a graph: URLs, hosts or registered domains.
-LEVELS = ("page", "host", "domain")
+GRAPH_LEVELS = ("page", "host", "domain")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from ...web.rules.url_rules import UrlRules, urls_of_keys
+from ...web.rules.url_rules import UrlRules
+from ...web.urls.key_columns import from_keys
 from .edges import LINK_CHANGES
 from .link_keys import link_keys
 
@@ -27,7 +28,7 @@ def merged_links(
     if rules is not None:
         for name in ("target", "source"):
             keys = found.get_column(name)
-            admitted = rules.admit(urls_of_keys(keys), "linkdb", filters=filters)
+            admitted = rules.admit(from_keys(keys), "linkdb", filters=filters)
             found = found.with_columns(admitted.get_column("key").alias(name))
         found = found.drop_nulls(["target", "source"])
     keys = link_keys(found.get_column("target"), found.get_column("source"))

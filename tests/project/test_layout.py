@@ -21,7 +21,7 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": ("graph", "inlinks", "updating", "", "schedules", "scoring", "dedup", "base"),
-    "transforms": ("", "elements", "wiring"),
+    "transforms": ("graph", "", "elements", "wiring"),
 }
 LARGEST = {"policy": 24}  # it is flat
 MODULES = 16  # of a folder

@@ -15,10 +15,11 @@ from nutbeam.web.base.errors import UsageError
 # All commands of Nutch 1.0 to 1.22 and 2.4, those of bin/nutch and of the crawl script.
 SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
         "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
-        "webgraph", "linkrank", "scoreupdater", "nodedumper")  # fmt: skip
+        "webgraph", "linkrank", "scoreupdater", "nodedumper",
+        "invertlinks", "mergelinkdb", "readlinkdb")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
-    "dump", "commoncrawldump", "warc", "invertlinks", "mergelinkdb", "readlinkdb", "index", "clean",
+    "dump", "commoncrawldump", "warc", "index", "clean",
     "updatehostdb", "readhostdb", "sitemap",
     "indexchecker", "showproperties", "plugin", "junit", "solrindex", "solrdedup", "solrclean",
     "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",

@@ -171,7 +171,7 @@ def uses(folder, web, port):
         "linkrank": [(damaged,), (folder / f"no{EVIL}",), (work, *info)],
         "scoreupdater": [(damaged,), (folder / f"no{EVIL}",), (work, *info)],
         "nodedumper": [(damaged,), (folder / f"no{EVIL}",), (work,)],
-        "dumpgraph": [(damaged, "-o", folder / "g"), (work, "-o", folder / f"no{EVIL}" / "g")],
+        "graphfiles": [(damaged, "-o", folder / "g"), (work, "-o", folder / f"no{EVIL}" / "g")],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],

@@ -16,7 +16,7 @@ from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
-from nutbeam.transforms import graph_layout
+from nutbeam.transforms.graph import graph_layout
 
 SMALL = ("--block_nodes", "9")
 
@@ -164,7 +164,7 @@ def test_files_of_a_graph_are_as_common_crawl_publishes_them(table, edges, tmp_p
         assert nutbeam("webgraph", table, "--level", name) == 0
     for ranking in ("harmonic", "pagerank"):
         assert nutbeam("linkrank", table, "--level", level, "--ranking", ranking) == 0
-    assert nutbeam("dumpgraph", table, "--level", level, "-o", tmp_path / "g") == 0
+    assert nutbeam("graphfiles", table, "--level", level, "-o", tmp_path / "g") == 0
     graph = twin(edges, level)
     vertices, links, ranks = (
         _table_in(tmp_path / f"g-{kind}.txt.gz") for kind in ("vertices", "edges", "ranks")
@@ -231,4 +231,4 @@ def test_without_graph_one_line_says_what_to_run(table, capsys):
     assert nutbeam("scoreupdater", table) == 3
     assert "no linkrank of pages: run nutbeam linkrank" in capsys.readouterr().err
     assert nutbeam("nodedumper", table) == 3
-    assert nutbeam("dumpgraph", table) == 2
+    assert nutbeam("graphfiles", table) == 2

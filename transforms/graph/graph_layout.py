@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from ..io.snapshots.operations import Operation
-from ..io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges
-from ..policy.graph.link_limits import LinkLimits
-from ..web.base.errors import UserError
+from ...io.snapshots.operations import Operation
+from ...io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges
+from ...policy.graph.link_limits import LinkLimits
+from ...web.base.errors import UserError
 
 # Size of a link in a shuffle, bytes: with the key of its target.
 _LINK_BYTES = 100

@@ -7,14 +7,14 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.graph.round_files import Receipt, RoundFiles, round_files
-from ..io.graph.stored_graph import StoredGraph, stored_graph
-from ..io.snapshots.operations import Operation
-from ..policy.graph.ranking import Ranking, Values, has_converged, one_block, sum_totals
-from ..web.base.errors import UserError
-from ..web.base.progress import PROGRESS
-from .wiring.display import Displayed
-from .wiring.phase_logs import logs_of
+from ...io.graph.round_files import Receipt, RoundFiles, round_files
+from ...io.graph.stored_graph import StoredGraph, stored_graph
+from ...io.snapshots.operations import Operation
+from ...policy.graph.ranking import Ranking, Values, has_converged, one_block, sum_totals
+from ...web.base.errors import UserError
+from ...web.base.progress import PROGRESS
+from ..wiring.display import Displayed
+from ..wiring.phase_logs import logs_of
 
 _LOG = logging.getLogger("nutbeam.linkrank")
 # Most groups of blocks: each reports to all others after each round.
@@ -62,7 +62,7 @@ class RankIterations(Displayed):
 
     Attributes:
         ranking: The method.
-        level: One of ``LEVELS``.
+        level: One of ``GRAPH_LEVELS``.
         rounds: Most rounds.
         tolerance: Stop after a round that changes no more than this; 0 makes all rounds.
     """

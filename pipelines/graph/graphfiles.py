@@ -1,4 +1,4 @@
-"""dumpgraph: writes a graph in the files that Common Crawl publishes for its web graphs.
+"""graphfiles: writes a graph in the files that Common Crawl publishes for its web graphs.
 
 ``NAME-vertices.txt.gz`` has ``id``, reversed name (and the number of hosts, for domains);
 ``NAME-edges.txt.gz`` has the ids of source and target; ``NAME-ranks.txt.gz`` has positions and values
@@ -33,11 +33,11 @@ ARGUMENTS = (TABLE,)
 
 @dataclasses.dataclass(frozen=True)
 class Options(LevelOptions):
-    """Options of dumpgraph."""
+    """Options of graphfiles."""
 
-    level: str = option("host", "Which graph.", choices=("host", "domain"), group="dumpgraph")
+    level: str = option("host", "Which graph.", choices=("host", "domain"), group="graphfiles")
     output: str = option(
-        "", "Start of the names of the files, such as web/mine-host.", short="o", group="dumpgraph"
+        "", "Start of the names of the files, such as web/mine-host.", short="o", group="graphfiles"
     )
 
     def __post_init__(self) -> None:

@@ -20,21 +20,23 @@ import polars as pl
 import pyarrow as pa
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 
-from ..io.graph.stored_graph import write_edges, write_nodes
-from ..io.snapshots.operations import Operation
-from ..io.storage.files import creating, new_name, remove_tree
-from ..io.storage.parquet_files import collect, scan
-from ..io.storage.places import Place
-from ..io.tablets.ranges import Sample, sample_keys
-from ..io.tablets.written import Written
-from ..policy.graph.edge_pieces import Piece, pieces_of
-from ..policy.graph.graph_blocks import BLOCK_NODES, limits_of, local_piece, number_of
-from ..policy.graph.link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
-from ..policy.schema import TEXT, to_frame
-from ..policy.selection import groups
-from ..web.base.errors import UserError
-from .elements.chunks import Chunk, to_chunks
-from .for_each import Spread
+from ...io.graph.stored_graph import write_edges, write_nodes
+from ...io.snapshots.operations import Operation
+from ...io.storage.files import creating, new_name, remove_tree
+from ...io.storage.parquet_files import collect, scan
+from ...io.storage.places import Place
+from ...io.tablets.ranges import Sample, sample_keys
+from ...io.tablets.written import Written
+from ...policy.graph.edge_pieces import Piece, pieces_of
+from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, local_piece, number_of
+from ...policy.graph.link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
+from ...policy.schema import TEXT, to_frame
+from ...policy.selection import groups
+from ...web.base.errors import UserError
+from ..elements.chunks import Chunk, to_chunks
+from ..for_each import Spread
+from ..operations import Together
+from ..wiring.display import Displayed
 from .graph_layout import (
     EdgeFile,
     GraphLayout,
@@ -45,8 +47,6 @@ from .graph_layout import (
     plan_graph,
     ranges_of,
 )
-from .operations import Together
-from .wiring.display import Displayed
 
 # Links as they come in: row keys, and the position of the link in its page.
 LINKS_IN = pa.schema([("source", TEXT), ("target", TEXT), ("position", pa.int32())])
@@ -75,7 +75,7 @@ class GraphBlocks(Displayed):
 
     Attributes:
         limits: Which links count.
-        level: One of ``LEVELS``.
+        level: One of ``GRAPH_LEVELS``.
         block_nodes: About the number of nodes of a block.
     """
 

@@ -37,7 +37,7 @@ from ..policy.blocklist import Blocklist
 from ..policy.inlinks.apply_links import apply_links
 from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
 from ..policy.inlinks.invert_options import InvertOptions
-from ..policy.schedules.schedule_options import ScheduleOptions
+from ..policy.schedules.schedule import ScheduleOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach

@@ -56,8 +56,8 @@ def divided(operation: Operation) -> Iterator[NewDocuments | OldDocuments]:
 def new_documents(item: NewDocuments) -> Iterator[pl.DataFrame]:
     """Yields the documents that the update has taken from a file of the batch, in pieces."""
     names = [item.file.path, item.file.formerly or item.file.path]
-    keys = collect(_outcome(item.operation).filter(pl.col("document").is_in(names)).select("key"))
-    keys = keys.get_column("key")
+    rows = _outcome(item.operation).filter(pl.col("document").is_in(names))
+    keys = collect(rows.select("key")).get_column("key")
     if item.probe:
         keys = _still_newest(item.operation, keys, names)
     yield from _documents(item.operation, item.file, keys)

@@ -24,9 +24,10 @@ def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame
     """
     seen = _newest(changes.filter(~pl.col("gone")))
     ended = changes.filter("gone").select("key", "time")
-    ended = ended.join(seen.select("key"), on="key", how="anti")
+    if len(ended):
+        ended = ended.join(seen.select("key"), on="key", how="anti")
     ended = ended.group_by("key").agg(pl.col("time").max().alias("ended"))
-    new = seen.join(rows.select("key"), on="key", how="anti")
+    new = seen.join(rows.select("key"), on="key", how="anti") if len(rows) else seen
     added = with_halves(new).with_columns(
         first_seen=_FIRST, last_seen=pl.col("time"), gone_since=pl.lit(None, pl.Int64)
     )
@@ -64,7 +65,7 @@ def _after(
 
 def _newest(seen: pl.DataFrame) -> pl.DataFrame:
     """Returns the newest change of each key; of several of one time, one that depends only on them."""
-    if seen.get_column("key").is_duplicated().any():
+    if seen.get_column("key").hash().n_unique() < len(seen):  # hashes are quicker than texts
         seen = seen.sort("key", "time", "anchor", "rel", "score", nulls_last=False)
         seen = seen.unique("key", keep="last", maintain_order=True)
     return seen

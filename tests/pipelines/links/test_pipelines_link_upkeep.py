@@ -9,6 +9,7 @@ from linked_web import HOST, LinkedWeb, fill_links, stored_links, true_links
 from web_servers import serve
 
 from nutbeam.io.snapshots.manifest import newest_manifest
+from nutbeam.io.tablets import resolve
 from nutbeam.policy.schema import Status
 
 A, B, C = "http://a.com/", "http://b.org/", "http://c.net/x"
@@ -107,7 +108,8 @@ def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
     assert stored_links(table) == true_links(table)
 
 
-def test_compact_leaves_out_links_that_have_ended(crawl):
+def test_compact_leaves_out_links_that_have_ended(crawl, monkeypatch):
+    monkeypatch.setattr(resolve, "RUN_SHARE", 100)  # else so small a tablet is written anew
     table, web = crawl.table, crawl.web
     web.gone = {str(page) for page in range(web.pages)}
     crawl.rounds("--rounds", "1", "--add_days", "200", "--links")
@@ -134,3 +136,15 @@ def test_batches_in_the_wrong_order_give_the_newest_links(crawl):
         assert nutbeam("invertlinks", table, "--batch", batch) == 0
     assert stored_links(table) == true_links(table)
     assert nutbeam("invertlinks", table) == 1
+
+
+def test_a_purge_between_update_and_invertlinks(crawl):
+    table, web = crawl.table, crawl.web
+    for page in range(web.pages):
+        web.change(page)
+    crawl.rounds("--rounds", "1", "--add_days", "200")
+    assert nutbeam("purge", table, "--url", f"http://{HOST}/1") == 0
+    assert nutbeam("invertlinks", table) == 0
+    assert stored_links(table) == true_links(table) != {}
+    assert not [pair for pair in stored_links(table) if any(key.endswith("/1") for key in pair)]
+    assert nutbeam("fsck", table) == 0

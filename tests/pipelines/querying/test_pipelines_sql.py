@@ -161,10 +161,13 @@ def test_people_see_the_first_rows(ask):
         ("load json", "sql takes SELECT only"),
         ("set enable_external_access = true", "sql takes SELECT only"),
         ("pragma database_list", "sql takes SELECT only"),
-        ("select * from nowhere", "no view 'nowhere': the views are state, hosts, pages, links,"),
+        (
+            "select * from nowhere",
+            "no view 'nowhere': the views are state, hosts, inlinks, pages, links,",
+        ),
         (
             "select * from fetchlist",
-            "no view 'fetchlist': the views are state, hosts, pages, links,",
+            "no view 'fetchlist': the views are state, hosts, inlinks, pages, links,",
         ),
         ("select st_point(1, 2)", "it is in the extension spatial, and sql loads no extension"),
         ("select foo(1)", "Scalar Function with name foo does not exist"),

@@ -38,7 +38,7 @@ def test_create_describe_and_drop(address, tmp_path, capsys):
     assert code == 0
     assert f"files     {files}\n" in out
     assert "snapshot  0\n" in out
-    assert "families  h (versions: 4), m (versions: 1), s (versions: 4)\n" in out
+    assert "families  h (versions: 4), l (versions: 4), m (versions: 1), s (versions: 4)\n" in out
     code, out, err = run(capsys, "drop", address)
     assert code == 2
     assert err == (
@@ -67,7 +67,7 @@ def test_as_json(address, tmp_path, capsys):
     assert last["bytes"] >= 0
     assert found == {
         "table": str(address), "files": str(tmp_path / "f"), "app_profile": "batch",
-        "snapshot": 1, "applying": 2, "families": {"h": 4, "m": 1, "s": 4},
+        "snapshot": 1, "applying": 2, "families": {"h": 4, "l": 4, "m": 1, "s": 4},
     }  # fmt: skip
     code, out, _ = run(capsys, "drop", address, "--yes", "--format", "json")
     assert json.loads(out)["dropped"] is True

@@ -8,7 +8,7 @@ round. Both write the ranks.
 Budget: at most three times scipy's time; under 1 GB.
 
 ``--sizes`` instead ranks graphs of 2 and of 20 million links, in blocks of the same size. Budget:
-peak memory equal within 20 %. ``--build`` makes the graph of a link table, of 500,000 and of five million
+peak memory equal within 20 %, apart from the 256 MB of decoded links that a process may keep. ``--build`` makes the graph of a link table, of 500,000 and of five million
 links.
 """
 

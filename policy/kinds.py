@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
-from .columns import Column, Columns
+from .columns import Column, Columns, Form, joined
 from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
@@ -152,6 +152,70 @@ class Kind:
 # Names in tables of format 2 and older, and the present names. Old files stay in their folders.
 FORMER_NAMES = {"bars": "blocklist", "learnt": "host_findings"}
 
+# The nodes of a graph, in key order; a file is a block.
+NODE_COLUMNS = (
+    Column("id", pa.int64(), "Number of the node, from 0, in the order of the keys."),
+    Column("in_links", pa.int64(), "Number of links to it."),
+    Column("out_links", pa.int64(), "Number of its links."),
+    Column("counted_links", pa.int64(), "Number of its links that count in LinkRank."),
+)
+# The links of a graph; policy/graph/edge_pieces.py says how they are stored.
+EDGE_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "Block of the targets, block of the sources, number of the piece."),
+        Column("links", pa.int64(), "Number of links."),
+        Column("source_bytes", pa.uint8(), "Size of a number in `sources`.", unit="bytes"),
+        Column(
+            "sources",
+            pa.large_binary(),
+            "Positions of the sources in their block, each as the difference to the one before.",
+            form=Form.HEX,
+        ),
+        Column("target_bytes", pa.uint8(), "Size of a number in `targets`.", unit="bytes"),
+        Column(
+            "targets", pa.large_binary(), "Positions of the targets in their block.", form=Form.HEX
+        ),
+        Column(
+            "counts",
+            pa.large_binary(),
+            "A bit per link: whether it counts in LinkRank; null: all do.",
+            form=Form.HEX,
+        ),
+    )
+)
+RANK_COLUMNS = (
+    Column("linkrank", pa.float64(), "LinkRank; the mean of all nodes is 1."),
+    Column("pagerank", pa.float64(), "PageRank; the sum of all nodes is 1."),
+    Column("authority", pa.float64(), "Authority (HITS); the sum of all nodes is 1."),
+    Column("hub", pa.float64(), "Hub (HITS); the sum of all nodes is 1."),
+    Column("harmonic", pa.float64(), "Harmonic centrality."),
+)
+
+
+def _graph_kinds(level: str) -> tuple["Kind", "Kind", "Kind"]:
+    """Returns the kinds of the graph of pages, hosts or domains."""
+    keys = (STATE_COLUMNS if level == "page" else HOSTS_COLUMNS).pick("key")
+    nodes, ranks = joined(keys, NODE_COLUMNS), joined(keys, RANK_COLUMNS)
+    hosts = level != "page"
+    return (
+        Kind(
+            f"{level}_nodes",
+            nodes,
+            f"a {level} in the graph of {level}s",
+            of_hosts=hosts,
+            in_order=True,
+        ),
+        Kind(
+            f"{level}_edges",
+            EDGE_COLUMNS,
+            f"up to a million links from one block of {level}s to one block",
+            hashed=True,
+            in_order=True,
+        ),
+        Kind(f"{level}_ranks", ranks, f"the ranks of a {level}", of_hosts=hosts, in_order=True),
+    )
+
+
 # Files with the hosts of seeds, for tables whose hosts are in rows.
 SEED_HOSTS = "seed_hosts"
 
@@ -197,6 +261,7 @@ KINDS = {
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
         Kind("blocklist", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
+        *(kind for level in ("page", "host", "domain") for kind in _graph_kinds(level)),
         Kind(
             "fetchlist",
             FETCHLIST_COLUMNS,

@@ -6,9 +6,10 @@ from typing import NamedTuple
 # The groups of ``nutbeam --help``, in order.
 CRAWL = "crawl"
 LOOK = "look at the results"
+LINKS = "links and ranks"
 CARE = "take care of a table"
 TRY = "try URLs, rules and crawls"
-GROUPS = (CRAWL, LOOK, CARE, TRY)
+GROUPS = (CRAWL, LOOK, LINKS, CARE, TRY)
 
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
@@ -129,6 +130,29 @@ COMMANDS = {
         "filterdb", "Apply today's URL rules and scope to the known URLs.",
         example="mine --dry_run",
         options=("dry_run", "drop_gone", "drop_orphans", *_LINK_RULES, "url_rules_dir"),
+    ),
+    "webgraph": Command(
+        "graph.webgraph", "Make the graph of pages, hosts or domains from links.",
+        group=LINKS, example="mine --ignore_internal_host false --ignore_internal_domain false",
+        options=("level", "links_from", "ignore_internal_host",
+                              "ignore_internal_domain", "limit_page", "limit_domain"),
+    ),
+    "linkrank": Command(
+        "graph.linkrank", "Rank a graph: LinkRank, PageRank, HITS, centrality.",
+        group=LINKS, options=("level", "ranking", "rounds", "tolerance", "damping_factor"),
+    ),
+    "scoreupdater": Command(
+        "graph.scoreupdater", "Write the ranks of pages into the table, as their scores.",
+        group=LINKS, options=("rank", "clear_score"),
+    ),
+    "nodedumper": Command(
+        "graph.nodedumper", "Show the nodes of a graph, the best first.", False, LINKS,
+        example="mine --top_n 10",
+        options=("what", "rank", "top_n", "group_by", "aggregate", "output", "level"),
+    ),
+    "graphfiles": Command(
+        "graph.graphfiles", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
+        LINKS, example="mine --level host -o mine-host", options=("level", "output"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...web.base.options import Option
 
 _INDEX = "not there yet: there is no search index"
-_RANKS = "not there yet: scores come from updatedb, and there are no ranks of a link graph"
 _COUNTS = "count the rows of state in nutbeam sql"
 _SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its URL"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
@@ -29,7 +28,8 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
     **dict.fromkeys(("index", "solrindex", "clean", "solrclean"), _INDEX),
     "solrdedup": "it is nutbeam dedup, which marks duplicates in the table",
-    **dict.fromkeys(("webgraph", "linkrank", "scoreupdater", "nodedumper", "loops"), _RANKS),
+    "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",
+    "linkdumper": "nutbeam nodedumper shows ranks, nutbeam export writes nodes and ranks",
     "updatehostdb": "not needed: the jobs keep the rows of hosts up to date",
     "readhostdb": "nutbeam export TABLE --what hosts writes the hosts, nutbeam sql queries them",
     "hostinject": "not there yet: hosts come from the seeds and links",

@@ -14,7 +14,7 @@ from ..command_line.commands import COMMANDS
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.
 TEMPLATES = (
     "inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb", "compact",
-    "mergelinkdb", "purge", "round",
+    "mergelinkdb", "purge", "round", "webgraph", "linkrank", "scoreupdater",
 )  # fmt: skip
 # Options that no template has, with the reason. The launcher sets Beam's own options.
 NOT_IN_TEMPLATES = {

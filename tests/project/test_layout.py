@@ -10,11 +10,11 @@ from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("", "fetching", "upkeep", "querying", "views", "checkers", "launch"),
+        *("", "graph", "fetching", "upkeep", "querying", "views", "checkers", "launch"),
         *("reference_pages", "command_line"),
     ),
     "io": (
-        *("upkeep", "reading", "batches", "parsing", "rows", "snapshots", "table"),
+        *("upkeep", "graph", "reading", "batches", "parsing", "rows", "snapshots", "table"),
         *("bigtable", "tablets", "storage", "packing"),
     ),
     "web": (
@@ -23,10 +23,10 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("indexing", "inlinks", "updating", "", "schedules", "scoring", "dedup"),
+        *("indexing", "graph", "inlinks", "updating", "", "schedules", "scoring", "dedup"),
         *("expressions", "base"),
     ),
-    "transforms": ("", "elements", "wiring"),
+    "transforms": ("graph", "", "elements", "wiring"),
 }
 LARGEST = {"policy": 25}  # it is flat
 MODULES = 16  # of a folder

@@ -14,14 +14,15 @@ from nutbeam.web.base.errors import UsageError
 
 # All commands of Nutch 1.0 to 1.22 and 2.4, those of bin/nutch and of the crawl script.
 SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
-        "parsechecker", "filterchecker", "normalizerchecker", "robotsparser", "invertlinks",
-        "mergelinkdb", "readlinkdb")  # fmt: skip
+        "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
+        "webgraph", "linkrank", "scoreupdater", "nodedumper",
+        "invertlinks", "mergelinkdb", "readlinkdb")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
     "dump", "commoncrawldump", "warc", "index", "clean",
-    "webgraph", "linkrank", "scoreupdater", "nodedumper", "updatehostdb", "readhostdb", "sitemap",
+    "updatehostdb", "readhostdb", "sitemap",
     "indexchecker", "showproperties", "plugin", "junit", "solrindex", "solrdedup", "solrclean",
-    "nutchserver", "startserver", "webapp", "hostinject", "loops", "segmerger", "parsesegment",
+    "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.
 FLAGS = {

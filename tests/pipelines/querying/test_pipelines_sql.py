@@ -161,7 +161,10 @@ def test_people_see_the_first_rows(ask):
         ("load json", "sql takes SELECT only"),
         ("set enable_external_access = true", "sql takes SELECT only"),
         ("pragma database_list", "sql takes SELECT only"),
-        ("select * from nowhere", "no view 'nowhere': the views are state, hosts, inlinks, pages, links,"),
+        (
+            "select * from nowhere",
+            "no view 'nowhere': the views are state, hosts, inlinks, pages, links,",
+        ),
         (
             "select * from fetchlist",
             "no view 'fetchlist': the views are state, hosts, inlinks, pages, links,",

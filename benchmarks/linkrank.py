@@ -1,0 +1,227 @@
+"""LinkRank against a sparse product of scipy, and with graphs of two sizes.
+
+``python benchmarks/linkrank.py [--small] [--sizes] [--build]``. A graph of 10 million links between
+a million pages, ten rounds. Each side reads its own files: nutbeam the blocks of the table, scipy a
+matrix that it has saved. scipy computes the same ranks: a product of the matrix and a vector per
+round. Both write the ranks.
+
+Budget: at most three times scipy's time; under 1 GB.
+
+``--sizes`` instead ranks graphs of 2 and of 20 million links, in blocks of the same size. Budget:
+peak memory equal within 20 %, apart from the 256 MB of decoded links that a process may keep. ``--build`` makes the graph of a link table, of 500,000 and of five million
+links.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import measure
+import numpy as np
+import polars as pl
+
+ROUNDS = 10
+# Pages per host; links lead everywhere, more often to the first pages.
+PAGES = 20
+
+
+def make(table: str, links: int, block_nodes: int, seed: int = 1) -> int:
+    """Writes a table with the blocks of a random graph; returns the number of links."""
+    from nutbeam.io.graph.stored_graph import write_edges, write_nodes
+    from nutbeam.io.snapshots.commit import commit
+    from nutbeam.io.snapshots.operations import begin, new_id
+    from nutbeam.io.tablets.written import Written
+    from nutbeam.policy.graph.edge_pieces import Piece, pieces_of
+
+    operation = begin(table, "webgraph", f"{new_id()}.webgraph")
+    nodes, root, written = links // 10, operation.root, []
+    firsts = list(range(0, nodes, block_nodes))
+    total, out = 0, np.zeros(nodes, np.int64)
+    for number, first in enumerate(firsts):
+        size = min(block_nodes, nodes - first)
+        parts = []
+        for other, low in enumerate(firsts):
+            height = min(block_nodes, nodes - low)
+            piece = _random_links(seed, number, other, links * size // nodes * height // nodes,
+                                  height, size)  # fmt: skip
+            out[low : low + height] += np.bincount(piece.sources, minlength=height)
+            total += len(piece.sources)
+            parts += [(other, part) for part in pieces_of(Piece(*piece[:2], None))]
+        written.append(Written("page_edges", (write_edges(root, "page", number, parts),)))
+    keys = pl.int_range(nodes, eager=True).cast(pl.String).str.zfill(9)
+    for first in firsts:
+        some = slice(first, min(first + block_nodes, nodes))
+        degrees = out[some]
+        rows = pl.DataFrame({"key": "com.a:http/" + keys[some], "id": np.arange(some.start, some.stop),
+                             "in_links": degrees, "out_links": degrees, "counted_links": degrees})  # fmt: skip
+        written.append(Written("page_nodes", (write_nodes(root, "page", first, rows),)))
+    commit(operation, written)
+    return total
+
+
+def _random_links(seed: int, target: int, source: int, links: int, height: int, size: int):
+    from nutbeam.policy.graph.edge_pieces import Piece
+
+    rng = np.random.default_rng([seed, target, source])
+    targets = (rng.random(links) ** 3 * size).astype(np.int64)
+    # A tenth of the pages have no links.
+    pairs = np.unique(rng.integers(0, max(1, height * 9 // 10), links) * size + targets)
+    return Piece((pairs // size).astype(np.int32), (pairs % size).astype(np.int32), None)
+
+
+def save_matrix(table: str, path: str) -> None:
+    """Saves the graph of a table as a sparse matrix of scipy."""
+    import scipy.sparse
+
+    from nutbeam.io.graph.stored_graph import stored_graph
+    from nutbeam.io.snapshots.manifest import newest_manifest
+    from nutbeam.pipelines.views.export import Reading
+
+    graph = stored_graph(Reading(table, "", newest_manifest(table).snapshot), "page")
+    starts = [file.order for file in graph.nodes]
+    pieces = [
+        (piece.sources + starts[s], piece.targets + starts[t])
+        for t in range(graph.blocks)
+        for s in range(graph.blocks)
+        for piece in graph.pieces(s, t)
+    ]
+    sources, targets = (np.concatenate(side) for side in zip(*pieces, strict=True))
+    shape = (graph.all_nodes, graph.all_nodes)
+    links = np.bincount(sources, minlength=graph.all_nodes)
+    matrix = scipy.sparse.csr_matrix((1 / links[sources], (targets, sources)), shape)
+    scipy.sparse.save_npz(path, matrix, compressed=False)
+    np.save(f"{path}-dangling.npy", links == 0)
+
+
+def ours(tiny: str, table: str) -> None:
+    """Ranks the table, after a tiny one was ranked."""
+    measure.nutbeam("linkrank", tiny, "--progress=false")
+    with measure.measured():
+        measure.nutbeam("linkrank", table, "--progress=false")
+
+
+def theirs(path: str, output: str) -> None:
+    """Computes the same with scipy."""
+    import scipy.sparse
+
+    with measure.measured():
+        matrix, dangling = scipy.sparse.load_npz(path), np.load(f"{path}-dangling.npy")
+        nodes = matrix.shape[0]
+        score = np.ones(nodes)
+        for _ in range(ROUNDS):
+            score = 0.15 + 0.85 * (score[dangling].sum() / nodes + matrix @ score)
+        np.save(output, score)
+
+
+def check(table: str, output: str) -> float:
+    """Returns the largest difference of the ranks of both."""
+    ranks = pl.read_parquet(sorted(pathlib.Path(table).glob("page_ranks/*.parquet")))
+    return float(np.abs(ranks.sort("key")["linkrank"].to_numpy() - np.load(output)).max())
+
+
+def compare(folder: pathlib.Path, links: int, repeats: int) -> None:
+    """Times both."""
+    table, tiny, matrix, output = (str(folder / n) for n in ("table", "tiny", "m.npz", "r.npy"))
+    total = measure.fresh("linkrank", "make", table, links, 1 << 20).result
+    measure.fresh("linkrank", "make", tiny, 1_000, 1 << 20)
+    measure.fresh("linkrank", "save_matrix", table, matrix)
+    found: dict[str, list[measure.Figures]] = {"ours": [], "scipy": []}
+    for at in range(repeats):
+        own = [str(_clone(one, folder / f"{one}-{at}")) for one in (tiny, table)]
+        found["ours"].append(measure.fresh("linkrank", "ours", *own))
+        found["scipy"].append(measure.fresh("linkrank", "theirs", matrix, output))
+    difference = measure.fresh("linkrank", "check", own[1], output).result
+    measure.table(
+        f"{total:,} links, {links // 10:,} pages, {ROUNDS} rounds; ranks differ by at most "
+        f"{difference:.1g}; median of {repeats}",
+        ("the work alone", "linkrank", "scipy", "ratio"),
+        _rows(found),
+    )
+
+
+def sizes(folder: pathlib.Path, links: int) -> None:
+    """Ranks a graph and one ten times as large."""
+    found: dict[str, list[measure.Figures]] = {}
+    tiny = str(folder / "tiny")
+    measure.fresh("linkrank", "make", tiny, 1_000, links // 40)
+    for number in (links, 10 * links):
+        table = str(folder / f"{number}")
+        measure.fresh("linkrank", "make", table, number, links // 40)
+        own = str(_clone(tiny, folder / f"tiny-{number}"))
+        found[f"{number:,} links"] = [measure.fresh("linkrank", "ours", own, table)]
+    heads = (f"{ROUNDS} rounds, blocks of {links // 40:,} pages", *found, "ratio")
+    measure.table("the same blocks", heads, _rows(dict(reversed(found.items())), turned=True))
+
+
+def make_links(table: str, links: int) -> None:
+    """Writes a table whose link table has random links."""
+    from nutbeam.io.snapshots.commit import commit
+    from nutbeam.io.snapshots.operations import begin, new_id
+    from nutbeam.policy.inlinks.link_keys import link_keys
+    from nutbeam.policy.schema import INLINKS, conform, to_frame
+
+    operation = begin(table, "inject", f"{new_id()}.inject")
+    rng, pages = np.random.default_rng(1), links // 10
+    numbers = pl.DataFrame({"target": (rng.random(links) ** 3 * pages).astype(np.int64),
+                            "source": rng.integers(0, pages, links)}).unique()  # fmt: skip
+    host, page = pl.all() // PAGES, pl.all() % PAGES
+    rows = numbers.select(pl.format("com.host{}:http/page/{}.html", host, page))
+    keys = link_keys(rows.get_column("target"), rows.get_column("source"))
+    rows = rows.with_columns(key=keys).sort("key")
+    parts = (to_frame(conform(part, INLINKS)) for part in rows.iter_slices(1 << 17))
+    commit(operation, list(operation.root.load("links", parts)))
+
+
+def built(tiny: str, table: str) -> None:
+    """Makes the graph of a table, after that of a tiny one."""
+    measure.nutbeam("webgraph", tiny, "--progress=false")
+    with measure.measured():
+        measure.nutbeam("webgraph", table, "--progress=false")
+
+
+def build(folder: pathlib.Path, links: int) -> None:
+    """Makes the graphs of two link tables."""
+    found: dict[str, list[measure.Figures]] = {}
+    tiny = str(folder / "tiny")
+    measure.fresh("linkrank", "make_links", tiny, 1_000)
+    for number in (10 * links, links):
+        table = str(folder / f"{number}")
+        measure.fresh("linkrank", "make_links", table, number)
+        own = str(_clone(tiny, folder / f"tiny-{number}"))
+        found[f"{number:,} links"] = [measure.fresh("linkrank", "built", own, table)]
+    measure.table("webgraph of a link table", ("webgraph", *reversed(found), "ratio"),
+                  _rows(found, turned=True))  # fmt: skip
+
+
+def _rows(found: dict[str, list[measure.Figures]], *, turned: bool = False) -> list[tuple]:
+    rows = []
+    for what, figure, scale in (("seconds", "work", 1), ("CPU s", "cpu", 1),
+                                ("peak memory, MB", "peak", 2**20)):  # fmt: skip
+        first, second = (measure.median(some, figure) / scale for some in found.values())
+        shown = (second, first) if turned else (first, second)
+        rows.append((what, *shown, first / second))
+    return rows
+
+
+def _clone(source: str, target: pathlib.Path) -> pathlib.Path:
+    import tables
+
+    return tables.clone(pathlib.Path(source), target)
+
+
+def main() -> None:
+    """Does what the command line says."""
+    small = "--small" in sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="linkrank-") as name:
+        folder = pathlib.Path(name)
+        if "--sizes" in sys.argv[1:]:
+            sizes(folder, 200_000 if small else 2_000_000)
+        elif "--build" in sys.argv[1:]:
+            build(folder, 50_000 if small else 500_000)
+        else:
+            measure.need("scipy")
+            compare(folder, 500_000 if small else 10_000_000, 1 if small else 3)
+
+
+if __name__ == "__main__":
+    main()

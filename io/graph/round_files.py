@@ -1,0 +1,105 @@
+"""The files of a ranking that is under way: the values of each block after each round.
+
+Their folder has the name of what the ranks depend on: the graph and the method. So a job that is
+started again continues after the last complete round, whatever its operation id is.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ...policy.graph.ranking import Values
+from ..storage.file_errors import unreadable
+from ..storage.files import creating, names, opened, read_if_there, remove_file, remove_tree
+from ..storage.places import Folder, Place
+
+
+@dataclasses.dataclass(frozen=True)
+class Receipt:
+    """What a block reports after a round.
+
+    Attributes:
+        block: Number of the block.
+        round: Number of the round; 0 is before the first one.
+        totals: Sums over the block.
+        changes: The changes of all rounds before.
+        ended: Whether no further round is needed.
+    """
+
+    block: int
+    round: int
+    totals: dict[str, float]
+    changes: tuple[float, ...] = ()
+    ended: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class RoundFiles:
+    """The folder of a ranking.
+
+    Attributes:
+        root: The table.
+        name: Its name below the table.
+    """
+
+    root: Folder
+    name: str
+
+    def _path(self, number: int, block: int) -> Place:
+        return self.root / f"{self.name}/{number:04d}-{block:06d}.values"
+
+    def write(self, receipt: Receipt, values: Values) -> None:
+        """Writes the values of a block after a round: a line of JSON, and the arrays."""
+        arrays = [(name, some.dtype.str, some.shape) for name, some in values.items()]
+        head = {"receipt": dataclasses.asdict(receipt), "arrays": arrays}
+        with creating(self._path(receipt.round, receipt.block)) as file:
+            file.write(json.dumps(head).encode() + b"\n")
+            for some in values.values():
+                file.write(np.ascontiguousarray(some).data)
+
+    def receipt(self, number: int, block: int) -> Receipt | None:
+        """Returns what a block reported after a round, or None if its file is not there."""
+        data = read_if_there(self._path(number, block))
+        if data is None:
+            return None
+        record: dict[str, Any] = json.loads(data.partition(b"\n")[0])["receipt"]
+        return Receipt(**record | {"changes": tuple(record["changes"])})
+
+    def values(self, number: int, block: int, some: tuple[str, ...] | None = None) -> Values:
+        """Returns values of a block after a round; ``some`` names those to read."""
+        found: Values = {}
+        try:
+            with opened(self._path(number, block)) as file:
+                for name, kind, shape in json.loads(file.readline())["arrays"]:
+                    data = file.read(np.dtype(kind).itemsize * math.prod(shape))
+                    if some is None or name in some:
+                        found[name] = np.frombuffer(data, kind).reshape(shape)
+        except OSError as error:
+            raise unreadable(self._path(number, block), error) from error
+        return found
+
+    def last_round(self, blocks: int) -> int | None:
+        """Returns the number of the last round of which all blocks are there, or None."""
+        parts = Counter(name.split("-")[0] for name in names(self.root / self.name))
+        return max((int(n) for n, number in parts.items() if number == blocks and n.isdigit()),
+                   default=None)  # fmt: skip
+
+    def forget(self, number: int, block: int) -> None:
+        """Deletes the values of a block after a round that is not needed any more."""
+        if number >= 0:
+            remove_file(self._path(number, block))
+
+    def remove(self) -> None:
+        """Deletes all files."""
+        remove_tree(self.root / self.name)
+
+
+def round_files(root: Folder, level: str, *parts: object) -> RoundFiles:
+    """Returns the folder of a ranking; ``parts`` are all that its values depend on."""
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return RoundFiles(root, f"{level}_ranks/rounds-{digest}")

@@ -1,0 +1,223 @@
+"""Reads and writes the blocks of a graph: a file of nodes and a file of links per block."""
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
+from ...policy.graph.graph_blocks import block_of
+from ...policy.graph.ranking import Block
+from ...policy.kinds import KINDS
+from ...policy.schema import to_frame
+from ...web.base.errors import UserError
+from ..snapshots.manifest import Pinned
+from ..storage.files import new_name
+from ..storage.parquet_files import ParquetWriter, collect, columns_with_values, parquet_file, scan
+from ..storage.places import Folder, Place, below
+from ..tablets.file_lists import DataFile
+
+# Decoded links that a process keeps for the next round, in bytes.
+KEPT_BYTES = 256 << 20
+_LINKS = ("id", "out_links", "counted_links")
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredGraph:
+    """A graph of a snapshot.
+
+    Attributes:
+        root: The table.
+        level: One of ``GRAPH_LEVELS``.
+        nodes: Files of nodes, a block each; ``order`` is the first id, ``partition`` the number.
+        edges: Files of links, one per block of targets; ``order`` is the number of the block.
+    """
+
+    root: Folder
+    level: str
+    nodes: tuple[DataFile, ...]
+    edges: tuple[DataFile, ...]
+
+    @property
+    def blocks(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def all_nodes(self) -> int:
+        """Number of nodes."""
+        return self.nodes[-1].order + self.nodes[-1].partition if self.nodes else 0
+
+    def block(self, number: int) -> Block:
+        found: Block = _KEPT.get(self.nodes, number, lambda: self._read_block(number))
+        return found
+
+    def _read_block(self, number: int) -> tuple[Block, int]:
+        file = self.nodes[number]
+        schema = KINDS[f"{self.level}_nodes"].schema
+        rows = collect(scan([self.root / file.path], schema).select(_LINKS))
+        if len(rows) < file.partition:  # a purge has removed nodes; their ids stay
+            ids = pl.int_range(file.order, file.order + file.partition, dtype=pl.Int64, eager=True)
+            whole = ids.alias("id").to_frame()
+            rows = whole.join(rows, on="id", how="left", maintain_order="left").fill_null(0)
+        block = block_of(number, file.order, self.all_nodes, rows)
+        return block, block.out_links.nbytes + block.counted_links.nbytes
+
+    def keys(self, number: int) -> pl.DataFrame:
+        """Returns the rows of a block's nodes, in key order."""
+        file = self.nodes[number]
+        return collect(scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema))
+
+    def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
+        path = self.root / self.edges[targets].path
+        for group in _groups(path).get(sources, ()):
+            make = functools.partial(_read_piece, path, group)
+            yield _KEPT.get(self.nodes, (path, group), make)
+
+
+def _read_piece(path: Place, group: int) -> tuple[Piece, int]:
+    with parquet_file(path) as file:
+        piece = unpack_piece(to_frame(file.read_row_group(group)).row(0, named=True))
+    return piece, piece.nbytes
+
+
+def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
+    """Returns the graph of a snapshot.
+
+    Raises:
+        UserError: There is none, or its list of files was rebuilt.
+    """
+    nodes, edges = (
+        tuple(sorted(pinned.files(f"{level}_{kind}"), key=lambda file: file.order))
+        for kind in ("nodes", "edges")
+    )
+    hint = f"nutbeam webgraph {pinned.table}" + (f" --level {level}" if level != "page" else "")
+    if not nodes:
+        raise UserError(
+            f"table {pinned.table} has no links between {level}s, or no graph: run {hint}"
+        )
+    ends = [file.order + file.partition for file in nodes]
+    if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
+        raise UserError(f"the graph of {level}s in table {pinned.table} is incomplete: run {hint}")
+    return StoredGraph(pinned.root, level, nodes, edges)
+
+
+def ranked_files(pinned: Pinned, level: str, rank: str) -> list[DataFile]:
+    """Returns the files of ranks, in the order of the ids.
+
+    Raises:
+        UserError: The rank was not computed.
+    """
+    files = sorted(pinned.files(f"{level}_ranks"), key=lambda file: file.order)
+    if not any(columns_with_values(pinned.root / file.path, {rank}) for file in files):
+        method = "hits" if rank in ("authority", "hub") else rank
+        hint = f"--ranking {method}" + (f" --level {level}" if level != "page" else "")
+        raise UserError(
+            f"table {pinned.table} has no {rank} of {level}s: run nutbeam linkrank "
+            f"{pinned.table} {hint}"
+        )
+    return files
+
+
+def write_nodes(root: Folder, level: str, first: int, rows: pl.DataFrame) -> DataFile:
+    """Writes the nodes of a block; ``first`` is the id of the first one."""
+    keys = rows.get_column("key")
+    file = _write(root, f"{level}_nodes", [rows], first, (keys.min(), keys.max()))
+    return dataclasses.replace(file, partition=len(rows))
+
+
+def write_ranks(root: Folder, level: str, first: int, rows: pl.DataFrame) -> DataFile:
+    """Writes the ranks of a block; ``first`` is the id of its first node."""
+    keys = rows.get_column("key")
+    return _write(root, f"{level}_ranks", [rows], first, (keys.min(), keys.max()))
+
+
+def write_edges(
+    root: Folder, level: str, block: int, pieces: Iterable[tuple[int, Piece]]
+) -> DataFile:
+    """Writes the links to a block.
+
+    Args:
+        root: The table.
+        level: One of ``GRAPH_LEVELS``.
+        block: Number of the block of the targets.
+        pieces: (number of the block of the sources, links), in the order of these numbers.
+    """
+    keys: list[str] = []
+
+    def rows() -> Iterator[pl.DataFrame]:
+        for number, (source, piece) in enumerate(pieces):
+            keys.append(f"{block:06d}/{source:06d}/{number:06d}")
+            yield pack_piece(keys[-1], piece)
+
+    file = _write(root, f"{level}_edges", rows(), block, (None, None))
+    return dataclasses.replace(
+        file, first=keys[0] if keys else None, last=keys[-1] if keys else None
+    )
+
+
+def _write(
+    root: Folder, kind: str, frames: Iterable[pl.DataFrame], order: int, bounds: Sequence
+) -> DataFile:
+    path = root / kind / new_name()
+    with ParquetWriter(
+        path, KINDS[kind].schema, plain=("key", "id", "sources", "targets")
+    ) as writer:
+        for frame in frames:
+            writer.write(frame)
+        size = writer.close()
+    first, last = bounds
+    rows, crc32 = writer.rows, writer.crc32
+    return DataFile(below(root, path), rows, size, first, last, order=order, crc32=crc32)
+
+
+@functools.lru_cache(maxsize=1024)
+def _groups(path: Place) -> dict[int, list[int]]:
+    """Returns the row groups of a file of links, by the block of their sources."""
+    found: dict[int, list[int]] = {}
+    with parquet_file(path) as file:
+        known = file.metadata
+        for group in range(known.num_row_groups):
+            key = str(known.row_group(group).column(0).statistics.min)
+            found.setdefault(int(key.split("/")[1]), []).append(group)
+    return found
+
+
+class _Kept:
+    """Keeps what was decoded first, up to ``KEPT_BYTES``.
+
+    Rounds read everything in the same order. So what is there stays: a cache that drops the oldest
+    item would drop each one before it is read again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Hashable, Any] = {}
+        self._bytes = 0
+        self._of: Hashable = None
+
+    def get(self, of: Hashable, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
+        """Returns a kept item, or a new one.
+
+        Args:
+            of: The graph; items of another one are dropped.
+            key: Key of the item.
+            make: Returns the item and its size in bytes.
+        """
+        with self._lock:
+            if of != self._of:
+                self._kept.clear()
+                self._of, self._bytes = of, 0
+            if key in self._kept:
+                return self._kept[key]
+        item, size = make()
+        with self._lock:
+            if of == self._of and key not in self._kept and self._bytes + size <= KEPT_BYTES:
+                self._kept[key] = item
+                self._bytes += size
+        return item
+
+
+_KEPT = _Kept()

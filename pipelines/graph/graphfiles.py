@@ -1,0 +1,138 @@
+"""graphfiles: writes a graph in the files that Common Crawl publishes for its web graphs.
+
+``NAME-vertices.txt.gz`` has ``id``, reversed name (and the number of hosts, for domains);
+``NAME-edges.txt.gz`` has the ids of source and target; ``NAME-ranks.txt.gz`` has positions and values
+of harmonic centrality and PageRank. Columns are separated by tabs. cc-webgraph reads them.
+"""
+
+import dataclasses
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import polars as pl
+
+from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
+from ...io.snapshots.manifest import newest_manifest
+from ...io.storage.parquet_files import collect, scan
+from ...policy.graph.graph_text import HOSTS_HEADER, RANKS_HEADER, ranks_table
+from ...policy.kinds import KINDS
+from ...policy.selection import groups
+from ...web.base.errors import UsageError, UserError
+from ...web.base.options import option
+from ..command_line.command import TABLE, Invocation
+from ..views.export import Reading
+from .webgraph import LevelOptions
+
+ARGUMENTS = (TABLE,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(LevelOptions):
+    """Options of graphfiles."""
+
+    level: str = option("host", "Which graph.", choices=("host", "domain"), group="graphfiles")
+    output: str = option(
+        "", "Start of the names of the files, such as web/mine-host.", short="o", group="graphfiles"
+    )
+
+    def __post_init__(self) -> None:
+        if not self.output:
+            raise ValueError("--output must be the start of the files' names, got ''")
+
+
+def run(invocation: Invocation) -> int:
+    options, table = invocation.options, str(invocation.table)
+    if not Path(options.output).absolute().parent.is_dir():
+        raise UsageError(f"no folder for --output {options.output!r}")
+    reading = Reading(table, "", newest_manifest(table).snapshot)
+    with reading.reading():
+        graph = stored_graph(reading, options.level)
+        hosts = _hosts(reading) if options.level == "domain" else None
+        ranks = _ranks(reading, options.level)
+        names = write_graph(graph, ranks, hosts, options.output)
+    record = {"nodes": graph.all_nodes, "files": names}
+    print(json.dumps(record) if invocation.format == "json" else "\n".join(names))
+    return 0
+
+
+def write_graph(
+    graph: StoredGraph, ranks: pl.DataFrame, hosts: pl.DataFrame | None, start: str
+) -> list[str]:
+    """Writes the files of a graph; returns their names.
+
+    Args:
+        graph: The graph.
+        ranks: Columns ``key``, ``harmonic``, ``pagerank``, in the order of the ids.
+        hosts: Columns ``key`` and ``n_hosts`` of domains; None for hosts.
+        start: Start of the names.
+    """
+    paths = [f"{start}-{kind}.txt.gz" for kind in ("vertices", "edges", "ranks")]
+    with _packed(paths[0]) as file:
+        for number in range(graph.blocks):
+            rows = graph.keys(number).select("id", "key")
+            file.write(_tabs(rows if hosts is None else _with_hosts(rows, hosts)))
+    with _packed(paths[1]) as file:
+        for edges in sorted_edges(graph):
+            file.write(_tabs(edges))
+    table = ranks_table(ranks)
+    with _packed(paths[2]) as file:
+        header = RANKS_HEADER if hosts is None else f"{RANKS_HEADER}\t{HOSTS_HEADER}"
+        file.write(f"{header}\n".encode())
+        file.write(_tabs(table if hosts is None else _with_hosts(table, hosts)))
+    return paths
+
+
+def sorted_edges(graph: StoredGraph) -> Iterator[pl.DataFrame]:
+    """Yields the links by source, then by target: columns ``source`` and ``target``, as ids."""
+    blocks = [(file.order, number) for number, file in enumerate(graph.nodes)]
+    for low, source in blocks:
+        found = [
+            pl.DataFrame({"source": piece.sources.astype(np.int64) + low,
+                          "target": piece.targets.astype(np.int64) + first})
+            for first, target in blocks
+            for piece in graph.pieces(source, target)
+        ]  # fmt: skip
+        if found:
+            yield pl.concat(found).sort("source", "target")
+
+
+def _hosts(reading: Reading) -> pl.DataFrame:
+    """Returns the number of hosts of each domain, from the graph of hosts."""
+    try:
+        graph = stored_graph(reading, "host")
+    except UserError as error:
+        raise UserError(f"the files of domains have their number of hosts: {error}") from error
+    parts = [
+        pl.DataFrame({"key": groups(graph.keys(number).get_column("key"), "domain")})
+        for number in range(graph.blocks)
+    ]
+    return pl.concat(parts).group_by("key").agg(n_hosts=pl.len())
+
+
+def _ranks(reading: Reading, level: str) -> pl.DataFrame:
+    for rank in ("harmonic", "pagerank"):
+        files = ranked_files(reading, level, rank)
+    paths = [reading.root / file.path for file in files]
+    rows = scan(paths, KINDS[f"{level}_ranks"].schema)
+    return collect(rows.select("key", "harmonic", "pagerank"))
+
+
+def _with_hosts(rows: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
+    found = rows.join(hosts, on="key", how="left", maintain_order="left")
+    return found.with_columns(pl.col("n_hosts").fill_null(1))
+
+
+@contextmanager
+def _packed(path: str) -> Iterator[IO[bytes]]:
+    # Without name and time, so that the same graph makes the same file.
+    with Path(path).open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+        yield packed  # type: ignore[misc]
+
+
+def _tabs(rows: pl.DataFrame) -> bytes:
+    return rows.write_csv(separator="\t", include_header=False).encode()

@@ -1,0 +1,122 @@
+"""scoreupdater: writes the ranks of pages into the table, as the scores of its URLs.
+
+::
+
+    state[key, score], ranks of the same keys ─ those that differ ─ route to tablets ─▶ state'
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+
+import apache_beam as beam
+import polars as pl
+import pyarrow as pa
+
+from ...io.graph.stored_graph import ranked_files
+from ...io.snapshots.operations import Operation
+from ...io.storage.parquet_files import collect, scan
+from ...io.tablets.resolve import Resolved, Resolver
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.graph.scores import new_scores, set_scores
+from ...policy.kinds import KINDS, RANK_COLUMNS
+from ...policy.schema import STATE
+from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.for_each import ForEach
+from ...transforms.operations import Begin, Commit, Ticket
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ..command_line.command import TABLE, Invocation
+from ..launch.job import JobOptions, run_job
+
+ARGUMENTS = (TABLE,)
+SCORES = pa.schema([STATE.field("key"), STATE.field("score")])
+RANK_NAMES = tuple(column.name for column in RANK_COLUMNS)
+_RECEIPTS = "receipts"
+
+
+@dataclasses.dataclass(frozen=True)
+class RankOptions:
+    """The option that chooses a rank."""
+
+    GROUP = "ranks"
+
+    rank: str = option("linkrank", "Which rank.", choices=RANK_NAMES)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(RankOptions, JobOptions):
+    """Options of scoreupdater."""
+
+    clear_score: float = option(
+        0.0,
+        "Score of a URL that is not in the graph.",
+        nutch="link.score.updater.clear.score",
+        group="scoreupdater",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredTablet:
+    """A tablet of the state, with the files of ranks that may have its keys."""
+
+    operation: Operation
+    tablet: Tablet
+    ranks: tuple[str, ...]
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "scoreupdater")
+
+
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    """Writes ranks into the state; returns the ticket for a next job."""
+    operations = tickets | "Begin" >> Begin("scoreupdater")
+    changes = operations | "Tablets" >> ForEach(
+        functools.partial(_tablets, rank=options.rank),
+        _changes,
+        (options,),
+        tuple[str, Chunk],
+        outputs=(_RECEIPTS,),
+        step="Tablets",
+        receipts=_RECEIPTS,
+    )
+    target = Target(SCORES, score_resolver)
+    written = (operations, changes["main"]) | ApplyChanges({"state": target})
+    return (operations, written, changes[_RECEIPTS]) | Commit(
+        reads=("state", "page_ranks"), whole=("Tablets", RESOLVE)
+    )
+
+
+def _tablets(operation: Operation, rank: str) -> Iterator[ScoredTablet]:
+    ranks = ranked_files(operation, "page", rank)
+    known = tablets(operation.files("state"))
+    PROGRESS.start("scoreupdater", total=len(known), unit="tablets")
+    for tablet in known:
+        low, high = tablet.first or "", tablet.last or "\x7f"
+        some = (f for f in ranks if (f.first or "") <= high and (f.last or "") >= low)
+        yield ScoredTablet(operation, tablet, tuple(file.path for file in some))
+
+
+def _changes(item: ScoredTablet, options: Options) -> Iterator[tuple[str, Chunk]]:
+    root, column = item.operation.root, options.rank
+    rows = root.read("state", [item.tablet], ("key", "score"))
+    paths = [root / path for path in item.ranks]
+    schema = KINDS["page_ranks"].schema
+    ranks = pl.DataFrame(schema={"key": pl.String, column: pl.Float64})
+    if paths:
+        ranks = collect(scan(paths, schema).select("key", column))
+    changed = new_scores(rows, ranks.rename({column: "rank"}), options.clear_score)
+    PROGRESS.add()
+    yield from (("state", chunk) for chunk in to_chunks(changed, SCORES))
+
+
+def score_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver that sets scores."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        made, counts = set_scores(rows, changes)
+        return Resolved(made, counts=counts)
+
+    return resolve

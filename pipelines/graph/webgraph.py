@@ -1,0 +1,170 @@
+"""webgraph: makes the graph of pages, hosts or domains from the link table or from documents.
+
+::
+
+    links, or documents of living pages ─ GraphBlocks ─▶ nodes', edges'
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
+
+from ...io.batches.batches import live_file
+from ...io.snapshots.operations import Operation
+from ...io.storage.parquet_files import collect, scan
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.graph.graph_blocks import BLOCK_NODES
+from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
+from ...policy.kinds import KINDS
+from ...policy.page_rows import PageChoice
+from ...policy.parts import pages_first
+from ...policy.schema import DOCUMENTS, to_frame
+from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.for_each import ForEach
+from ...transforms.graph.graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, remove_aside
+from ...transforms.operations import Begin, Commit, Ticket
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ..command_line.command import TABLE, Invocation
+from ..launch.job import JobOptions, run_job
+
+ARGUMENTS = (TABLE,)
+_ROWS, _RECEIPTS = "rows", "receipts"
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelOptions:
+    """The option that chooses a graph of the table."""
+
+    GROUP = "webgraph"
+
+    level: str = option("page", "What the nodes of the graph are.", choices=GRAPH_LEVELS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(LevelOptions, LinkLimits, JobOptions):
+    """Options of webgraph."""
+
+    links_from: str = option(
+        "auto",
+        "Where links are read: the link table, or the newest documents of the pages. auto takes "
+        "the link table if there is one.",
+        choices=("auto", "links", "documents"),
+        group="webgraph",
+    )
+    block_nodes: int = option(
+        BLOCK_NODES,
+        "About the number of nodes of a block; the memory of ranking depends on it.",
+        minimum=1,
+        group="webgraph",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkSource:
+    """A tablet of the link table or of the state, whose links are read."""
+
+    operation: Operation
+    component: str
+    tablet: Tablet
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "webgraph")
+
+
+def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    """Makes the graph; returns the ticket for a next job."""
+    operations = tickets | "Begin" >> Begin("webgraph", allows=("compact",))
+    divide = _Divide(options.links_from)
+    found = operations | "Tablets" >> ForEach(
+        divide, _links, outputs=(_ROWS, _RECEIPTS), step="Tablets", receipts=_RECEIPTS
+    )
+    found["main"].element_type = Chunk
+    rows = found[_ROWS]
+    rows.element_type = convert_to_beam_type(tuple[str, Chunk])
+    operation = beam.pvalue.AsSingleton(operations)
+    of_documents = (
+        rows
+        # Rows are small, so they are sent to the workers that read the links.
+        | "ByDocuments" >> beam.GroupByKey()
+        | "Outlinks" >> beam.FlatMap(_outlinks, operation).with_output_types(Chunk)
+    )
+    links = (found["main"], of_documents) | "Links" >> beam.Flatten()
+    limits = LinkLimits(*(getattr(options, f.name) for f in dataclasses.fields(LinkLimits)))
+    written = (operations, links) | GraphBlocks(limits, options.level, options.block_nodes)
+    level = options.level
+    committed = (operations, written, found[_RECEIPTS]) | Commit(
+        reads=(f"{level}_nodes", f"{level}_edges", f"{level}_ranks"),
+        whole=("Tablets", LIMIT, BLOCKS),
+    )
+    tidy = beam.Map(_tidy, operation, level).with_output_types(Ticket)
+    return committed | "Tidy" >> tidy
+
+
+@dataclasses.dataclass(frozen=True)
+class _Divide:
+    """Yields the tablets whose links are read; a class, so that it can be pickled."""
+
+    links_from: str
+
+    def __call__(self, operation: Operation) -> Iterator[LinkSource]:
+        component = {"documents": "state", "links": "links"}.get(self.links_from)
+        if component is None:
+            known = operation.manifest().components.get("links")
+            component = "links" if known is not None and known.rows else "state"
+        found = tablets(operation.files(component))
+        PROGRESS.start("webgraph", total=len(found), unit="tablets")
+        for tablet in found:
+            yield LinkSource(operation, component, tablet)
+
+
+def _links(item: LinkSource) -> Iterator[Any]:
+    PROGRESS.add()
+    root = item.operation.root
+    if item.component == "links":
+        counting = KINDS["links"].counting
+        rows = root.read(
+            "links", [item.tablet], ("target", "source"), lambda some: some.filter(counting)
+        )
+        yield from to_chunks(rows, LINKS_IN)
+        return
+    rows = root.read("state", [item.tablet], ("key", "document"), PageChoice().in_state)
+    for (document,), group in rows.group_by("document", maintain_order=True):
+        for chunk in to_chunks(group.select("key")):
+            yield beam.pvalue.TaggedOutput(_ROWS, (str(document), chunk))
+
+
+def _outlinks(grouped: tuple[str, Iterable[Chunk]], operation: Operation) -> Iterator[Chunk]:
+    document, chunks = grouped
+    file = live_file(operation.root, operation.manifest(), document)
+    if file is None:
+        return  # compact has dropped the file
+    keys = pl.concat(to_frame(chunk) for chunk in chunks).get_column("key")
+    with operation.reading():
+        found = scan([operation.root / file.path], DOCUMENTS).select("key", "part_of", "outlinks")
+        pages = collect(found.filter(pl.col("key").is_in(keys.implode())))
+    for part in pages_first(pages).iter_slices(1024):
+        yield from to_chunks(outlinks_of(part), LINKS_IN)
+
+
+def outlinks_of(pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the links of pages: ``source``, ``target`` and ``position``.
+
+    Args:
+        pages: Columns ``key`` and ``outlinks``.
+    """
+    links = pages.with_columns(position=pl.int_ranges(pl.col("outlinks").list.len()))
+    links = links.explode("outlinks", "position").drop_nulls("outlinks")
+    target = pl.col("outlinks").struct.field("key")
+    return links.select(source="key", target=target, position="position")
+
+
+def _tidy(ticket: Ticket, operation: Operation, level: str) -> Ticket:
+    """Removes the files between the steps."""
+    remove_aside(operation, level)
+    return ticket

@@ -1,0 +1,99 @@
+"""Stores links between two blocks of nodes as bytes: sorted pairs, as differences.
+
+A piece has links from one block (the sources) to one block (the targets). A node is its position
+in its block. Links are sorted by source, then by target. The sources are stored as differences,
+which are nearly always 0 or 1; the targets as they are, in the smallest type.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+# Most links of a piece; a round needs about 32 bytes of memory per link.
+PIECE_LINKS = 1 << 20
+_TYPES = (np.dtype("<u1"), np.dtype("<u2"), np.dtype("<u4"))
+
+
+class Piece(NamedTuple):
+    """Links between two blocks.
+
+    Attributes:
+        sources: Positions in the block of the sources, ascending.
+        targets: Positions in the block of the targets; ascending for equal sources.
+        counts: Which links count when LinkRank sums the links to a page; None means all.
+    """
+
+    sources: np.ndarray
+    targets: np.ndarray
+    counts: np.ndarray | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Size in memory."""
+        return sum(array.nbytes for array in self if array is not None)
+
+    def counted(self) -> "Piece":
+        """Returns the links that count when LinkRank sums them."""
+        if self.counts is None:
+            return self
+        return Piece(self.sources[self.counts], self.targets[self.counts])
+
+    def turned(self) -> "Piece":
+        """Returns the links backwards; they are not sorted then."""
+        return Piece(self.targets, self.sources, self.counts)
+
+
+def pieces_of(piece: Piece) -> Iterator[Piece]:
+    """Sorts links and cuts them into pieces of at most ``PIECE_LINKS``."""
+    order = np.lexsort((piece.targets, piece.sources))
+    for start in range(0, len(order), PIECE_LINKS):
+        some = order[start : start + PIECE_LINKS]
+        counts = None if piece.counts is None else piece.counts[some]
+        yield Piece(piece.sources[some], piece.targets[some], counts)
+
+
+def pack_piece(key: str, piece: Piece) -> pl.DataFrame:
+    """Returns a piece as a row of ``GRAPH_EDGES``.
+
+    >>> piece = Piece(np.array([5, 5, 7]), np.array([1, 300, 2]))
+    >>> row = pack_piece("0/0/0", piece)
+    >>> row.drop("key").row(0)
+    (3, 1, b'\\x05\\x00\\x02', 2, b'\\x01\\x00,\\x01\\x02\\x00', None)
+    >>> [array.tolist() for array in unpack_piece(row.row(0, named=True))[:2]]
+    [[5, 5, 7], [1, 300, 2]]
+    """
+    steps = _small(np.diff(piece.sources, prepend=0))
+    targets = _small(piece.targets)
+    counts = None
+    if piece.counts is not None and not piece.counts.all():
+        counts = np.packbits(piece.counts).tobytes()
+    row = {
+        "key": key,
+        "links": len(steps),
+        "source_bytes": steps.itemsize,
+        "sources": steps.tobytes(),
+        "target_bytes": targets.itemsize,
+        "targets": targets.tobytes(),
+        "counts": counts,
+    }
+    return pl.DataFrame([row], schema_overrides={"counts": pl.Binary})
+
+
+def unpack_piece(row: dict) -> Piece:
+    """Returns the piece of a row of ``GRAPH_EDGES``."""
+    steps = np.frombuffer(row["sources"], f"<u{row['source_bytes']}")
+    targets = np.frombuffer(row["targets"], f"<u{row['target_bytes']}")
+    counts = None
+    if row["counts"] is not None:
+        bits = np.frombuffer(row["counts"], np.uint8)
+        counts = np.unpackbits(bits, count=row["links"]).astype(bool)
+    return Piece(
+        np.cumsum(steps, dtype=np.int64).astype(np.int32), targets.astype(np.int32), counts
+    )
+
+
+def _small(numbers: np.ndarray) -> np.ndarray:
+    most = int(numbers.max(initial=0))
+    return numbers.astype(next(t for t in _TYPES if most < 256**t.itemsize))

@@ -1,0 +1,100 @@
+"""LinkRank and PageRank.
+
+LinkRank is PageRank times the number of nodes: the mean rank is 1, whatever the size of the graph.
+Nutch's own formula loses the rank of pages without links ("dangling" pages), and that of links that
+do not count. So its ranks shrink with each round by an amount that depends on the graph.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from .edge_pieces import Piece
+from .ranking import Block, Ranking, Values, add_at
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkRank(Ranking):
+    """LinkRank: ``(1 - d) + d * (dangling / N + sum of score / links over the links to a node)``.
+
+    Attributes:
+        damping: The ``d``.
+        initial: The score before the first round.
+        nutch: Whether to use Nutch's formula, ``(1 - d) + d * (1 / N + sum)``.
+    """
+
+    damping: float = 0.85
+    initial: float = 1.0
+    nutch: bool = False
+    name = "linkrank"
+    gathered = ("share",)
+    results = ("linkrank",)
+
+    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
+        return self._shared(block, np.full(block.nodes, self.initial), 0.0)
+
+    def add(
+        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
+    ) -> None:
+        piece = piece.counted()
+        add_at(sums, piece.targets, values["share"].take(piece.sources))
+
+    def apply(
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
+    ) -> tuple[Values, dict[str, float]]:
+        lost = (1.0 if self.nutch else totals["dangling"]) / block.all_nodes
+        sums += lost
+        sums *= self.damping
+        sums += self._base(block)
+        change = float(np.abs(sums - values["score"]).sum())
+        return self._shared(block, sums, change)
+
+    def change(self, number: int, totals: Mapping[str, float]) -> float | None:
+        return totals["change"] / max(totals["score"], 1e-300)
+
+    def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
+        return {self.name: values["score"]}
+
+    def _base(self, block: Block) -> float:
+        return 1 - self.damping
+
+    def _links(self, block: Block) -> np.ndarray:
+        # Nutch divides by all links of a page, even by those that do not count.
+        return block.out_links if self.nutch else block.counted_links
+
+    def _shared(
+        self, block: Block, score: np.ndarray, change: float
+    ) -> tuple[Values, dict[str, float]]:
+        links = self._links(block)
+        share = np.divide(score, links, out=np.zeros(block.nodes), where=links > 0)
+        dangling = float(score[links == 0].sum())
+        totals = {"dangling": dangling, "change": change, "score": float(score.sum())}
+        return {"score": score, "share": share}, totals
+
+
+@dataclasses.dataclass(frozen=True)
+class PageRank(LinkRank):
+    """PageRank: all links count, and the sum of all ranks is 1."""
+
+    name = "pagerank"
+    results = ("pagerank",)
+
+    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
+        return self._shared(block, np.full(block.nodes, 1 / block.all_nodes), 0.0)
+
+    def add(
+        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
+    ) -> None:
+        add_at(sums, piece.targets, values["share"].take(piece.sources))
+
+    def _base(self, block: Block) -> float:
+        return (1 - self.damping) / block.all_nodes
+
+    def _links(self, block: Block) -> np.ndarray:
+        return block.out_links

@@ -1,0 +1,200 @@
+"""Ranks nodes in rounds: each round computes the values of each block from those of all blocks.
+
+A ranking is a few functions on one block. So memory holds the values of two blocks and a piece of
+the links between them, however large the graph is. The rounds in this module are those in memory;
+``transforms/graph/rank_iterations.py`` makes the same rounds with files, on any runner.
+"""
+
+import abc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from .edge_pieces import Piece
+
+# Arrays of the nodes of a block, by name.
+Values = dict[str, np.ndarray]
+
+
+class Block(NamedTuple):
+    """A block of nodes: the ids from ``first`` on.
+
+    Attributes:
+        number: Its number.
+        first: Id of its first node.
+        nodes: Number of its nodes.
+        all_nodes: Number of nodes of the graph.
+        out_links: Number of links of each node.
+        counted_links: Number of links of each node that count when LinkRank sums them.
+    """
+
+    number: int
+    first: int
+    nodes: int
+    all_nodes: int
+    out_links: np.ndarray
+    counted_links: np.ndarray
+
+
+class Graph(Protocol):
+    """A graph in blocks."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+
+    def block(self, number: int) -> Block:
+        """Returns a block."""
+
+    def pieces(self, sources: int, targets: int) -> Iterable[Piece]:
+        """Yields the links from one block to another one, in bounded pieces."""
+
+
+class Ranking(abc.ABC):
+    """A method of ranking nodes.
+
+    Attributes:
+        name: Its name.
+        gathered: Names of the values that a round needs from other blocks.
+        results: Names of the values that are the ranks.
+    """
+
+    name: str
+    gathered: tuple[str, ...]
+    results: tuple[str, ...]
+
+    @abc.abstractmethod
+    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
+        """Returns the values before the first round, and sums over the block."""
+
+    def backward(self, number: int) -> bool:
+        """Returns whether a round sums over the links of a node, not over the links to it."""
+        return False
+
+    def zeros(self, number: int, block: Block) -> np.ndarray:
+        """Returns the sums of a block in a round, before any link is added."""
+        return np.zeros(block.nodes)
+
+    @abc.abstractmethod
+    def add(
+        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
+    ) -> None:
+        """Adds values of the sources of links to the sums of their targets."""
+
+    @abc.abstractmethod
+    def apply(
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
+    ) -> tuple[Values, dict[str, float]]:
+        """Returns the values of a block after a round, and sums over the block.
+
+        Args:
+            number: Number of the round, from 1.
+            block: The block.
+            values: Its values before.
+            sums: Its sums.
+            totals: The sums over all blocks of the round before.
+        """
+
+    @abc.abstractmethod
+    def change(self, number: int, totals: Mapping[str, float]) -> float | None:
+        """Returns how much a round has changed, from its totals; None if it says nothing."""
+
+    @abc.abstractmethod
+    def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
+        """Returns the ranks of a block, from its values and totals after the last round."""
+
+    def steps(self, rounds: int) -> int:
+        """Returns the number of rounds in this sense for a number of rounds as users count them."""
+        return rounds
+
+
+def rank_iterations(
+    ranking: Ranking, graph: Graph, rounds: int, tolerance: float = 0.0
+) -> tuple[Values, list[float]]:
+    """Returns the ranks of all nodes, in the order of their ids, and the change of each round.
+
+    Args:
+        ranking: The method.
+        graph: The graph.
+        rounds: Most rounds.
+        tolerance: Stop after a round that changes no more than this; 0 makes all rounds.
+    """
+    blocks = [graph.block(number) for number in range(graph.blocks)]
+    values, parts = _both(ranking.first(block) for block in blocks)
+    totals = sum_totals(parts)
+    changes: list[float] = []
+    for number in range(1, ranking.steps(rounds) + 1):
+        before = values
+        values, parts = _both(
+            one_block(ranking, graph, number, block, before, totals) for block in blocks
+        )
+        totals = sum_totals(parts)
+        if (change := ranking.change(number, totals)) is not None:
+            changes.append(change)
+            if has_converged(change, tolerance):
+                break
+    ranks = [ranking.ranks(some, totals) for some in values]
+    return {name: np.concatenate([r[name] for r in ranks]) for name in ranking.results}, changes
+
+
+def one_block(
+    ranking: Ranking,
+    graph: Graph,
+    number: int,
+    block: Block,
+    before: Sequence[Values],
+    totals: Mapping[str, float],
+) -> tuple[Values, dict[str, float]]:
+    """Makes one round for one block; returns its values and sums.
+
+    Args:
+        ranking: The method.
+        graph: The graph.
+        number: Number of the round, from 1.
+        block: The block.
+        before: The values of all blocks before; they are read one after another.
+        totals: The sums of the round before.
+    """
+    sums = ranking.zeros(number, block)
+    backward = ranking.backward(number)
+    for other in range(graph.blocks):
+        values: Values | None = None
+        source, target = (block.number, other) if backward else (other, block.number)
+        for piece in graph.pieces(source, target):
+            if values is None:
+                values = before[other]
+            ranking.add(number, block, sums, values, piece.turned() if backward else piece)
+    return ranking.apply(number, block, before[block.number], sums, totals)
+
+
+def has_converged(change: float, tolerance: float) -> bool:
+    """Returns whether a round has changed so little that another one is not needed."""
+    return change <= tolerance and (tolerance > 0 or change == 0)
+
+
+def sum_totals(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Adds the sums of blocks, in the order of the blocks, so that a rerun gives the same bits."""
+    totals: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            totals[name] = totals.get(name, 0.0) + value
+    return totals
+
+
+def _both(made: Iterator[tuple[Values, dict[str, float]]]) -> tuple[list[Values], list[dict]]:
+    pairs = list(made)
+    return [values for values, _ in pairs], [part for _, part in pairs]
+
+
+def add_at(sums: np.ndarray, targets: np.ndarray, values: np.ndarray) -> None:
+    """Adds values to the sums at positions, which may repeat."""
+    if len(targets) > len(sums) // 8:
+        sums += np.bincount(targets, values, len(sums))
+    else:
+        np.add.at(sums, targets, values)

@@ -1,0 +1,234 @@
+"""The jobs of the web graph: the same graph and ranks as in memory, also after a kill."""
+
+import gzip
+import itertools
+import shutil
+
+import polars as pl
+import pytest
+from crawling import manifest_of, nutbeam, rows_of
+from linked_tables import in_key_order, make_linked, random_edges, ranks_in
+
+from nutbeam.io.graph.round_files import RoundFiles
+from nutbeam.policy.graph.graph_blocks import graph_blocks
+from nutbeam.policy.graph.harmonic import Harmonic
+from nutbeam.policy.graph.hits import Hits
+from nutbeam.policy.graph.link_limits import LinkLimits
+from nutbeam.policy.graph.linkrank import LinkRank, PageRank
+from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.transforms.graph import graph_layout
+
+SMALL = ("--block_nodes", "9")
+
+
+@pytest.fixture(scope="module")
+def edges():
+    return random_edges(5, nodes=80, links=500)
+
+
+@pytest.fixture(scope="module")
+def linked(edges, tmp_path_factory):
+    """A table with links, of pages that are all in the state but a few."""
+    keys = pl.concat([edges["source"], edges["target"]]).unique().sort()
+    table = tmp_path_factory.mktemp("linked") / "table"
+    return make_linked(table, edges, [*keys[5:], "com.other:http/"])
+
+
+@pytest.fixture
+def table(linked, tmp_path):
+    return shutil.copytree(linked, tmp_path / "table")
+
+
+@pytest.fixture
+def in_ranges(monkeypatch):
+    """Cuts the work of webgraph into many small parts."""
+    monkeypatch.setattr(graph_layout, "RANGE_BYTES", 4_000)
+
+
+def twin(edges, level="page", limits=None, block_nodes=9):
+    return graph_blocks(in_key_order(edges), limits or LinkLimits(), level, block_nodes)
+
+
+@pytest.mark.usefixtures("in_ranges")
+@pytest.mark.parametrize("level", ["page", "host", "domain"])
+def test_the_graph_of_a_table_is_that_in_memory(table, edges, level, capsys):
+    assert nutbeam("webgraph", table, "--level", level, *SMALL) == 0
+    graph = twin(edges, level)
+    found = rows_of(str(table), f"{level}_nodes").sort("key")
+    assert found.equals(graph.nodes.select(found.columns))
+    assert f"nodes {len(graph.nodes)}" in capsys.readouterr().out
+    assert nutbeam("linkrank", table, "--level", level, "--formula", "nutch") == 0
+    ranks, _ = rank_iterations(LinkRank(nutch=True), graph, 10)
+    assert ranks_in(table, level)["linkrank"].to_list() == pytest.approx(
+        ranks["linkrank"], abs=1e-9
+    )
+
+
+@pytest.mark.usefixtures("in_ranges")
+def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
+    no_limits = [w for name in ("ignore_internal_host", "ignore_internal_domain", "limit_page",
+                                "limit_domain") for w in (f"--{name}", "false")]  # fmt: skip
+    assert nutbeam("webgraph", table, *no_limits, *SMALL) == 0
+    for ranking in ("pagerank", "hits", "harmonic", "linkrank"):
+        assert nutbeam("linkrank", table, "--ranking", ranking, "--rounds", 30) == 0
+    printed = capsys.readouterr().out
+    assert "round 30: change" in printed
+    graph = twin(edges, limits=LinkLimits(False, False, False, False))
+    found = ranks_in(table)
+    for ranking, tolerance in (
+        (PageRank(), 1e-6),
+        (Hits(), 1e-6),
+        (Harmonic(), 0),
+        (LinkRank(), 0),
+    ):
+        right, _ = rank_iterations(ranking, graph, 30, tolerance)
+        for name in ranking.results:
+            assert found[name].to_list() == pytest.approx(right[name], abs=1e-9)
+    assert found["linkrank"].mean() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("writes", [1, 12, 31, 57])
+def test_a_kill_in_any_round_changes_no_rank(table, monkeypatch, in_ranges, capsys, writes):
+    assert nutbeam("webgraph", table, *SMALL) == 0
+    blocks, made, write = manifest_of(table).components["page_nodes"].files, [], RoundFiles.write
+    monkeypatch.setattr(RoundFiles, "write", _dying(write, writes))
+    assert nutbeam("linkrank", table) == 3
+    assert "killed" in capsys.readouterr().err
+    monkeypatch.setattr(RoundFiles, "write", _noting(write, made))
+    assert nutbeam("linkrank", table) == 0
+    assert len(made) == 11 * blocks - (writes - 1)  # what was done is not done again
+    continued = ranks_in(table)
+    assert nutbeam("linkrank", table) == 0
+    assert ranks_in(table).equals(continued)
+    assert not list((table / "page_ranks").glob("rounds-*"))
+
+
+def _dying(write, number):
+    count = itertools.count(1)
+
+    def dying(self, receipt, values):
+        if next(count) >= number:
+            raise RuntimeError("killed")
+        write(self, receipt, values)
+
+    return dying
+
+
+def _noting(write, made):
+    def noting(self, receipt, values):
+        made.append((receipt.round, receipt.block))
+        write(self, receipt, values)
+
+    return noting
+
+
+def test_scores_are_ranks_and_others_are_cleared(table, capsys):
+    assert nutbeam("webgraph", table) == nutbeam("linkrank", table) == 0
+    assert nutbeam("scoreupdater", table, "--clear_score", "0.25") == 0
+    ranks = dict(ranks_in(table).select("key", "linkrank").iter_rows())
+    state = rows_of(str(table), "state")
+    right = [ranks.get(key, 0.25) for key in state["key"]]
+    assert state["score"].to_list() == pytest.approx(right, rel=1e-6)
+    assert "com.other:http/" in set(state["key"]) - set(ranks)
+    capsys.readouterr()
+    assert nutbeam("scoreupdater", table, "--clear_score", "0.25") == 0
+    assert "nothing to do" in capsys.readouterr().out
+    assert nutbeam("scoreupdater", table, "--rank", "hub") == 3
+    assert "no hub of pages: run nutbeam linkrank" in capsys.readouterr().err
+
+
+def test_nodes_are_shown_best_first(table, edges, capsys):
+    assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
+    ranks = ranks_in(table).sort("linkrank", "key", descending=[True, False])
+    capsys.readouterr()
+    assert nutbeam("nodedumper", table, "--top_n", 3) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [float(line.split("\t")[1]) for line in lines] == pytest.approx(
+        ranks["linkrank"][:3].to_list(), rel=1e-6
+    )
+    assert all(line.startswith("http://h") for line in lines)
+    graph = twin(edges)
+    for what, column in (("inlinks", "in_links"), ("outlinks", "out_links")):
+        words = ("--what", what, "--group_by", "host", "--aggregate", "sum", "--as_eff")
+        assert nutbeam("nodedumper", table, *words) == 0
+        shown = dict(line.split("=") for line in capsys.readouterr().out.splitlines())
+        host = pl.col("key").str.split(":").list.first()
+        sums = graph.nodes.group_by(host).agg(pl.col(column).sum())
+        right = {".".join(reversed(key.split("."))): str(n) for key, n in sums.iter_rows()}
+        assert shown == right
+
+
+@pytest.mark.parametrize("level", ["host", "domain"])
+def test_files_of_a_graph_are_as_common_crawl_publishes_them(table, edges, tmp_path, level):
+    for name in {level, "host"}:
+        assert nutbeam("webgraph", table, "--level", name) == 0
+    for ranking in ("harmonic", "pagerank"):
+        assert nutbeam("linkrank", table, "--level", level, "--ranking", ranking) == 0
+    assert nutbeam("graphfiles", table, "--level", level, "-o", tmp_path / "g") == 0
+    graph = twin(edges, level)
+    vertices, links, ranks = (
+        _table_in(tmp_path / f"g-{kind}.txt.gz") for kind in ("vertices", "edges", "ranks")
+    )  # fmt: skip
+    keys = graph.nodes["key"].to_list()
+    assert [row[:2] for row in vertices[:-1]] == [[str(n), key] for n, key in enumerate(keys)]
+    pairs = [(int(row[0]), int(row[1])) for row in links[:-1]]
+    assert pairs == sorted(set(pairs))
+    assert len(pairs) == graph.nodes["in_links"].sum()
+    head = ["#harmonicc_pos", "#harmonicc_val", "#pr_pos", "#pr_val", "#host_rev"]
+    assert ranks[0] == (head if level == "host" else [*head, "#n_hosts"])
+    rows = ranks[1:-1]
+    assert [row[0] for row in rows] == [str(n + 1) for n in range(len(keys))]
+    harmonic, _ = rank_iterations(Harmonic(), graph, 100)
+    right = dict(zip(keys, harmonic["harmonic"], strict=True))
+    assert {row[4]: float(row[1]) for row in rows} == pytest.approx(right, rel=1e-6)
+    assert sorted(int(row[2]) for row in rows) == list(range(1, len(keys) + 1))
+    if level == "domain":
+        assert {row[5] for row in rows} == {"3"}
+        assert {row[2] for row in vertices[:-1]} == {"3"}
+
+
+def _table_in(path):
+    return [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().split("\n")]
+
+
+def test_a_purge_leaves_a_graph_that_can_be_ranked(table, capsys):
+    assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
+    before = ranks_in(table)
+    assert nutbeam("purge", table, "--host", "h0.d0.com", "--wait_seconds", 0) == 0
+    assert nutbeam("fsck", table) == 0
+    left = before.filter(~pl.col("key").str.starts_with("com.d0.h0:"))
+    assert len(left) < len(before)
+    assert ranks_in(table).equals(left)
+    assert rows_of(str(table), "page_nodes").sort("key")["key"].equals(left["key"])
+    assert nutbeam("linkrank", table, "--ranking", "pagerank") == 0
+    found = ranks_in(table)
+    assert found["linkrank"].equals(left["linkrank"])
+    assert found["pagerank"].null_count() == 0
+    capsys.readouterr()
+    assert nutbeam("nodedumper", table, "--rank", "pagerank") == 0
+    assert "h0.d0.com" not in capsys.readouterr().out
+
+
+def test_a_graph_follows_copy_compact_and_rollback(table, tmp_path):
+    assert nutbeam("webgraph", table) == nutbeam("linkrank", table) == 0
+    ranks = ranks_in(table)
+    assert nutbeam("copy", table, tmp_path / "other") == 0
+    assert ranks_in(tmp_path / "other").equals(ranks)
+    assert nutbeam("linkrank", tmp_path / "other") == 0
+    assert ranks_in(tmp_path / "other").equals(ranks)
+    assert nutbeam("webgraph", table, "--limit_domain", "false") == 0
+    # They were those of another graph.
+    assert manifest_of(table).components["page_ranks"].files == 0
+    assert nutbeam("rollback", table, "--to", 3) == 0
+    assert nutbeam("compact", table, "--snapshot_retention", 0) == 0
+    assert ranks_in(table).equals(ranks)
+    assert nutbeam("fsck", table) == 0
+
+
+def test_without_graph_one_line_says_what_to_run(table, capsys):
+    assert nutbeam("linkrank", table) == 3
+    assert "no links between pages, or no graph: run nutbeam webgraph" in capsys.readouterr().err
+    assert nutbeam("scoreupdater", table) == 3
+    assert "no linkrank of pages: run nutbeam linkrank" in capsys.readouterr().err
+    assert nutbeam("nodedumper", table) == 3
+    assert nutbeam("graphfiles", table) == 2

@@ -1,0 +1,333 @@
+"""Makes the blocks of a graph from its links: nodes numbered in key order, links between blocks.
+
+::
+
+    links ─ by key range of the source ─ limits ─┬─ keys ─ by key range ─ sort ─▶ ranges of nodes
+                                                 │            └─ numbers, blocks
+                                                 └─ number the sources ─ by key range of the target
+                                                      ─ number the targets ─ by block ─▶ blocks
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
+
+from ...io.graph.stored_graph import write_edges, write_nodes
+from ...io.snapshots.operations import Operation
+from ...io.storage.files import creating, new_name, remove_tree
+from ...io.storage.parquet_files import collect, scan
+from ...io.storage.places import Place
+from ...io.tablets.ranges import Sample, sample_keys
+from ...io.tablets.written import Written
+from ...policy.graph.edge_pieces import Piece, pieces_of
+from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, local_piece, number_of
+from ...policy.graph.link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
+from ...policy.schema import TEXT, to_frame
+from ...policy.selection import groups
+from ...web.base.errors import UserError
+from ..elements.chunks import Chunk, to_chunks
+from ..for_each import Spread
+from ..operations import Together
+from ..wiring.display import Displayed
+from .graph_layout import (
+    EdgeFile,
+    GraphLayout,
+    GraphPlan,
+    GraphShape,
+    NodeRange,
+    lay_out,
+    plan_graph,
+    ranges_of,
+)
+
+# Links as they come in: row keys, and the position of the link in its page.
+LINKS_IN = pa.schema([("source", TEXT), ("target", TEXT), ("position", pa.int32())])
+_KEPT = pa.schema([("source", TEXT), ("target", TEXT)])
+_KEYS = pa.schema([("key", TEXT), ("in_links", pa.int64()), ("out_links", pa.int64())])
+# The domain and the page of the source are hashes: only whether two are equal counts.
+_NUMBERED = pa.schema(
+    [("source", pa.int64()), ("target", TEXT), ("domain", pa.uint64()), ("page", pa.uint64())]
+)
+_EDGES = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("counts", pa.bool_())])
+_NODES, _RECEIPTS = "nodes", "receipts"
+LIMIT, BLOCKS = "Limit", "Blocks"
+
+
+@dataclasses.dataclass
+class GraphBlocks(Displayed):
+    """Makes the blocks of a graph; its twin in memory is ``graph_blocks``.
+
+    Input:  (operations, links): one operation, and chunks of ``LINKS_IN``.
+    Output: ``Written``: files of nodes and of links, and counts of links by reason.
+
+    Cost: three shuffles: all links, with both keys; the keys of each chunk, once; the links that
+    count, with a number and the key of the target. A key of a shuffle gets about 32 MB. A worker
+    holds that, or the links between two blocks in pieces. Between steps, links wait in files beside
+    the blocks, which the last step deletes.
+
+    Attributes:
+        limits: Which links count.
+        level: One of ``GRAPH_LEVELS``.
+        block_nodes: About the number of nodes of a block.
+    """
+
+    limits: LinkLimits
+    level: str = "page"
+    block_nodes: int = BLOCK_NODES
+
+    def __post_init__(self) -> None:
+        if self.block_nodes < 1:
+            raise ValueError(f"block_nodes must be at least 1, got {self.block_nodes}")
+        self.limits = limits_of(self.limits, self.level)
+
+    def expand(self, inputs: Any) -> beam.PCollection[Written]:
+        operations, links = inputs
+        how = GraphShape(self.level, self.limits, self.block_nodes)
+        links = links | "Level" >> beam.FlatMap(_to_level, self.level).with_output_types(Chunk)
+        samples = links | "Sample" >> beam.FlatMap(_samples).with_output_types(Sample)
+        plans = (
+            (operations, samples) | "Samples" >> Together()
+            | "Plan" >> beam.Map(plan_graph).with_output_types(GraphPlan)
+        )  # fmt: skip
+        plan = beam.pvalue.AsSingleton(plans)
+        kept = (
+            links
+            | "Route" >> beam.FlatMap(_route, "source", plan).with_output_types(tuple[int, Chunk])
+            | "BySource" >> beam.GroupByKey()
+            | "Limit"
+            >> beam.FlatMap(_limit, how, plan)
+            .with_output_types(tuple[int, Chunk])
+            .with_outputs(_NODES, _RECEIPTS, main="main")
+        )
+        kept[_NODES].element_type = convert_to_beam_type(tuple[int, Chunk])
+        ranges = (
+            kept[_NODES]
+            | "ByKey" >> beam.GroupByKey()
+            | "Nodes" >> beam.Map(_node_range, how, plan).with_output_types(NodeRange)
+        )
+        layouts = (
+            (plans, ranges) | "Ranges" >> Together()
+            | "Layout" >> beam.Map(lay_out, how).with_output_types(GraphLayout)
+        )  # fmt: skip
+        layout = beam.pvalue.AsSingleton(layouts)
+        edges = (
+            kept["main"]
+            | "Sources"
+            >> beam.FlatMap(_number_sources, how, layout).with_output_types(
+                tuple[tuple[int, int], Chunk]
+            )
+            | "ByTarget" >> beam.GroupByKey()
+            | "Targets" >> beam.FlatMap(_number_targets, how, layout).with_output_types(EdgeFile)
+        )
+        blocks = (
+            (layouts, edges) | "Files" >> Together()
+            | "Divide" >> beam.FlatMap(_blocks).with_output_types(tuple[int, Any])
+            | "Spread" >> Spread()
+            | "Blocks" >> beam.FlatMap(_write_block, how).with_output_types(Written)
+        )  # fmt: skip
+        return (kept[_RECEIPTS], blocks) | beam.Flatten()
+
+
+def _to_level(chunk: Chunk, level: str) -> Iterator[Chunk]:
+    if level == "page":
+        yield chunk
+        return
+    edges = to_level(to_frame(chunk), level).unique()
+    yield from to_chunks(edges.filter(pl.col("source") != pl.col("target")), LINKS_IN)
+
+
+def _samples(chunk: Chunk) -> Iterator[Sample]:
+    for side in ("source", "target"):
+        sample = sample_keys(pa.table({"key": chunk[side]}))
+        # A range gets the links of its sources, and the keys of both sides.
+        each = chunk.nbytes / max(1, len(sample.keys))
+        rows = sample.rows_per_key if side == "source" else 0
+        yield dataclasses.replace(sample, bytes_per_key=each / 2, rows_per_key=rows)
+
+
+def _route(chunk: Chunk, side: str, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
+    frame = to_frame(chunk)
+    number = ranges_of(frame.get_column(side), plan)
+    for (at,), rows in frame.with_columns(number).group_by("range", maintain_order=True):
+        for part in to_chunks(rows, chunk.schema):
+            yield int(str(at)), part
+
+
+def _limit(grouped: tuple[int, Iterable[Chunk]], how: GraphShape, plan: GraphPlan) -> Iterator[Any]:
+    links = pl.concat(to_frame(chunk) for chunk in grouped[1])
+    ordered = links.sort("source", "position", "target", maintain_order=True)
+    kept, counts = limit_links(ordered, how.limits)
+    counts["links"] = len(kept)
+    yield beam.pvalue.TaggedOutput(_RECEIPTS, Written(counts=counts, done={LIMIT: len(links)}))
+    for chunk in to_chunks(kept, _KEPT):
+        yield grouped[0], chunk
+    sides = [
+        kept.group_by(pl.col("source").alias("key"))
+        .agg(in_links=pl.lit(0, pl.Int64), out_links=pl.len().cast(pl.Int64)),
+        kept.group_by(pl.col("target").alias("key"))
+        .agg(in_links=pl.len().cast(pl.Int64), out_links=pl.lit(0, pl.Int64)),
+    ]  # fmt: skip
+    for keys in sides:
+        for chunk in to_chunks(keys, _KEYS):
+            for number, part in _route(chunk, "key", plan):
+                yield beam.pvalue.TaggedOutput(_NODES, (number, part))
+
+
+def _put(operation: Operation, how: GraphShape, frame: pl.DataFrame) -> str:
+    path = f"{how.folder(operation)}/{new_name()}"
+    with creating(operation.root / path) as file:
+        frame.write_parquet(file, compression="lz4", row_group_size=1 << 17)
+    return path
+
+
+def _node_range(
+    grouped: tuple[int, Iterable[Chunk]], how: GraphShape, plan: GraphPlan
+) -> NodeRange:
+    keys = pl.concat(to_frame(chunk) for chunk in grouped[1])
+    nodes = keys.group_by("key").sum().sort("key")
+    path = _put(plan.operation, how, nodes)
+    sums = nodes.select(pl.sum("in_links"), pl.sum("out_links")).row(0)
+    return NodeRange(grouped[0], path, len(nodes), *map(int, sums))
+
+
+@functools.lru_cache(maxsize=4)
+def _ids(path: Place, first: int) -> pl.DataFrame:
+    """Returns the keys of a range and their ids."""
+    keys = collect(scan([path], _KEYS).select("key"))
+    return keys.with_columns(id=first + pl.int_range(pl.len(), dtype=pl.Int64))
+
+
+def _ids_of(layout: GraphLayout, number: int) -> pl.DataFrame:
+    some = layout.ranges[number]
+    assert some is not None
+    return _ids(layout.plan.operation.root / some.path, layout.firsts[number])
+
+
+def _number_sources(
+    item: tuple[int, Chunk], how: GraphShape, layout: GraphLayout
+) -> Iterator[tuple[tuple[int, int], Chunk]]:
+    edges = to_frame(item[1])
+    sources = edges.get_column("source")
+    hashes = {"domain": pl.lit(0, pl.UInt64), "page": pl.lit(0, pl.UInt64)}
+    if how.limits_sources:
+        # Links from one domain must meet.
+        edges = edges.with_columns(domain=groups(sources, "domain"))
+        hashes = {"domain": pl.col("domain").hash(), "page": page_of(pl.col("source")).hash()}
+    numbered = edges.with_columns(**hashes).with_columns(
+        number_of(sources, _ids_of(layout, item[0])).alias("source"),
+        ranges_of(edges.get_column("target"), layout.plan),
+    )
+    by = pl.col("domain") if how.limits_sources else pl.col("source").hash()
+    parts = pl.Series(layout.parts, dtype=pl.UInt64)
+    numbered = numbered.with_columns(
+        part=by % pl.lit(parts).gather(pl.col("range")) if max(parts) > 1 else pl.lit(0)
+    )
+    for (at, part), rows in numbered.group_by("range", "part", maintain_order=True):
+        for chunk in to_chunks(rows, _NUMBERED):
+            yield (int(str(at)), int(str(part))), chunk
+
+
+def _number_targets(
+    grouped: tuple[tuple[int, int], Iterable[Chunk]], how: GraphShape, layout: GraphLayout
+) -> Iterator[EdgeFile]:
+    number = grouped[0][0]
+    edges = pl.concat(to_frame(chunk) for chunk in grouped[1])
+    targets = number_of(edges.get_column("target"), _ids_of(layout, number))
+    edges = edges.with_columns(target=targets).sort("target", "source")
+    edges = edges.with_columns(count_sources(edges, how.limits))
+    edges = edges.select("source", "target", "counts").sort("source", "target")
+    (block,) = [at for at, some in enumerate(layout.blocks) if number in some]
+    yield EdgeFile(block, _put(layout.plan.operation, how, edges), len(edges))
+
+
+@dataclasses.dataclass(frozen=True)
+class _BlockWork:
+    """A block to write, with the files of all blocks."""
+
+    layout: GraphLayout
+    number: int
+    files: tuple[EdgeFile, ...]
+
+    @property
+    def operation(self) -> Operation:
+        return self.layout.plan.operation
+
+
+def _blocks(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
+    items = list(grouped[1])
+    (layout,) = [item for item in items if isinstance(item, GraphLayout)]
+    files = sorted((i for i in items if isinstance(i, EdgeFile)), key=lambda f: (f.block, f.path))
+    if sum(file.rows for file in files) != layout.links:
+        raise UserError("webgraph: some links are missing; nothing was written: run it again")
+    if not layout.plan.operation.idle:
+        # Also without links: the graph before is replaced by an empty one.
+        works = [_BlockWork(layout, n, tuple(files)) for n in range(len(layout.blocks))]
+        yield from enumerate(works or [_BlockWork(layout, -1, ())])
+
+
+def _write_block(item: tuple[int, _BlockWork], how: GraphShape) -> Iterator[Written]:
+    work = item[1]
+    operation, layout = work.operation, work.layout
+    if item[0] == 0:
+        due = {BLOCKS: max(1, len(layout.blocks)), LIMIT: layout.plan.rows}
+        counts = {"nodes": layout.starts[-1]}
+        for kind in ("nodes", "edges", "ranks"):
+            name = f"{how.level}_{kind}"
+            old = tuple(file.path for file in operation.files(name))
+            yield Written(name, replaced=old, due=due, counts=counts)
+            due, counts = {}, {}
+    if work.number >= 0:
+        root, first = operation.root, layout.starts[work.number]
+        nodes = write_nodes(root, how.level, first, _nodes_of(work, how))
+        edges = write_edges(root, how.level, work.number, _pieces_of(work))
+        yield Written(f"{how.level}_nodes", (nodes,))
+        yield Written(f"{how.level}_edges", (edges,), done={BLOCKS: 1})
+    else:
+        yield Written(done={BLOCKS: 1})
+
+
+def _nodes_of(work: _BlockWork, how: GraphShape) -> pl.DataFrame:
+    layout, root = work.layout, work.operation.root
+    first, end = layout.starts[work.number : work.number + 2]
+    paths = [some.path for n in layout.blocks[work.number] if (some := layout.ranges[n])]
+    nodes = collect(scan([root / path for path in paths], _KEYS))
+    counted = nodes.get_column("out_links")
+    if how.limits_sources:
+        sums = np.zeros(end - first, np.int64)
+        for edges in _slices(work, work.files, first, end):
+            positions = edges.filter("counts").get_column("source").to_numpy() - first
+            sums += np.bincount(positions, minlength=len(sums))
+        counted = pl.Series(sums)
+    ids = pl.int_range(first, end, dtype=pl.Int64)
+    return nodes.with_columns(id=ids, counted_links=counted)
+
+
+def _slices(
+    work: _BlockWork, files: Sequence[EdgeFile], low: int, high: int
+) -> Iterator[pl.DataFrame]:
+    """Yields the links of each file whose sources are in a range of ids."""
+    for file in files:
+        rows = scan([work.operation.root / file.path], _EDGES)
+        yield collect(rows.filter(pl.col("source").is_between(low, high, closed="left")))
+
+
+def _pieces_of(work: _BlockWork) -> Iterator[tuple[int, Piece]]:
+    starts, own = work.layout.starts, [f for f in work.files if f.block == work.number]
+    for source, (low, high) in enumerate(itertools.pairwise(starts)):
+        found = [edges for edges in _slices(work, own, low, high) if len(edges)]
+        if found:
+            piece = local_piece(pl.concat(found), low, starts[work.number])
+            yield from ((source, part) for part in pieces_of(piece))
+
+
+def remove_aside(operation: Operation, level: str) -> None:
+    """Deletes the files between the steps of an operation."""
+    remove_tree(operation.root.files / GraphShape(level, LinkLimits(), 1).folder(operation))

@@ -1,0 +1,123 @@
+"""How a graph is laid out while its blocks are made: key ranges, numbers of nodes, blocks."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from ...io.snapshots.operations import Operation
+from ...io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges
+from ...policy.graph.link_limits import LinkLimits
+from ...web.base.errors import UserError
+
+# Size of a link in a shuffle, bytes: with the key of its target.
+_LINK_BYTES = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphPlan:
+    """Key ranges: ``lows`` are their first keys, without that of the first range."""
+
+    operation: Operation
+    lows: tuple[str, ...] = ()
+    rows: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeRange:
+    """The sorted nodes of a key range, in a file."""
+
+    number: int
+    path: str
+    nodes: int
+    in_links: int
+    out_links: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphLayout:
+    """The numbers of nodes: of ranges, and of blocks, which are several ranges.
+
+    Attributes:
+        plan: The ranges.
+        ranges: The nodes of each range; None for a range without nodes.
+        firsts: Id of the first node of each range.
+        blocks: Numbers of the ranges of each block.
+        starts: Id of the first node of each block, and the number of nodes.
+        parts: Into how many parts the links to a range are divided.
+    """
+
+    plan: GraphPlan
+    ranges: tuple[NodeRange | None, ...]
+    firsts: tuple[int, ...]
+    blocks: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...]
+    parts: tuple[int, ...]
+
+    @property
+    def links(self) -> int:
+        """Number of links."""
+        return sum(some.in_links for some in self.ranges if some)
+
+
+@dataclasses.dataclass(frozen=True)
+class EdgeFile:
+    """Links to some nodes of a block, sorted by source, in a file."""
+
+    block: int
+    path: str
+    rows: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphShape:
+    level: str
+    limits: LinkLimits
+    block_nodes: int
+
+    @property
+    def limits_sources(self) -> bool:
+        return self.limits.limit_domain or self.limits.limit_page
+
+    def folder(self, operation: Operation) -> str:
+        """Returns the folder of files between steps, below the table."""
+        return f"{self.level}_nodes/aside-{operation.id}"
+
+
+def plan_graph(grouped: tuple[int, Iterable[Any]]) -> GraphPlan:
+    items = list(grouped[1])
+    (operation,) = [item for item in items if isinstance(item, Operation)]
+    samples = [item for item in items if isinstance(item, Sample)]
+    ranges = plan_ranges([], samples, RANGE_BYTES)
+    rows = round(sum(sample.rows_per_key * len(sample.keys) for sample in samples))
+    return GraphPlan(operation, tuple(str(some.low) for some in ranges[1:]), rows)
+
+
+def ranges_of(keys: pl.Series, plan: GraphPlan) -> pl.Series:
+    lows = pl.Series(plan.lows, dtype=pl.String)
+    return lows.search_sorted(keys, side="right").cast(pl.Int32).alias("range")
+
+
+def lay_out(grouped: tuple[int, Iterable[Any]], how: GraphShape) -> GraphLayout:
+    items = list(grouped[1])
+    (plan,) = [item for item in items if isinstance(item, GraphPlan)]
+    known = {item.number: item for item in items if isinstance(item, NodeRange)}
+    if sum(r.in_links - r.out_links for r in known.values()):
+        raise UserError("webgraph: some links are missing; nothing was written: run it again")
+    ranges = tuple(known.get(number) for number in range(len(plan.lows) + 1))
+    sizes = [some.nodes if some else 0 for some in ranges]
+    firsts = tuple(itertools.accumulate(sizes, initial=0))
+    blocks: list[list[int]] = []
+    filled = 0
+    for number, size in enumerate(sizes):
+        if size and (not blocks or filled + size > how.block_nodes):
+            blocks.append([])
+            filled = 0
+        if size:
+            blocks[-1].append(number)
+            filled += size
+    starts = (*(firsts[some[0]] for some in blocks), firsts[-1])
+    parts = [1 + (some.in_links if some else 0) * _LINK_BYTES // RANGE_BYTES for some in ranges]
+    return GraphLayout(plan, ranges, firsts[:-1], tuple(map(tuple, blocks)), starts, tuple(parts))

@@ -104,6 +104,30 @@ def fresh_times(pages: Population, seen: list[np.ndarray]) -> Times:
     return _times((page, parts(page)) for page in range(len(pages.classes)))
 
 
+def held_times(pages: Population, page: np.ndarray, day: np.ndarray, version: np.ndarray) -> Times:
+    """Returns when pages were live, and the body that a table held was that of the server.
+
+    Args:
+        pages: The pages.
+        page: Number of the page of each body.
+        day: Since when the table held it, until the next body of the page.
+        version: How often the page had changed before.
+    """
+    held = successes(pages, page, day)
+    order = np.lexsort((day, page))
+    known = np.split(version[order], np.cumsum([len(days) for days in held])[:-1])
+
+    def parts(number: int) -> list[Interval]:
+        edges = [0.0, *pages.changes[number], pages.days]
+        live, found = live_parts(pages, number), []
+        ends = [*held[number][1:], pages.days]
+        for begin, end, which in zip(held[number], ends, known[number], strict=True):
+            found += cut(live, max(begin, edges[which]), min(end, edges[which + 1]))
+        return found
+
+    return _times((number, parts(number)) for number in range(len(pages.classes)))
+
+
 def _times(parts: object) -> Times:
     rows = [(page, a, b) for page, some in parts for a, b in some]  # type: ignore[attr-defined]
     page, begin, end = (np.array(column) for column in zip(*rows, strict=True))

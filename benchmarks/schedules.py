@@ -1,28 +1,51 @@
 """Freshness by schedule: two simulated years of 5,000 pages whose changes are known.
 
-``python benchmarks/schedules.py [--small] [--picture FILE.svg]``. Each day the pages that are due
-the longest are fetched, up to the fetches a day, and the status machine is updated with the results:
-the same functions that the jobs use, with the time given. Freshness is the share of the time for
-which the stored body of a live page is the server's, averaged over all live pages.
+``python benchmarks/schedules.py [--small] [--crawl] [--only NAME ...] [--picture FILE.svg]``. Each day
+the pages that are due the longest are fetched, up to the fetches a day, and the status machine is
+updated with the results: the same functions that the jobs use, with the time given. Freshness is the
+share of the time for which the stored body of a live page is the server's, averaged over all live
+pages.
 
 Beside each result is what a model predicts from the times of the visits and the known rates, with
 the standard error. The difference must be less than 3 standard errors.
+
+With ``--crawl`` the jobs themselves do the same, too (``crawled_pages.py``): servers on loopback
+answer as the pages do, and each day is a round of ``crawl``. Freshness is then that of the bodies in
+the table. The counts must be those of the frames and of the model, within 3 standard errors.
 """
 
+import argparse
 import dataclasses
+import pathlib
 import sys
+import tempfile
 import time
+from typing import Any
 
 import changing_pages as web
+import longest_due
 import numpy as np
 import polars as pl
 from changing_pages import Population
+from changing_site import (
+    ANSWERED,
+    FAILED,
+    FORBIDDEN,
+    START,
+    answer_of,
+    days_before,
+    key_of,
+    last_modified,
+    version_of,
+)
+from crawled_pages import Years
 from freshness import (
     Check,
     Times,
     change_check,
     fresh_check,
     fresh_times,
+    held_times,
     live_times,
     move_checks,
     successes,
@@ -32,13 +55,10 @@ from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, due
 from nutbeam.policy.schema import CHANGES, STATE, Status, conform, to_frame
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
-from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.exchange import status as codes
 
-START = EARLIEST_MS + 30 * DAY_MS
 SCHEDULES = ("default", "adaptive", "rate")
-ANSWERED, AWAY, FAILED, FORBIDDEN = range(4)
-LEAST_GAIN = 1.10
+LEAST_GAIN = 1.10  # of the whole; in fewer days rate learns less
 # The intervals are so short that all schedules use all fetches; the longest one is a year.
 OPTIONS = {"fetch_interval": 20 * 86_400, "max_fetch_interval": 365 * 86_400}
 
@@ -62,17 +82,28 @@ class Visits:
     seconds: float
 
 
-def run(pages: Population, schedule: str, fetches: int) -> Visits:
-    """Crawls the pages with a schedule."""
-    options = UpdateOptions(schedule=schedule, fetches_per_day=float(fetches), **OPTIONS)
+def run(pages: Population, schedule: str, fetches: int, *, at_once: bool = False) -> Visits:
+    """Crawls the pages with a schedule.
+
+    Args:
+        pages: The pages.
+        schedule: Name of the schedule.
+        fetches: How many a day.
+        at_once: Whether all fetches of a day are at its beginning, and pages that are due equally
+            long come in the order of generate, as in ``crawled_pages.py``; otherwise they are
+            spread over the day.
+    """
+    options = UpdateOptions(**settings(schedule, fetches))
     known = Surroundings(pages=len(pages.classes), schedule=built_in_schedule(options))
-    state, before = _new_table(pages), _before(pages)
+    state, before = _new_table(pages, at_once=at_once), days_before(pages)
     began, requests = time.perf_counter(), []
     for day in range(int(pages.days)):
-        at = _chosen(state, START + day * DAY_MS, fetches, options)
+        ready = _ready(state, START + day * DAY_MS, options)
+        ready = longest_due.in_order(ready) if at_once else ready.sort("fetch_time", "at")
+        at = ready.get_column("at").head(fetches).to_numpy()
         if not len(at):
             continue
-        days = day + np.arange(len(at)) / fetches
+        days = day + (np.zeros(len(at)) if at_once else np.arange(len(at)) / fetches)
         rows = state[np.sort(at)]
         answer, changes = _answers(pages, before, state, at, days)
         requests.append((at, days, answer))
@@ -84,13 +115,18 @@ def run(pages: Population, schedule: str, fetches: int) -> Visits:
     return Visits(page, days, answer, state, time.perf_counter() - began)
 
 
-def _new_table(pages: Population) -> pl.DataFrame:
+def settings(schedule: str, fetches: int) -> dict[str, Any]:
+    """Returns the options of update with which a schedule is measured."""
+    return {"schedule": schedule, "fetches_per_day": float(fetches), **OPTIONS}
+
+
+def _new_table(pages: Population, *, at_once: bool) -> pl.DataFrame:
     number = np.arange(len(pages.classes))
-    frame = pl.DataFrame({"host": pages.host, "page": number}).select(
-        key=pl.format("com.h{}:http/{}", _padded("host"), _padded("page")),
+    # In an order of their own, as a crawl finds them.
+    order = np.random.default_rng(0).permutation(number) - len(number)
+    frame = pl.DataFrame({"key": map(key_of, pages.host, number)}).with_columns(
         status=pl.lit(int(Status.DB_UNFETCHED)),
-        # In an order of their own, as a crawl finds them.
-        fetch_time=pl.lit(np.random.default_rng(0).permutation(number) + START - len(number)),
+        fetch_time=pl.lit(START + (np.zeros_like(order) if at_once else order)),
         fetch_interval=pl.lit(OPTIONS["fetch_interval"]),
         retries=pl.lit(0),
         score=pl.lit(1.0),
@@ -99,24 +135,10 @@ def _new_table(pages: Population) -> pl.DataFrame:
     return to_frame(conform(frame, STATE))
 
 
-def _padded(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.String).str.zfill(6)
-
-
-def _chosen(state: pl.DataFrame, now: int, fetches: int, options: UpdateOptions) -> np.ndarray:
-    """Returns the numbers of the pages that are fetched, those that are due the longest first."""
-    ready = state.select("fetch_time", due=due(Clock(now), options)).with_row_index("at")
-    ready = ready.filter("due").sort("fetch_time", "at").head(fetches)
-    return ready.get_column("at").to_numpy()
-
-
-def _before(pages: Population) -> np.ndarray:
-    """Returns the day of the last change of each page before the start, for Last-Modified."""
-    poisson = pages.rates > 0
-    conditions = [poisson, pages.classes == "bursts", pages.classes == "periodic"]
-    means = [1 / np.where(poisson, pages.rates, 1), web.BURST_EVERY, np.mean(web.PERIODS)]
-    before = -np.random.default_rng(19).exponential(np.select(conditions, means, 1.0))
-    return np.where(pages.classes == "never", -1_000.0, before)
+def _ready(state: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
+    """Returns key, due time and number (``at``) of the pages that are due."""
+    rows = state.select("key", "fetch_time", due=due(Clock(now), options))
+    return rows.with_row_index("at").filter("due")
 
 
 def _answers(
@@ -127,10 +149,9 @@ def _answers(
     days: np.ndarray,
 ) -> tuple[np.ndarray, pl.DataFrame]:
     """Returns what the servers answer, and the CHANGES rows of it."""
-    versions = np.array(
-        [np.searchsorted(pages.changes[p], t, side="right") for p, t in zip(at, days, strict=True)]
-    )
-    answer = np.array([_answer(pages, p, t) for p, t in zip(at, days, strict=True)])
+    visits = list(zip(at, days, strict=True))
+    versions = np.array([version_of(pages, page, day) for page, day in visits])
+    answer = np.array([answer_of(pages, page, day) for page, day in visits])
     signatures = [f"{page}:{version}".encode() for page, version in zip(at, versions, strict=True)]
     old = state.get_column("signature")[at].to_list()
     says = pages.says[pages.host[at]]
@@ -145,15 +166,14 @@ def _answers(
         codes.FETCH_GONE,
     )
     protocol = np.select(
-        [body, ok, answer == FAILED],
-        [codes.SUCCESS, codes.NOTMODIFIED, codes.EXCEPTION],
+        [body, ok, answer == FAILED, answer == FORBIDDEN],
+        [codes.SUCCESS, codes.NOTMODIFIED, codes.EXCEPTION, codes.ROBOTS_DENIED],
         codes.GONE,
     )
-    changed = [
-        pages.changes[page][version - 1] if version else before[page]
+    said = [
+        last_modified(pages, before, page, version)
         for page, version in zip(at, versions, strict=True)
     ]
-    said = [_last_modified(word, day) for word, day in zip(says, changed, strict=True)]
     frame = pl.DataFrame(
         {
             "key": state.get_column("key")[at], "order": np.arange(len(at)), "fetch_status": fetch,
@@ -165,24 +185,6 @@ def _answers(
         for name in ("signature", "last_modified", "page")
     )  # fmt: skip
     return answer, to_frame(conform(frame, CHANGES))
-
-
-def _answer(pages: Population, page: int, day: float) -> int:
-    host = pages.host[page]
-    if day >= pages.dies[host]:
-        return FAILED
-    if pages.forbids[host] <= day < pages.forbids[host] + web.FORBIDDEN_DAYS:
-        return FORBIDDEN
-    moved = np.searchsorted(pages.moves[page], day, side="right")
-    return AWAY if moved % 2 else ANSWERED
-
-
-def _last_modified(word: str, day: float) -> str | None:
-    """Returns the header of a host; ``day`` is that of the last change."""
-    seconds = {"true": START // 1000 + int(day * 86_400), "future": 2_500_000_000, "epoch": 0}
-    if word not in seconds:
-        return None
-    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(seconds[word]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,13 +208,37 @@ class Result:
     checks: list[Check]
 
 
-def measure(pages: Population, schedule: str, fetches: int) -> Result:
-    """Runs a schedule, and compares its numbers with the model."""
-    visits = run(pages, schedule, fetches)
+def measure(pages: Population, schedule: str, fetches: int, *, at_once: bool = False) -> Result:
+    """Runs a schedule on frames, and compares its numbers with the model; see ``run``."""
+    visits = run(pages, schedule, fetches, at_once=at_once)
+    ok = visits.answer == ANSWERED
+    seen = successes(pages, visits.page[ok], visits.day[ok])
+    return result_of(pages, schedule, visits, fresh_times(pages, seen))
+
+
+def measure_crawl(pages: Population, schedule: str, fetches: int) -> Result:
+    """Runs a schedule with the jobs, and compares what the table held with the model."""
+    with tempfile.TemporaryDirectory(prefix="schedules-") as folder:
+        years = Years(pages, settings(schedule, fetches), fetches, pathlib.Path(folder))
+        found = years.run(schedule)
+    visits = Visits(found.page, found.day, found.answer, found.state, found.seconds)
+    held = held_times(pages, found.held_page, found.held_day, found.held_version)
+    return result_of(pages, schedule, visits, held)
+
+
+def result_of(pages: Population, name: str, visits: Visits, fresh: Times) -> Result:
+    """Compares the numbers of a run with the model.
+
+    Args:
+        pages: The pages.
+        name: The schedule.
+        visits: All requests.
+        fresh: When pages were live and fresh.
+    """
     ok = visits.answer == ANSWERED
     seen = successes(pages, visits.page[ok], visits.day[ok])
     tried = successes(pages, visits.page, visits.day)
-    live, fresh = live_times(pages), fresh_times(pages, seen)
+    live = live_times(pages)
     classes = {name: pages.classes == name for name in web.SHARES}
     everything = np.ones(len(pages.classes), dtype=bool)
     checks = [
@@ -222,7 +248,7 @@ def measure(pages: Population, schedule: str, fetches: int) -> Result:
         _dead_check(pages, visits),
     ]
     return Result(
-        schedule,
+        name,
         visits,
         fresh,
         fresh.total(everything) / live.total(everything),
@@ -244,8 +270,13 @@ def _dead_check(pages: Population, visits: Visits) -> Check:
     )  # fmt: skip
 
 
-def report(results: list[Result]) -> bool:
-    """Prints the figures; returns whether all are as they must be."""
+def report(results: list[Result], gain: float) -> bool:
+    """Prints the figures; returns whether all are as they must be.
+
+    Args:
+        results: The schedules.
+        gain: Least freshness of ``rate``, as a share of each other one's.
+    """
     classes = list(web.SHARES)
     print(
         f"{'schedule':10}{'fetches':>9}{'freshness':>11}  " + " ".join(f"{n:>11}" for n in classes)
@@ -265,9 +296,9 @@ def report(results: list[Result]) -> bool:
     best = {result.name: result.freshness for result in results}
     print()
     for name, freshness in best.items():
-        if name != "rate":
-            print(f"rate / {name}: {best['rate'] / freshness:.3f} (at least {LEAST_GAIN})")
-            good &= best["rate"] >= LEAST_GAIN * freshness
+        if name != "rate" and "rate" in best:
+            print(f"rate / {name}: {best['rate'] / freshness:.3f} (at least {gain})")
+            good &= best["rate"] >= gain * freshness
     return good
 
 
@@ -296,17 +327,49 @@ def draw(pages: Population, results: list[Result], path: str) -> None:
     pyplot.savefig(path, metadata={"Date": None})
 
 
+def compare(crawled: list[Result], framed: list[Result]) -> bool:
+    """Prints the counts of the jobs beside those of the frames; returns whether they agree."""
+    print(f"\n{'schedule':10}{'count':28}{'jobs':>12}{'frames':>12}{'std. error':>12}")
+    good = True
+    for jobs, frames in zip(crawled, framed, strict=True):
+        number, other = len(jobs.visits.page), len(frames.visits.page)
+        good &= abs(number - other) <= 3 * other**0.5
+        print(f"{jobs.name:10}{'fetches':28}{number:>12,}{other:>12,}{other**0.5:>12,.1f}")
+        for check, wanted in zip(jobs.checks, frames.checks, strict=True):
+            good &= abs(check.found - wanted.found) <= 3 * wanted.error
+            print(f"{jobs.name:10}{check.name:28}{check.found:>12,.1f}{wanted.found:>12,.1f}"
+                  f"{wanted.error:>12,.1f}")  # fmt: skip
+        print(f"{jobs.name:10}{'freshness':28}{jobs.freshness:>12.4f}{frames.freshness:>12.4f}")
+    return good
+
+
 def main() -> None:
     """Prints the table, and draws the picture."""
-    arguments = sys.argv[1:]
-    pages, fetches = web.population(), web.FETCHES_A_DAY
-    if "--small" in arguments:
-        pages, fetches = web.population(600, 365), 20
-    results = [measure(pages, name, fetches) for name in SCHEDULES]
-    good = report(results)
-    print("seconds: " + ", ".join(f"{r.name} {r.visits.seconds:.0f}" for r in results))
-    if "--picture" in arguments:
-        draw(pages, results, arguments[arguments.index("--picture") + 1])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--small", action="store_true", help="600 pages, a year; with --crawl 300 pages, 60 days"
+    )
+    parser.add_argument("--crawl", action="store_true", help="with the jobs, over HTTP, too")
+    parser.add_argument("--only", choices=SCHEDULES, nargs="+", default=SCHEDULES)
+    parser.add_argument("--picture", help="file for the picture, SVG")
+    arguments = parser.parse_args()
+    *size, fetches = web.PAGES, web.DAYS, web.FETCHES_A_DAY
+    if arguments.small:
+        *size, fetches = (300, 60, 15) if arguments.crawl else (600, 365, 20)
+    pages = web.population(*size)
+    results = [measure(pages, name, fetches, at_once=arguments.crawl) for name in arguments.only]
+    gain = 1.0 if arguments.small else LEAST_GAIN
+    good = report(results, gain)
+    if arguments.crawl:
+        print("\nWith the jobs, over HTTP:")
+        crawled = [measure_crawl(pages, name, fetches) for name in arguments.only]
+        good &= report(crawled, gain)
+        good &= compare(crawled, results)
+        print("seconds: " + ", ".join(f"{r.name} {r.visits.seconds:.0f}" for r in crawled))
+    else:
+        print("seconds: " + ", ".join(f"{r.name} {r.visits.seconds:.0f}" for r in results))
+    if arguments.picture:
+        draw(pages, results, arguments.picture)
     sys.exit(0 if good else 1)
 
 

@@ -29,7 +29,9 @@ _MAX_HEAD_BYTES = 32 << 10
 _CACHE_BYTES = 64 << 20
 
 
-class _Cached(NamedTuple):
+class Rendered(NamedTuple):
+    """An answer as bytes: its head and body, the head of a 304, and what conditions ask for."""
+
     head: bytes
     body: bytes
     not_modified: bytes
@@ -50,7 +52,7 @@ class Pages:
     def __init__(self, site: Site, latency: float, log: int | None) -> None:
         self.latency = latency
         self._site, self._log = site, log
-        self._cache: SizeCache[tuple[str, str], _Cached] = SizeCache(_CACHE_BYTES, _Cached.size)
+        self._cache: SizeCache[tuple[str, str], Rendered] = SizeCache(_CACHE_BYTES, Rendered.size)
 
     def note(self, host: str, target: str) -> None:
         """Logs a request, with the system's monotonic clock (the same for all processes)."""
@@ -58,22 +60,23 @@ class Pages:
             line = json.dumps([time.monotonic(), host, target])
             os.write(self._log, f"{line}\n".encode())
 
-    def get(self, host: str, target: str) -> _Cached:
+    def get(self, host: str, target: str) -> Rendered:
         """Returns the answer of a host to a path and query."""
         key = (host, target)
         cached = self._cache.get(key)
         if cached is None:
-            cached = _to_bytes(self._site.answer(host, target))
+            cached = rendered(self._site.answer(host, target))
             self._cache.put(key, cached)
         return cached
 
 
-def _to_bytes(answer: Answer) -> _Cached:
+def rendered(answer: Answer) -> Rendered:
+    """Returns an answer as bytes."""
     headers = dict(answer.headers)
     shared = "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
     start = f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\nServer: simweb\r\n"
     kind = f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n"
-    return _Cached(
+    return Rendered(
         (start + kind + shared + "\r\n").encode("latin-1"),
         answer.body,
         f"HTTP/1.1 304 Not Modified\r\nServer: simweb\r\n{shared}\r\n".encode("latin-1"),
@@ -96,7 +99,7 @@ async def serve_connection(
     except _RefusedError as error:
         status = error.args[0]
         body = f"{HTTPStatus(status).phrase}\n".encode()
-        head = _to_bytes(Answer("refused", status, body, "text/plain")).head
+        head = rendered(Answer("refused", status, body, "text/plain")).head
         writer.write(_closing(head) + body)
     except (asyncio.IncompleteReadError, ConnectionError):
         pass  # the client has gone
@@ -165,7 +168,7 @@ def _closing(data: bytes) -> bytes:
     return data.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
 
 
-def _is_fresh(cached: _Cached, headers: Mapping[str, str]) -> bool:
+def _is_fresh(cached: Rendered, headers: Mapping[str, str]) -> bool:
     # RFC 9110 13.1.3: If-Modified-Since counts only without If-None-Match.
     if not cached.etag:
         return False

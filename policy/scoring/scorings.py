@@ -117,6 +117,7 @@ class Scorings:
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Decides what pages give to each of their links; adds ``share``, passed and own columns."""
         pages = _applied(pages.with_columns(share=pl.lit(0.0)), [step.share for step in self.steps])
+        pages = _applied(pages, [step.settled for step in self.steps])
         share = pl.col("share")
         return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
 

@@ -1,15 +1,20 @@
-"""dedup: marks pages whose content equals that of another page.
+"""dedup: marks pages whose content equals, or nearly equals, that of another page.
 
 ::
 
-    batch.outcome signatures ─ probe ─ state[signature] of those only ─ DedupByHash
-        ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
+    batch.outcome signatures ─ probe ─ state[signature] of those only ─ FollowTwins ─ DedupByHash
+        ─ LeadNearPages ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
+
+With near duplicates two steps look first which other pages the batch calls into question: pages
+near its pages, duplicates of those, and pages near these.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import polars as pl
 
 from ..io.batches.batches import batch_component
@@ -22,19 +27,37 @@ from ..policy.duplicates import (
     OF_STATE,
     SCHEME,
     DedupOptions,
+    Questioned,
+    alive,
     apply_verdicts,
     comparable,
+    duplicates_of,
+    follow_twins,
+    near_duplicates_of,
+    near_signatures,
     order_by,
     questioned,
+    signature_rows,
+    simhashes,
 )
-from ..policy.schema import OUTCOME, SIGNATURES, VERDICTS, Status, conform, to_frame
-from ..policy.selection import groups
+from ..policy.schema import (
+    OUTCOME,
+    QUESTIONED,
+    SIGNATURES,
+    VERDICTS,
+    Status,
+    conform,
+    empty,
+    to_frame,
+)
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
+from ..transforms.lead_near_pages import LeadNearPages
 from ..transforms.operations import Begin, Commit, Ticket, check_phase
+from ..transforms.partition import split_by_hash
 from ..transforms.wiring.display import Displayed
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
@@ -45,6 +68,7 @@ ARGUMENTS = (TABLE,)
 # Limit of a partition in a shuffle, and size of a row, in bytes.
 PARTITION_BYTES = 32 << 20
 _ROW_BYTES = 200
+_STATE = "state"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +87,17 @@ class Probed:
     tablet: Tablet
     outcome: tuple[str, ...] | None
 
+    def questioned(self) -> Questioned:
+        """Returns what the batches call into question."""
+        root = self.operation.root
+        scanned = scan([root / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
+        return questioned(collect(scanned))
+
+    def rows(self, wanted: pl.Expr) -> pl.DataFrame:
+        """Returns the wanted rows of the tablet, with the columns ``OF_STATE``."""
+        root = self.operation.root
+        return root.read(_STATE, [self.tablet], OF_STATE, lambda state: state.filter(wanted))
+
 
 def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "dedup")
@@ -71,28 +106,54 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
+    found, receipts, steps = _questioned(operations, options) if options.near else ((), (), ())
     probed = operations | "Tablets" >> ForEach(
-        _tablets, _probe, (options,), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
+        _tablets,
+        _probe,
+        (options, *found),
+        Chunk,
+        outputs=(_DONE,),
+        step="Tablets",
+        receipts=_DONE,
     )
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
     )
     verdicts = probed["main"] | Judge(options, partitions)
-    written = (operations, verdicts) | ApplyChanges({"state": Target(VERDICTS, verdict_resolver)})
-    return (operations, written, probed[_DONE]) | Commit(
-        reads=("state",), dedups=True, whole=("Tablets", RESOLVE)
+    written = (operations, verdicts) | ApplyChanges({_STATE: Target(VERDICTS, verdict_resolver)})
+    return (operations, written, probed[_DONE], *receipts) | Commit(
+        reads=(_STATE,), dedups=True, whole=(*steps, "Tablets", RESOLVE)
     )
+
+
+def _questioned(operations: beam.PCollection[Operation], options: DedupOptions) -> Any:
+    """Finds the parts of the table that a batch calls into question.
+
+    Returns:
+        (side inputs of ``_probe``, receipts, names of the steps).
+    """
+    tells = {"element": Chunk, "outputs": (_DONE,), "receipts": _DONE}
+    neighbours = operations | "Neighbours" >> ForEach(
+        _tablets_of_batch, _neighbours, (options,), step="Neighbours", **tells
+    )
+    near = beam.pvalue.AsList(neighbours["main"])
+    returning = operations | "Returning" >> ForEach(
+        _tablets_of_batch, _returning, (near,), step="Returning", **tells
+    )
+    back = beam.pvalue.AsList(returning["main"])
+    receipts = (neighbours[_DONE], returning[_DONE])
+    return (near, back), receipts, ("Neighbours", "Returning")
 
 
 @dataclasses.dataclass
 class Judge(Displayed):
-    """Finds the page that stays of each group of pages with the same content.
+    """Finds the page that stays of each group of pages with the same or nearly the same content.
 
     Input:  chunks of SIGNATURES rows.
     Output: pairs of ``state`` and a chunk of VERDICTS rows.
 
     Attributes:
-        options: The order in which pages are better.
+        options: The order in which pages are better, and how near pages are duplicates.
         partitions: Number of partitions, as a side input.
     """
 
@@ -100,45 +161,100 @@ class Judge(Displayed):
     partitions: beam.pvalue.AsSideInput
 
     def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[tuple[str, Chunk]]:
-        losers = []
-        if SCHEME in self.options.compare_order:
-            # The scheme counts only between two URLs that are the same otherwise.
-            divided = pages | "Twins" >> self._divide("twins")
-            pages, twins = divided[KEPT], divided[DUPLICATES]
-            losers.append(twins)
-        divided = pages | "Groups" >> self._divide("group")
-        losers.append(divided[DUPLICATES])
-        lost = losers | "Losers" >> beam.Flatten()
+        options, verdict = self.options, tuple[str, Chunk]
+        if SCHEME in options.compare_order:
+            pages = pages | "Twins" >> FollowTwins(options, self.partitions)
+        names, largest_first = order_by(options, twins=False)
+        order, descending = tuple(names), tuple(largest_first)
+        divided = pages | "Groups" >> DedupByHash("group", order, descending, self.partitions)
         winner = JoinByHash("group", {"key": "duplicate_of"}, self.partitions)
-        verdict = beam.Map(_verdicts).with_output_types(tuple[str, Chunk])
-        named = (lost, divided[KEPT]) | "Winners" >> winner | "Duplicates" >> verdict
-        revive = beam.Map(_revived).with_output_types(tuple[str, Chunk])
-        return (named, divided[KEPT] | "Revived" >> revive) | "Verdicts" >> beam.Flatten()
+        named = (
+            (divided[DUPLICATES], divided[KEPT])
+            | "Winners" >> winner
+            | "Duplicates" >> beam.Map(_verdicts).with_output_types(verdict)
+        )
+        if options.near:
+            lead = LeadNearPages(options.dedup_distance, order, descending, self.partitions)
+            settled = divided[KEPT] | "Near" >> lead
+            judge = beam.FlatMap(_near_verdicts).with_output_types(verdict)
+        else:
+            settled = divided[KEPT]
+            judge = beam.Map(_revived).with_output_types(verdict)
+        return (named, settled | "Settled" >> judge) | "Verdicts" >> beam.Flatten()
 
-    def _divide(self, group: str) -> DedupByHash:
-        order, descending = order_by(self.options, twins=group == "twins")
-        return DedupByHash(group, tuple(order), tuple(descending), self.partitions)
+
+@dataclasses.dataclass
+class FollowTwins(Displayed):
+    """Ranks pages right after the page whose URL differs only by its scheme, if that decides.
+
+    Input:  chunks of SIGNATURES rows.
+    Output: the same rows.
+
+    Cost: a shuffle of all rows.
+    """
+
+    options: DedupOptions
+    partitions: beam.pvalue.AsSideInput
+
+    def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        split = beam.FlatMap(split_by_hash, "twins", self.partitions)
+        follow = beam.FlatMap(_follow, self.options).with_output_types(Chunk)
+        return (
+            pages
+            | "ByUrl" >> split.with_output_types(tuple[int, Chunk])
+            | "Meet" >> beam.GroupByKey()
+            | "Follow" >> follow
+        )
+
+
+def _follow(grouped: tuple[int, Iterable[Chunk]], options: DedupOptions) -> Iterator[Chunk]:
+    rows = pl.concat([to_frame(chunk) for chunk in grouped[1]])
+    yield from to_chunks(follow_twins(rows, options), SIGNATURES)
 
 
 def _verdicts(chunk: Chunk) -> tuple[str, Chunk]:
-    return "state", conform(chunk, VERDICTS)
+    return _STATE, conform(chunk, VERDICTS)
 
 
 def _revived(chunk: Chunk) -> tuple[str, Chunk]:
     """Returns the verdict on pages that stay though they are marked as duplicates."""
     rows = to_frame(chunk).filter(pl.col("status") == int(Status.DB_DUPLICATE)).select("key")
-    return "state", conform(rows, VERDICTS)
+    return _STATE, conform(rows, VERDICTS)
+
+
+def _near_verdicts(chunk: Chunk) -> Iterator[tuple[str, Chunk]]:
+    """Yields the verdicts on near duplicates, on pages that have some, and on revived pages."""
+    rows = to_frame(chunk)
+    lost = pl.col("winner") != pl.col("key")
+    revived = pl.col("status") == int(Status.DB_DUPLICATE)
+    judged = rows.filter(lost | revived | pl.col("leads")).select(
+        "key", duplicate_of=pl.when(lost).then("winner"), near=lost | pl.col("leads")
+    )
+    for part in to_chunks(judged, VERDICTS):
+        yield _STATE, part
 
 
 def _partitions(operation: Operation) -> int:
     """Returns the number of partitions that keeps each small even if all rows are shuffled."""
     if operation.idle:
         return 1
-    rows = sum(file.live_rows for file in operation.files("state"))
+    rows = sum(file.live_rows for file in operation.files(_STATE))
     return 1 + rows * _ROW_BYTES // PARTITION_BYTES
 
 
 def _tablets(operation: Operation) -> Iterator[Probed]:
+    known = list(_probed(operation))
+    PROGRESS.start("dedup", total=len(known), unit="tablets")
+    yield from known
+
+
+def _tablets_of_batch(operation: Operation) -> Iterator[Probed]:
+    """Yields the tablets if there is a batch; without one all rows are compared anyway."""
+    if operation.batch is not None:
+        yield from _probed(operation)
+
+
+def _probed(operation: Operation) -> Iterator[Probed]:
     manifest = operation.manifest()
     outcome = None
     if operation.batch is not None:
@@ -147,31 +263,75 @@ def _tablets(operation: Operation) -> Iterator[Probed]:
         waiting = {operation.batch, *manifest.without_dedup()}
         files = (operation.files(batch_component(batch, "outcome")) for batch in sorted(waiting))
         outcome = tuple(file.path for some in files for file in some)
-    known = tablets(operation.files("state"))
-    PROGRESS.start("dedup", total=len(known), unit="tablets")
-    for tablet in known:
+    for tablet in tablets(operation.files(_STATE)):
         yield Probed(operation, tablet, outcome)
 
 
-def _probe(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
-    root = probed.operation.root
+def _neighbours(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
+    """Yields the keys of pages near those of the batch, and hashes of duplicates of lost pages."""
+    found = probed.questioned()
+    if not len(found.hashes):
+        return
+    lost = pl.col("duplicate_of").is_in(found.lost.implode()).fill_null(value=False)
+    rows = probed.rows(_near(found.hashes, options.dedup_distance) | lost)
+    back, stay = duplicates_of(rows, found.lost), alive(rows)
+    hashes = back.select(hash=simhashes(back.get_column("signature"))).drop_nulls()
+    yield from to_chunks(hashes, QUESTIONED)
+    numbered = stay.select("key", hash=simhashes(stay.get_column("signature")))
+    yield from to_chunks(numbered.drop_nulls("hash"), QUESTIONED)
+
+
+def _returning(probed: Probed, neighbours: list[Chunk]) -> Iterator[Chunk]:
+    """Yields the hashes of near duplicates of pages near those of the batch."""
+    pages = _together(neighbours).drop_nulls("key")
+    if len(pages):
+        rows = probed.rows(pl.col("duplicate_of").is_in(pages.get_column("key").implode()))
+        back = near_duplicates_of(rows, pages)
+        hashes = back.select(hash=simhashes(back.get_column("signature"))).drop_nulls()
+        yield from to_chunks(hashes, QUESTIONED)
+
+
+def _probe(
+    probed: Probed,
+    options: DedupOptions,
+    neighbours: Iterable[Chunk] = (),
+    returning: Iterable[Chunk] = (),
+) -> Iterator[Chunk]:
     PROGRESS.add()
     if probed.outcome == ():
         return
-    wanted, lost = pl.lit(True), None
+    wanted, lost, pages = pl.lit(value=True), None, None
     if probed.outcome is not None:
-        scanned = scan([root / path for path in probed.outcome], OUTCOME).select(COMPARED)
-        signatures, lost = questioned(collect(scanned))
-        wanted = pl.col("signature").is_in(signatures.implode())
-    rows = root.read("state", [probed.tablet], OF_STATE, lambda state: state.filter(wanted))
-    pages = comparable(rows, probed.operation.now, lost)
-    group = pl.col("signature").bin.encode("hex")
-    if options.dedup_group != "none":
-        names = groups(pages.get_column("key"), options.dedup_group)
-        pages = pages.with_columns(names.alias("name"))
-        group = group + "/" + pl.col("name")
-    pages = pages.with_columns(group=group, twins=group + "/" + pl.col("plain"))
-    yield from to_chunks(pages, SIGNATURES)
+        found = probed.questioned()
+        lost = found.lost
+        wanted = pl.col("signature").is_in(found.signatures.implode())
+        near = _together([*neighbours, *returning])
+        pages = near.drop_nulls("key")
+        hashes = np.union1d(found.hashes, near.get_column("hash").drop_nulls().to_numpy())
+        if options.near and len(hashes):
+            of_page = pl.col("duplicate_of").is_in(pages.get_column("key").implode())
+            of_lost = pl.col("duplicate_of").is_in(lost.implode())
+            wanted |= _near(hashes, options.dedup_distance)
+            wanted |= (of_page | of_lost).fill_null(value=False)
+    rows = probed.rows(wanted)
+    found_pages = comparable(rows, probed.operation.now, lost)
+    if pages is not None and len(pages):
+        back = comparable(near_duplicates_of(rows, pages), probed.operation.now)
+        found_pages = pl.concat([found_pages, back]).unique("key", maintain_order=True)
+    every = probed.outcome is None
+    yield from to_chunks(signature_rows(found_pages, options, all_pages=every), SIGNATURES)
+
+
+def _near(hashes: np.ndarray, distance: int) -> pl.Expr:
+    return pl.col("signature").map_batches(
+        lambda some: near_signatures(some, hashes, distance),
+        return_dtype=pl.Boolean,
+        is_elementwise=True,
+    )
+
+
+def _together(chunks: Iterable[Chunk]) -> pl.DataFrame:
+    return pl.concat([empty(QUESTIONED), *(to_frame(chunk) for chunk in chunks)])
 
 
 def verdict_resolver(operation: Operation) -> Resolver:

@@ -1,13 +1,17 @@
-"""Chooses the page to keep among pages with the same content (nutch.md 2.9)."""
+"""Chooses the page to keep among pages with the same or nearly the same content (nutch.md 2.9)."""
 
 import dataclasses
+import hashlib
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from ..web.base.options import option
+from .dedup.near_pairs import Hashes, near_any
 from .schedules.schedule import TOLERANCE_MS
-from .schema import Status
+from .schema import SIGNATURES, Status
+from .selection import groups
 
 SCHEME = "httpsOverHttp"
 # Columns of the state, and of the outcome, that are compared.
@@ -43,6 +47,22 @@ class DedupOptions:
         choices=tuple(ORDERS),
         nutch="dedup -compareOrder",
     )
+    dedup_distance: int = option(
+        3,
+        "With --signature simhash: pages whose signatures differ in up to this number of bits are "
+        "duplicates, too; 0: only pages with equal signatures are.",
+        unit="bits",
+        minimum=0,
+        maximum=8,
+    )
+
+    @property
+    def near(self) -> bool:
+        """Whether pages can have near duplicates; dedup alone does not know the kind of signature."""
+        return self.dedup_distance > 0 and getattr(self, "signature", "simhash") == "simhash"
+
+
+SIMHASH_BYTES = 8
 
 
 def order_by(options: DedupOptions, *, twins: bool) -> tuple[list[str], list[bool]]:
@@ -54,8 +74,9 @@ def order_by(options: DedupOptions, *, twins: bool) -> tuple[list[str], list[boo
             counts.
     """
     words = [word for word in options.compare_order if twins or word != SCHEME]
-    chosen = [ORDERS[word] for word in words]
-    return [*(name for name, _ in chosen), "key"], [*(better for _, better in chosen), False]
+    chosen = [("returned", False), *(ORDERS[w] for w in words), ("ranked_as", False)]
+    chosen.append(("follows", False))
+    return [name for name, _ in chosen], [better for _, better in chosen]
 
 
 class Questioned(NamedTuple):
@@ -69,6 +90,11 @@ class Questioned(NamedTuple):
 
     signatures: pl.Series
     lost: pl.Series
+
+    @property
+    def hashes(self) -> Hashes:
+        """The SimHashes among the signatures."""
+        return simhashes(self.signatures.drop_nulls()).drop_nulls().to_numpy()
 
 
 def questioned(outcome: pl.DataFrame) -> Questioned:
@@ -85,6 +111,54 @@ def questioned(outcome: pl.DataFrame) -> Questioned:
     found = [outcome.get_column("signature"), lost.get_column("old_signature")]
     signatures = pl.concat([some.rename("signature") for some in found])
     return Questioned(signatures.drop_nulls().unique(), lost.get_column("key"))
+
+
+def simhashes(signatures: pl.Series) -> pl.Series:
+    """Returns signatures as numbers; null for those that are not SimHashes.
+
+    >>> simhashes(pl.Series([bytes(7) + b"\\x05", b"an MD5", None])).to_list()
+    [5, None, None]
+    """
+    right = pl.when(pl.col("s").bin.size() == SIMHASH_BYTES).then("s")
+    frame = signatures.to_frame("s").select(right.alias("s"))
+    number = pl.col("s").bin.reinterpret(dtype=pl.UInt64, endianness="big")
+    return frame.select(number).to_series().alias(signatures.name)
+
+
+def near_signatures(signatures: pl.Series, hashes: Hashes, distance: int) -> pl.Series:
+    """Returns for each signature whether it is a SimHash near one of the hashes."""
+    numbers = simhashes(signatures)
+    distinct = numbers.drop_nulls().unique()
+    near = distinct.filter(pl.Series(near_any(distinct.to_numpy(), hashes, distance)))
+    return numbers.is_in(near.implode()).fill_null(value=False)
+
+
+def alive(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the pages that stay: fetched, and no duplicates."""
+    return rows.filter(pl.col("status").is_in(_ALIVE))
+
+
+def duplicates_of(rows: pl.DataFrame, keys: pl.Series) -> pl.DataFrame:
+    """Returns the duplicates of pages."""
+    duplicate = pl.col("status") == _DUPLICATE
+    return rows.filter(duplicate & pl.col("duplicate_of").is_in(keys.implode()))
+
+
+def near_duplicates_of(rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the duplicates of pages whose signature is not that of the page.
+
+    A page of equal content needs no other winner if its page loses: it is as near to that page's
+    winner as its page is.
+
+    Args:
+        rows: STATE rows with the columns ``OF_STATE``.
+        pages: QUESTIONED rows with keys of pages and their hashes.
+    """
+    found = rows.filter(pl.col("status") == _DUPLICATE).join(
+        pages.select(duplicate_of="key", hash="hash"), on="duplicate_of", how="inner"
+    )
+    numbers = simhashes(found.get_column("signature"))
+    return found.filter(numbers.ne_missing(found.get_column("hash"))).select(rows.columns)
 
 
 def comparable(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
@@ -114,6 +188,81 @@ def comparable(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> p
     )
 
 
+def signature_rows(pages: pl.DataFrame, options: DedupOptions, *, all_pages: bool) -> pl.DataFrame:
+    """Returns the SIGNATURES rows of comparable pages.
+
+    Args:
+        pages: Rows of ``comparable``.
+        options: Groups, order, distance.
+        all_pages: Whether all pages are compared. If not, near duplicates that are in question
+            rank after the pages that stay, so that no page outside the batch loses.
+    """
+    group = pl.col("signature").bin.encode("hex")
+    name = pl.lit("")
+    if options.dedup_group != "none":
+        names = groups(pages.get_column("key"), options.dedup_group)
+        pages = pages.with_columns(names.alias("name"), scope=_scopes(names))
+        group = group + "/" + pl.col("name")
+        name = pl.col("name") + "/"
+    else:
+        pages = pages.with_columns(scope=pl.lit(0, pl.UInt64))
+    numbers = simhashes(pages.get_column("signature"))
+    nulls = pl.Series([None], dtype=pl.UInt64).new_from_index(0, len(pages))
+    pages = pages.with_columns(hash=numbers if options.near else nulls)
+    back = (pl.col("status") == _DUPLICATE) & pl.col("hash").is_not_null()
+    twins = name + pl.col("plain") if SCHEME in options.compare_order else pl.lit(None, pl.String)
+    return pages.with_columns(
+        group=group,
+        twins=twins,
+        ranked_as="key",
+        follows=pl.lit(False),
+        returned=pl.lit(False) if all_pages else back,
+    ).select(SIGNATURES.names)
+
+
+def _scopes(names: pl.Series) -> pl.Series:
+    """Returns a 64-bit hash of each name, the same on every worker."""
+    unique = names.unique()
+    numbers = [
+        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) for name in unique
+    ]
+    hashes = pl.Series(numbers, dtype=pl.UInt64)
+    # The cast is for no names at all.
+    return names.replace_strict(unique, hashes).cast(pl.UInt64)
+
+
+def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
+    """Ranks each page right after its twin, if their URLs differ only by ``https:`` and that decides.
+
+    So the order stays a total one: of more than two pages, too, the best one is well defined.
+
+    Args:
+        rows: SIGNATURES rows, with all rows of each value of ``twins``.
+        options: Order and distance.
+    """
+    order, descending = order_by(options, twins=True)
+    ranked = rows.sort(order, descending=descending, nulls_last=True).with_row_index("rank")
+    copied = ["score", "last_fetch_time", "url_length", "ranked_as"]
+    first = ranked.filter("https").select("twins", "rank", "group", "hash", *copied)
+    pairs = ranked.filter(~pl.col("https")).join(first, on="twins", suffix="_of", how="inner")
+    equal = pl.col("group") == pl.col("group_of")
+    if options.near:
+        hashes = (pairs.get_column(name).fill_null(0).to_numpy() for name in ("hash", "hash_of"))
+        near = np.bitwise_count(np.bitwise_xor(*hashes)) <= options.dedup_distance
+        both = pl.col("hash").is_not_null() & pl.col("hash_of").is_not_null()
+        equal |= both & pl.Series(near)
+    after = pairs.filter((pl.col("rank_of") < pl.col("rank")) & equal)
+    moved = after.select("key", follows_=pl.lit(True), **{f"{n}_": f"{n}_of" for n in copied})
+    joined = ranked.join(moved, on="key", how="left")
+    return (
+        joined.with_columns(
+            pl.when("follows_").then(f"{name}_").otherwise(name).alias(name) for name in copied
+        )
+        .with_columns(follows=pl.col("follows_").fill_null(value=False))
+        .select(rows.columns)
+    )
+
+
 def _decoded_length(keys: pl.Expr) -> pl.Expr:
     """Returns the length of URLs after decoding of their percent escapes, minus a constant.
 
@@ -138,12 +287,17 @@ def apply_verdicts(
     Returns:
         (rows, counts).
     """
-    judged = verdicts.select("key", winner="duplicate_of", judged=pl.lit(True))
+    judged = verdicts.select("key", "near", winner="duplicate_of", judged=pl.lit(True))
     found = rows.join(judged, on="key", how="left", maintain_order="left")
     lost = pl.col("winner").is_not_null()
     revived = pl.col("judged") & ~lost & (pl.col("status") == _DUPLICATE)
+    fresh = lost & (pl.col("status") != _DUPLICATE)
+    near = pl.col("near").fill_null(value=False)
     counts = found.select(
-        duplicates=(lost & (pl.col("status") != _DUPLICATE)).sum(), revived=revived.sum()
+        duplicates=fresh.sum(),
+        near_duplicates=(fresh & near).sum(),
+        near_clusters=(~lost & near).sum(),
+        revived=revived.sum(),
     ).row(0, named=True)
     status = pl.when(lost).then(_DUPLICATE).when(revived).then(int(Status.DB_FETCHED))
     marked = found.with_columns(

@@ -67,7 +67,9 @@ STATE_COLUMNS = Columns(
             "Fingerprint of the newest content (`--signature`).",
             form=Form.HEX,
         ),
-        Column("simhash", pa.uint64(), "Not used yet."),
+        Column(
+            "simhash", pa.uint64(), "Not used: with `--signature simhash` it is in `signature`."
+        ),
         code_column("protocol_status", PROTOCOL_STATUS_NAMES, "Result of the last request."),
         Column(
             "protocol_message", TEXT, "Its reason: `404 Not Found`, `timeout`, a redirect's target."
@@ -302,12 +304,31 @@ SIGNATURES = pa.schema(
         ("url_length", pa.int32()),
         ("https", pa.bool_()),
         ("group", TEXT),  # signature, with host or domain if pages are only compared within these
-        ("twins", TEXT),  # group and URL without its scheme
+        (
+            "twins",
+            TEXT,
+        ),  # host or domain, and URL without its scheme; null: the scheme has no effect
+        ("ranked_as", TEXT),  # the key that decides last: that of the https twin, or its own
+        ("follows", pa.bool_()),  # whether it comes right after the page ``ranked_as``
+        ("returned", pa.bool_()),  # a duplicate that is in question; pages that stay come first
+        ("scope", pa.uint64()),  # hash of the host or domain
+        ("hash", pa.uint64()),  # SimHash; null: only pages with an equal signature are duplicates
     ]
 )
 
+# Pairs of near hashes; and pages with the page that stays instead of them, their own key if they do.
+NEAR_PAIRS = pa.schema([("scope", pa.uint64()), ("hash", pa.uint64()), ("other", pa.uint64())])
+SETTLED = pa.schema(
+    [*columns(SIGNATURES, "key", "status", "group"), ("winner", TEXT), ("leads", pa.bool_())]
+)
+
+# Parts of the table that a batch calls into question: keys of pages near its pages, and hashes of
+# duplicates whose page may not stay.
+QUESTIONED = pa.schema([STATE.field("key"), ("hash", pa.uint64())])
+
 # The changes of dedup: duplicates with the page that stays, and pages that are none any more.
-VERDICTS = pa.schema(columns(STATE, "key", "duplicate_of"))
+# ``near``: their contents are not equal; or, without ``duplicate_of``, the page has near duplicates.
+VERDICTS = pa.schema([*columns(STATE, "key", "duplicate_of"), ("near", pa.bool_())])
 
 # The blocklist: hashes of names that must not be added to the table again.
 BLOCKLIST_COLUMNS = Columns(

@@ -30,11 +30,13 @@ class JoinByHash(Displayed):
         hash: Column of bytes, text or numbers.
         columns: Names of columns of ``others``, with their names in the output.
         partitions: How many workers can share the work; it may be a side input.
+        also: Further columns that must be equal, too. The shuffle does not use them.
     """
 
     hash: str
     columns: Mapping[str, str]
     partitions: int | beam.pvalue.AsSideInput = 1
+    also: tuple[str, ...] = ()
 
     def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
         rows, others = inputs
@@ -45,14 +47,20 @@ class JoinByHash(Displayed):
             >> beam.FlatMap(
                 _split, self.hash, self.partitions, columns, name == "Others"
             ).with_output_types(sided)
-            for name, side, columns in (("Rows", rows, ()), ("Others", others, tuple(self.columns)))
+            for name, side, columns in (
+                ("Rows", rows, ()),
+                ("Others", others, (*self.also, *self.columns)),
+            )
         )
-        join = beam.FlatMap(_join, self.hash, dict(self.columns)).with_output_types(Chunk)
+        join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns)).with_output_types(Chunk)
         return parts | beam.Flatten() | "Meet" >> beam.GroupByKey() | "Join" >> join
 
 
 def join_by_hash(
-    rows: pl.DataFrame, others: pl.DataFrame, hash: str, columns: Mapping[str, str]
+    rows: pl.DataFrame,
+    others: pl.DataFrame,
+    hash: str | tuple[str, ...],
+    columns: Mapping[str, str],
 ) -> pl.DataFrame:
     """Returns the rows with the additional columns.
 
@@ -60,8 +68,9 @@ def join_by_hash(
     >>> join_by_hash(rows, others, "h", {"key": "winner"}).rows()
     [(1, 'a'), (2, None)]
     """
-    found = others.select(hash, *(pl.col(old).alias(new) for old, new in columns.items()))
-    return rows.join(found, on=hash, how="left", maintain_order="left")
+    on = [hash] if isinstance(hash, str) else list(hash)
+    found = others.select(*on, *(pl.col(old).alias(new) for old, new in columns.items()))
+    return rows.join(found, on=on, how="left", maintain_order="left")
 
 
 def _split(
@@ -74,7 +83,9 @@ def _split(
 
 
 def _join(
-    grouped: tuple[int, Iterable[tuple[bool, Chunk]]], hash: str, columns: Mapping[str, str]
+    grouped: tuple[int, Iterable[tuple[bool, Chunk]]],
+    hash: tuple[str, ...],
+    columns: Mapping[str, str],
 ) -> Iterator[Chunk]:
     sides: dict[bool, list[pl.DataFrame]] = {False: [], True: []}
     for other, chunk in grouped[1]:
@@ -84,5 +95,5 @@ def _join(
     others = pl.concat(sides[True]) if sides[True] else None
     for rows in sides[False]:
         if others is None:
-            others = rows.select(hash, *(pl.lit(None, pl.String).alias(c) for c in columns)).clear()
+            others = rows.select(*hash, *(pl.lit(None, pl.String).alias(c) for c in columns)).clear()
         yield from to_chunks(join_by_hash(rows, others, hash, columns))

@@ -7,8 +7,10 @@ from nutbeam.policy.duplicates import (
     DedupOptions,
     apply_verdicts,
     comparable,
+    follow_twins,
     order_by,
     questioned,
+    signature_rows,
 )
 from nutbeam.policy.schema import OUTCOME, STATE, VERDICTS, Status
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
@@ -66,10 +68,10 @@ def test_the_length_of_a_url_is_that_of_its_decoded_form(shorter, longer):
 def survivor(*pages, **options):
     """The URL that stays, as what is left of its key."""
     chosen = DedupOptions(**options)
-    kept = rows = comparable(frame_of(STATE, *pages), NOW)
+    rows = signature_rows(comparable(frame_of(STATE, *pages), NOW), chosen, all_pages=True)
     if SCHEME in chosen.compare_order:
-        kept, _ = dedup_by_hash(kept, "plain", *map(tuple, order_by(chosen, twins=True)))
-    kept, _ = dedup_by_hash(kept, "signature", *map(tuple, order_by(chosen, twins=False)))
+        rows = follow_twins(rows, chosen)
+    kept, _ = dedup_by_hash(rows, "group", *map(tuple, order_by(chosen, twins=False)))
     assert len(rows) == len(pages)
     assert len(kept) == 1
     return kept["key"][0]

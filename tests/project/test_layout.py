@@ -20,7 +20,7 @@ FOLDERS = {
         *("filters", "rule_files", "patterns"),
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
-    "policy": ("updating", "", "schedules", "scoring", "base"),
+    "policy": ("updating", "", "schedules", "scoring", "dedup", "base"),
     "transforms": ("", "elements", "wiring"),
 }
 LARGEST = {"policy": 24}  # it is flat

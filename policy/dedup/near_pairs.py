@@ -1,0 +1,200 @@
+"""Finds pairs of 64-bit hashes that differ in few bits, without comparing all pairs.
+
+The bits are divided into one band more than bits may differ. So two hashes that are near have
+equal bits in at least one band (Manku, Jain, Das Sarma: Detecting near-duplicates for web
+crawling, 2007). Only hashes with an equal band are compared. If too many hashes have an equal
+band, the other bits are divided into bands again.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+Places = NDArray[np.int64]
+Pairs = tuple[Places, Places]
+
+BITS = 64
+ALL_BITS = 2**BITS - 1
+# Hashes with an equal band are compared one by one up to this number.
+CROWD = 512
+# How often the bits are divided into bands, at most. Without a limit, hashes that are all near each
+# other would be divided again and again, by (distance + 1) bands each time.
+LEVELS = 3
+# Hashes that are compared at once: they and the results fit into a core's cache.
+BLOCK = 16_384
+# Pairs that are gathered before they are yielded.
+MOST_PAIRS = 1 << 18
+
+
+def bands(distance: int, bits: int = ALL_BITS) -> list[int]:
+    """Divides bits into ``distance + 1`` masks of nearly equal size.
+
+    Args:
+        distance: In how many bits hashes may differ.
+        bits: Mask of the bits to divide.
+
+    >>> [hex(mask) for mask in bands(3, 0xFFFF)]
+    ['0xf', '0xf0', '0xf00', '0xf000']
+    """
+    places = [place for place in range(BITS) if bits >> place & 1]
+    count = distance + 1
+    edges = [len(places) * at // count for at in range(count + 1)]
+    parts = (places[start:end] for start, end in itertools.pairwise(edges))
+    return [sum(1 << place for place in part) for part in parts]
+
+
+def band_values(hashes: Hashes, mask: int) -> Hashes:
+    """Returns the bits of a band, shifted to the right end."""
+    low = (mask & -mask).bit_length() - 1
+    return (hashes & np.uint64(mask)) >> np.uint64(max(low, 0))
+
+
+def near_pairs(hashes: Hashes, distance: int) -> Iterator[Pairs]:
+    """Yields all pairs of hashes that differ in at most ``distance`` bits, each pair once.
+
+    Args:
+        hashes: The hashes; equal ones are near each other, too.
+        distance: Number of bits, from 0 to 63.
+
+    Yields:
+        Positions in ``hashes``: those of the first of each pair, and of the second.
+
+    >>> found = near_pairs(np.array([0b1111, 0b0001, 0b0111], dtype=np.uint64), 2)
+    >>> [(i, j) for first, second in found for i, j in zip(first, second)] # doctest: +SKIP
+    [(0, 2), (1, 2)]
+    """
+    for number in range(distance + 1):
+        yield from pairs_of_band(hashes, distance, number)
+
+
+def pairs_of_band(
+    hashes: Hashes, distance: int, number: int, bits: int = ALL_BITS, level: int = 1
+) -> Iterator[Pairs]:
+    """Yields the near pairs whose first equal band is the band with this number.
+
+    Memory: a few times that of ``hashes``, and ``MOST_PAIRS``.
+
+    Args:
+        hashes: Hashes, equal in all bits that are not in ``bits``.
+        distance: Number of bits in which a pair may differ.
+        number: Number of the band.
+        bits: The bits that may differ.
+        level: How often bits were divided, with this time.
+    """
+    masks = bands(distance, bits)
+    values = band_values(hashes, masks[number])
+    if not int(values.max(initial=0)) >> 16:
+        values = values.astype(np.uint16)  # numpy sorts these in linear time
+    order = np.argsort(values, kind="stable")
+    ends = np.flatnonzero(np.diff(values[order], append=values[order[-1:]] + 1)) + 1
+    sizes = np.diff(ends, prepend=0)
+    for first, second in _of_runs(
+        hashes, order, ends, sizes, (distance, bits & ~masks[number], level)
+    ):
+        differing = hashes[first] ^ hashes[second]
+        new = np.ones(len(first), dtype=bool)
+        for mask in masks[:number]:
+            new &= (differing & np.uint64(mask)) != 0
+        if new.any():
+            yield first[new], second[new]
+
+
+def _of_runs(
+    hashes: Hashes, order: Places, ends: Places, sizes: Places, rest: tuple[int, int, int]
+) -> Iterator[Pairs]:
+    """Yields the near pairs within runs; a run is a part of ``order``.
+
+    Args:
+        hashes: All hashes.
+        order: Positions of hashes, run by run.
+        ends: End of each run in ``order``.
+        sizes: Length of each run.
+        rest: (distance, mask of the bits in which hashes of a run may differ, level).
+    """
+    distance, bits, level = rest
+    divisible = level < LEVELS and bits.bit_count() > distance
+    crowds = np.flatnonzero(sizes > CROWD) if divisible else ()
+    for crowd in crowds:
+        run = order[ends[crowd] - sizes[crowd] : ends[crowd]]
+        for number in range(distance + 1):
+            for first, second in pairs_of_band(hashes[run], distance, number, bits, level + 1):
+                yield run[first], run[second]
+    small = np.flatnonzero((sizes > 1) & ((sizes <= CROWD) | (not divisible)))
+    # Runs of similar length are compared together.
+    small = small[np.argsort(sizes[small], kind="stable")]
+    upto = np.cumsum(sizes[small])
+    start = 0
+    while start < len(small):
+        before = upto[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(upto, before + BLOCK, side="right")))
+        chosen = small[start:end]
+        yield from _compare(hashes, order, ends[chosen], sizes[chosen], distance)
+        start = end
+
+
+def _compare(
+    hashes: Hashes, order: Places, ends: Places, sizes: Places, distance: int
+) -> Iterator[Pairs]:
+    """Yields the near pairs within some runs, after comparing all pairs of each run."""
+    run = np.repeat(np.arange(len(sizes)), sizes)
+    within = np.arange(len(run)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = order[np.repeat(ends - sizes, sizes) + within]
+    values = hashes[places]
+    found: list[Pairs] = []
+    for step in range(1, int(sizes.max())):
+        near = np.flatnonzero(np.bitwise_count(values[step:] ^ values[:-step]) <= distance)
+        near = near[run[near] == run[near + step]]
+        if len(near):
+            found.append((places[near], places[near + step]))
+        if sum(len(first) for first, _ in found) > MOST_PAIRS:
+            yield _joined(found)
+            found = []
+    if found:
+        yield _joined(found)
+
+
+def _joined(found: list[Pairs]) -> Pairs:
+    return (
+        np.concatenate([first for first, _ in found]),
+        np.concatenate([second for _, second in found]),
+    )
+
+
+def near_any(hashes: Hashes, others: Hashes, distance: int) -> NDArray[np.bool_]:
+    """Returns for each hash whether one of the others differs in at most ``distance`` bits.
+
+    >>> near_any(np.array([7, 64], dtype=np.uint64), np.array([1], dtype=np.uint64), 1).tolist()
+    [False, False]
+    >>> near_any(np.array([7, 64], dtype=np.uint64), np.array([1], dtype=np.uint64), 2).tolist()
+    [True, True]
+    """
+    near = np.zeros(len(hashes), dtype=bool)
+    for mask in bands(distance):
+        values = band_values(others, mask)
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        open_ = np.flatnonzero(~near)
+        wanted = band_values(hashes[open_], mask)
+        low = np.searchsorted(ordered, wanted, side="left")
+        counts = np.searchsorted(ordered, wanted, side="right") - low
+        for part in _pieces(counts):
+            rows = np.repeat(open_[part], counts[part])
+            starts = np.repeat(low[part] - np.cumsum(counts[part]) + counts[part], counts[part])
+            candidates = others[order[starts + np.arange(len(rows))]]
+            hits = np.bitwise_count(hashes[rows] ^ candidates) <= distance
+            near[rows[hits]] = True
+    return near
+
+
+def _pieces(counts: Places) -> Iterator[slice]:
+    """Cuts positions into slices whose counts add up to at most ``MOST_PAIRS``, or of one."""
+    upto = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        before = upto[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(upto, before + MOST_PAIRS, side="right")))
+        yield slice(start, end)
+        start = end

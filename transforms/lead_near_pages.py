@@ -1,0 +1,212 @@
+"""Finds for each page the page that stays instead of it, among pages with near hashes."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..policy.dedup.clusters import leaders, stars
+from ..policy.schema import NEAR_PAIRS, SETTLED, to_frame
+from .elements.chunks import MAX_ROWS, Chunk, to_chunks
+from .join_by_hash import JoinByHash
+from .near_pairs import NearPairs
+from .partition import split_by_hash
+from .wiring.display import Displayed
+
+_ALONE = "alone"
+# Together with the scope it names a row.
+_NODE = pl.col("scope") ^ pl.col("hash")
+
+
+@dataclasses.dataclass
+class LeadNearPages(Displayed):
+    """Decides which pages with near hashes stay, and which page stays instead of each other.
+
+    Input:  chunks with the columns of SETTLED but ``winner`` and ``leads``; ``scope`` and ``hash``, both uint64;
+        and ``order_by``. Only pages of one scope can be near each other. Each pair of scope and
+        hash is in one row at most; rows without a hash are near no other.
+    Output: chunks of SETTLED rows: ``winner`` is the page's own key if it stays.
+
+    Cost: ``NearPairs``; a shuffle of all rows with a hash, and two of the pairs. Rows that are
+    connected by pairs meet on one worker, which holds them and their pairs. Another
+    worker holds 24 bytes for each row that is near another one.
+
+    Attributes:
+        distance: In how many bits near hashes may differ.
+        order_by: Columns; the best row is first, null is last.
+        descending: For each of them, whether the largest value is first.
+        partitions: How many workers can share the work; it may be a side input.
+    """
+
+    distance: int
+    order_by: tuple[str, ...]
+    descending: tuple[bool, ...]
+    partitions: int | beam.pvalue.AsSideInput = 1
+
+    def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        rows = pages | "Split" >> beam.FlatMap(_split).with_output_types(Chunk).with_outputs(
+            _ALONE, main="near"
+        )
+        pairs = (
+            rows["near"]
+            | "Hashes" >> beam.Map(_hashes).with_output_types(Chunk)
+            | NearPairs(self.distance)
+        )
+        stars = (
+            pairs
+            | "Stars" >> beam.CombineGlobally(_Stars()).without_defaults()  # type: ignore[no-untyped-call]
+            | "Clusters" >> beam.FlatMap(_clusters).with_output_types(Chunk)
+        )
+        named = {"cluster": "cluster"}
+        in_cluster = (
+            (rows["near"], stars) | "OfRows" >> JoinByHash("node", named, self.partitions, ("scope",))
+        ) | "Lone" >> beam.FlatMap(_split_lone).with_output_types(Chunk).with_outputs(
+            _ALONE, main="rows"
+        )
+        of_pairs = (
+            pairs | "Nodes" >> beam.Map(_with_node).with_output_types(Chunk),
+            stars,
+        ) | "OfPairs" >> JoinByHash("node", named, self.partitions, ("scope",))
+        sided = tuple[int, tuple[bool, Chunk]]
+        sides = tuple(
+            side
+            | f"By{name}"
+            >> beam.FlatMap(_by_cluster, self.partitions, name == "Pairs").with_output_types(sided)
+            for name, side in (("Rows", in_cluster["rows"]), ("Pairs", of_pairs))
+        )
+        order = (self.order_by, self.descending)
+        led = (
+            sides
+            | "Sides" >> beam.Flatten()
+            | "Meet" >> beam.GroupByKey()
+            | "Lead" >> beam.FlatMap(_lead, *order).with_output_types(Chunk)
+        )
+        alone = tuple(
+            side | f"Alone{at}" >> beam.Map(_stays).with_output_types(Chunk)
+            for at, side in enumerate((rows[_ALONE], in_cluster[_ALONE]))
+        )
+        return (led, *alone) | beam.Flatten()
+
+
+def lead_near_pages(
+    rows: pl.DataFrame,
+    pairs: pl.DataFrame,
+    order_by: tuple[str, ...],
+    descending: tuple[bool, ...],
+) -> pl.DataFrame:
+    """Returns the rows from the best to the worst, with the page that stays.
+
+    Args:
+        rows: Rows with ``key``, ``scope``, ``hash`` and ``order_by``.
+        pairs: NEAR_PAIRS rows: all pairs of the rows.
+        order_by: Columns; the best row is first, null is last.
+        descending: For each of them, whether the largest value is first.
+
+    Returns:
+        The rows with ``winner``, the key of the page that stays, and ``leads``: whether the page
+        stays instead of another one.
+
+    >>> rows = pl.DataFrame({"key": ["a", "b", "c"], "scope": [0, 0, 0], "hash": [1, 3, 7]})
+    >>> pairs = pl.DataFrame({"scope": [0, 0], "hash": [3, 3], "other": [1, 7]})
+    >>> lead_near_pages(rows, pairs, ("key",), (False,))["winner"].to_list()
+    ['a', 'a', 'c']
+    """
+    ranked = rows.sort(order_by, descending=list(descending), nulls_last=True)
+    numbers = ranked.select("scope", "hash").with_row_index("number")
+    ends = pairs.join(numbers, on=["scope", "hash"]).join(
+        numbers, left_on=["scope", "other"], right_on=["scope", "hash"], suffix="_other"
+    )
+    better = ends.select(pl.min_horizontal("number", "number_other").cast(pl.Int64)).to_series()
+    worse = ends.select(pl.max_horizontal("number", "number_other").cast(pl.Int64)).to_series()
+    found = pl.Series(leaders(len(ranked), better.to_numpy(), worse.to_numpy()))
+    keys = ranked.get_column("key")
+    winner = keys.gather(found.clip(lower_bound=0)) if len(keys) else keys
+    leads = pl.int_range(len(ranked), eager=True).is_in(found.unique().implode())
+    return ranked.with_columns(winner=winner.zip_with(found >= 0, keys), leads=leads)
+
+
+def _split(chunk: Chunk) -> Iterator[Any]:
+    frame = to_frame(chunk)
+    near = frame.filter(pl.col("hash").is_not_null())
+    if len(near):
+        yield from to_chunks(near.with_columns(node=_NODE))
+    for alone in to_chunks(frame.filter(pl.col("hash").is_null())):
+        yield beam.pvalue.TaggedOutput(_ALONE, alone)
+
+
+def _split_lone(chunk: Chunk) -> Iterator[Any]:
+    frame = to_frame(chunk).drop("node")
+    yield from to_chunks(frame.filter(pl.col("cluster").is_not_null()))
+    for alone in to_chunks(frame.filter(pl.col("cluster").is_null())):
+        yield beam.pvalue.TaggedOutput(_ALONE, alone)
+
+
+def _hashes(chunk: Chunk) -> Chunk:
+    return chunk.select(["scope", "hash"])
+
+
+def _with_node(chunk: Chunk) -> Chunk:
+    return to_frame(chunk).with_columns(node=_NODE).to_arrow()
+
+
+def _stays(chunk: Chunk) -> Chunk:
+    rows = to_frame(chunk).with_columns(winner="key", leads=pl.lit(value=False))
+    return next(to_chunks(rows, SETTLED))
+
+
+class _Stars(beam.CombineFn):
+    """Combines pairs into stars: each row with the smallest one that it is connected to."""
+
+    def create_accumulator(self) -> list[Chunk]:
+        return []
+
+    def add_input(self, found: list[Chunk], chunk: Chunk) -> list[Chunk]:
+        # Several chunks at a time: the first one is the stars so far.
+        found = [*found, chunk]
+        waiting = sum(len(some) for some in found[1:])
+        return self.compact(found) if waiting > max(MAX_ROWS, len(found[0])) else found
+
+    def merge_accumulators(self, parts: Iterable[list[Chunk]]) -> list[Chunk]:
+        found: list[Chunk] = []
+        for part in parts:
+            found = self.compact([*found, *part])
+        return found
+
+    def compact(self, found: list[Chunk]) -> list[Chunk]:
+        if not found:
+            return found
+        return [stars(pl.concat([to_frame(chunk) for chunk in found])).to_arrow()]
+
+    def extract_output(self, found: list[Chunk]) -> list[Chunk]:
+        return self.compact(found)
+
+
+def _clusters(found: list[Chunk]) -> Iterator[Chunk]:
+    """Yields the rows (scope, node, cluster). A cluster is named by its smallest node."""
+    for chunk in found:
+        rows = to_frame(chunk).with_columns(cluster=_NODE)
+        node = pl.col("scope") ^ pl.col("other")
+        yield from to_chunks(rows.select("scope", "cluster", node=node))
+
+
+def _by_cluster(
+    chunk: Chunk, partitions: int, pairs: bool
+) -> Iterator[tuple[int, tuple[bool, Chunk]]]:
+    for number, part in split_by_hash(chunk, "cluster", partitions):
+        yield number, (pairs, part)
+
+
+def _lead(
+    grouped: tuple[int, Iterable[tuple[bool, Chunk]]],
+    order_by: tuple[str, ...],
+    descending: tuple[bool, ...],
+) -> Iterator[Chunk]:
+    sides: dict[bool, list[pl.DataFrame]] = {False: [], True: [to_frame(NEAR_PAIRS.empty_table())]}
+    for of_pairs, chunk in grouped[1]:
+        frame = to_frame(chunk)
+        sides[of_pairs].append(frame.select(NEAR_PAIRS.names) if of_pairs else frame)
+    if sides[False]:
+        rows, pairs = pl.concat(sides[False]), pl.concat(sides[True])
+        yield from to_chunks(lead_near_pages(rows, pairs, order_by, descending), SETTLED)

@@ -1,0 +1,204 @@
+"""Finds pairs of near hashes in a collection of any size."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import apache_beam as beam
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..policy.dedup import near_pairs as bands_of
+from ..policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
+from ..policy.schema import NEAR_PAIRS, to_frame
+from .elements.chunks import Chunk, to_chunks
+from .elements.rows import check_chunk
+from .wiring.display import Displayed
+
+# Band, partition of the band, number of slices, number of a pair of slices.
+Key: TypeAlias = tuple[int, int, int, int]
+# Rows of a partition, or of a slice: 16 MB.
+MOST_ROWS = 1 << 20
+_BUCKETS = 4_096
+
+
+@dataclasses.dataclass
+class NearPairs(Displayed):
+    """Finds the pairs of hashes that differ in few bits, each pair once.
+
+    Input:  chunks with the columns ``scope`` and ``hash``, both uint64. Only hashes of the same
+        scope are compared. No two rows are equal.
+    Output: chunks of NEAR_PAIRS rows: scope, hash, other.
+
+    Cost: hashes are counted by bits of each band, which is a small combiner. Then each row is
+    shuffled once for each of the ``distance + 1`` bands. A key of this shuffle has at most 32 MB:
+    values of a band that are too frequent for one key are cut into slices, and each
+    pair of slices is a key.
+
+    Attributes:
+        distance: In how many bits the hashes of a pair may differ.
+    """
+
+    distance: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.distance < bands_of.BITS:
+            raise ValueError(f"distance must be from 0 to 63, got {self.distance}")
+
+    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        layout = beam.pvalue.AsSingleton(
+            chunks
+            | "Count" >> beam.Map(count_buckets, self.distance).with_output_types(Any)
+            | "Layout" >> beam.CombineGlobally(_MakeLayout(self.distance))
+        )
+        route = beam.FlatMap(_route, self.distance, layout).with_output_types(tuple[Key, Chunk])
+        return (
+            chunks
+            | "Bands" >> route
+            | "Meet" >> beam.GroupByKey()
+            | "Pairs" >> beam.FlatMap(_pairs, self.distance).with_output_types(Chunk)
+        )
+
+
+def near_pairs(frame: pl.DataFrame, distance: int) -> pl.DataFrame:
+    """Returns the pairs of near hashes of a frame.
+
+    >>> frame = pl.DataFrame({"scope": [0, 0, 1], "hash": [1, 3, 1]}, schema_overrides={
+    ...     "scope": pl.UInt64, "hash": pl.UInt64})
+    >>> near_pairs(frame, 1).rows()
+    [(0, 1, 3)]
+    """
+    scopes, hashes = _columns(frame)
+    found = [
+        _named(scopes, hashes, first, second)
+        for first, second in bands_of.near_pairs(scopes ^ hashes, distance)
+    ]
+    return pl.concat([to_frame(NEAR_PAIRS.empty_table()), *found])
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How the rows of each band are divided into partitions.
+
+    Attributes:
+        partitions: Partition of each bucket of each band.
+        slices: Number of slices of each bucket of each band; more than 1 for a bucket that is
+            too large.
+    """
+
+    partitions: NDArray[np.int64]
+    slices: NDArray[np.int64]
+
+
+def count_buckets(chunk: Chunk, distance: int) -> NDArray[np.int64]:
+    """Returns the number of rows in each bucket of each band."""
+    check_chunk(chunk, {"columns": ["scope", "hash"]}, "NearPairs")
+    mixed = np.bitwise_xor(*_columns(to_frame(chunk)))
+    return np.array(
+        [
+            np.bincount(_buckets(mixed, mask), minlength=_BUCKETS)
+            for mask in bands_of.bands(distance)
+        ]
+    )
+
+
+class _MakeLayout(beam.CombineFn):
+    """Adds numbers of rows, and makes the layout of the sum."""
+
+    def __init__(self, distance: int) -> None:
+        self._shape = (distance + 1, _BUCKETS)
+
+    def create_accumulator(self) -> NDArray[np.int64]:
+        return np.zeros(self._shape, np.int64)
+
+    def add_input(self, total: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return total + counts
+
+    def merge_accumulators(self, totals: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+        return np.sum([self.create_accumulator(), *totals], axis=0)
+
+    def extract_output(self, total: NDArray[np.int64]) -> Layout:
+        return make_layout(total, MOST_ROWS)
+
+
+def make_layout(counts: NDArray[np.int64], most: int) -> Layout:
+    """Returns the layout for numbers of rows.
+
+    >>> layout = make_layout(np.array([[2, 2, 9, 1]]), 4)
+    >>> layout.slices.tolist(), layout.partitions.tolist()
+    ([[1, 1, 3, 1]], [[0, 0, 1, 2]])
+    """
+    slices = np.maximum(1, -(-counts // most))
+    partitions = np.zeros_like(counts)
+    for band, sizes in enumerate(counts.tolist()):
+        number, rows = 0, 0
+        for bucket, size in enumerate(sizes):
+            if rows and rows + size > most:
+                number, rows = number + 1, 0
+            partitions[band, bucket] = number
+            rows += size
+    return Layout(partitions, slices)
+
+
+def _route(chunk: Chunk, distance: int, layout: Layout) -> Iterator[tuple[Key, Chunk]]:
+    frame = to_frame(chunk).select("scope", "hash")
+    mixed = np.bitwise_xor(*_columns(frame))
+    for band, mask in enumerate(bands_of.bands(distance)):
+        buckets = _buckets(mixed, mask)
+        slices = layout.slices[band, buckets]
+        parts = pl.Series("part", layout.partitions[band, buckets])
+        for (part, count), rows in frame.with_columns(
+            parts, slices=slices, slice=_slices(mixed, slices)
+        ).group_by("part", "slices", maintain_order=True):
+            yield from _sliced((band, int(str(part)), int(str(count))), rows)
+
+
+def _sliced(key: tuple[int, int, int], rows: pl.DataFrame) -> Iterator[tuple[Key, Chunk]]:
+    """Yields rows for each pair of slices that they belong to."""
+    slices = key[2]
+    for pair, (one, other) in enumerate(_slice_pairs(slices)):
+        some = rows if slices == 1 else rows.filter(pl.col("slice").is_in([one, other]))
+        if len(some):
+            yield (*key, pair), some.select("scope", "hash").to_arrow()
+
+
+def _slice_pairs(slices: int) -> list[tuple[int, int]]:
+    return [(one, other) for one in range(slices) for other in range(one, slices)]
+
+
+def _buckets(mixed: Hashes, mask: int) -> NDArray[np.int64]:
+    return (band_values(mixed, mask) % np.uint64(_BUCKETS)).astype(np.int64)
+
+
+def _slices(mixed: Hashes, slices: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    spread = (mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)
+    return spread.astype(np.int64) % slices
+
+
+def _pairs(grouped: tuple[Key, Iterable[Chunk]], distance: int) -> Iterator[Chunk]:
+    (band, _, slices, pair), chunks = grouped
+    scopes, hashes = _columns(to_frame(pa.concat_tables(chunks)))
+    mixed = scopes ^ hashes
+    own = _slices(mixed, slices)
+    one, other = _slice_pairs(slices)[pair]
+    for first, second in pairs_of_band(mixed, distance, band):
+        if slices > 1:  # a pair within a slice is in the key of that slice only
+            low, high = np.minimum(own[first], own[second]), np.maximum(own[first], own[second])
+            here = (low == one) & (high == other)
+            first, second = first[here], second[here]
+        yield from to_chunks(_named(scopes, hashes, first, second), NEAR_PAIRS)
+
+
+def _columns(frame: pl.DataFrame) -> tuple[Hashes, Hashes]:
+    return frame.get_column("scope").to_numpy(), frame.get_column("hash").to_numpy()
+
+
+def _named(
+    scopes: Hashes, hashes: Hashes, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> pl.DataFrame:
+    """Returns the pairs, without those of different scopes."""
+    same = scopes[first] == scopes[second]
+    first, second = first[same], second[same]
+    return pl.DataFrame({"scope": scopes[first], "hash": hashes[first], "other": hashes[second]})

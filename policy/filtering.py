@@ -22,8 +22,12 @@ from .scope import TargetOptions
 
 # The columns that decide whether a row stays.
 JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day")
-# The changes of filterdb: a row that moves to its new key, or the key of a row that goes.
-REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_())])
+# The changes of filterdb: a row that moves to its new key, the key of a row that goes, or the key of
+# a duplicate whose page goes.
+REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_()), ("questioned", pa.bool_())])
+# Duplicates with the page that was kept instead, and pages that go, for a join of the two.
+KEPT_PAGE = pa.schema([STATE.field("key"), ("kept", TEXT)])
+LEAVING = pa.schema([("kept", TEXT), ("leaves", TEXT)])
 # Columns about a body, which files have under the key that it was fetched with.
 _OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
             "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
@@ -126,7 +130,27 @@ def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
     moved = rows.join(moving, on="key", maintain_order="left")
     moved = moved.rename({"key": "origin", "target": "key"})
+    moved = moved.with_columns(duplicate_of=pl.lit(None, pl.String))
     return to_frame(conform(moved, REKEYED))
+
+
+def kept_pages(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns KEPT_PAGE rows of the duplicates among rows of the state."""
+    return rows.select("key", kept="duplicate_of").drop_nulls("kept")
+
+
+def leaving_pages(leaving: pl.DataFrame) -> pl.DataFrame:
+    """Returns LEAVING rows of what ``filter_rows`` has found."""
+    return leaving.select(kept="key", leaves="key")
+
+
+def questioned_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
+    """Returns changes for duplicates whose page leaves: the next dedup compares them again (Δ48).
+
+    Args:
+        joined: KEPT_PAGE rows with ``leaves``, null if the page stays where it is.
+    """
+    return joined.drop_nulls("leaves").select("key", questioned=pl.lit(True))
 
 
 def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
@@ -163,8 +187,12 @@ def rekey_rows(
     """
     leaves = pl.col("gone").fill_null(False)
     gone = changes.filter(leaves).get_column("key")
-    left = rows.filter(~pl.col("key").is_in(gone.implode()))
-    arrived = changes.filter(~leaves).drop("gone")
+    questioned = pl.col("questioned").fill_null(False)
+    asked = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
+    left = rows.filter(~pl.col("key").is_in(gone.implode())).with_columns(
+        duplicate_of=pl.when(~asked).then("duplicate_of")
+    )
+    arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():
         return left, {}
     met = pl.col("key").is_in(arrived.get_column("key").implode())

@@ -47,13 +47,19 @@ _STATUS_OF = {
 _PRESENT = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 _MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
 # What a row without conditions does not have.
-_CONDITIONS = ("signature", "etag", "last_modified")
+_CONDITIONS = ("etag", "last_modified")
 # Columns that OUTCOME has and the state does not.
-_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document", "old_signature")
+_OF_OUTCOME = (
+    "event.fetch_status",
+    "event.document",
+    "old_status",
+    "old_document",
+    "old_signature",
+)
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
-_OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
-            "page", "batch_id")  # fmt: skip
+_OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "page",
+            "batch_id")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,14 +262,19 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
+        # Until a newer body is parsed, the text of the one before is kept.
+        document=pl.when(has_body)
+        .then(pl.coalesce("event.document", "document"))
+        .otherwise("document"),
         last_fetch_time=pl.col("event.fetch_time"),
         duplicate_of=pl.lit(None, pl.String),
     )
     if scheduled.get_column("force").any():
-        forced = {"status": int(Status.DB_UNFETCHED), "modified_time": 0}
+        # Signature and ``modified_time`` stay: the same content has not changed then, and its links
+        # give no score again. (Nutch forgets both.)
         scheduled = scheduled.with_columns(
             fetch_time=_where("force", "event.fetch_time", "fetch_time"),
-            **{name: _where("force", value, name) for name, value in forced.items()},
+            status=_where("force", int(Status.DB_UNFETCHED), "status"),
             **{name: _where("force", None, name) for name in _CONDITIONS},
         )
     # If parsing failed, the next request is unconditional, too.
@@ -271,8 +282,9 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
 
 
 def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:
-    """Returns the OUTCOME rows; a URL that has failed has no document."""
-    answered = _is(FETCH_SUCCESS, FETCH_NOTMODIFIED)
+    """Returns the OUTCOME rows; a URL that has failed, or was not parsed, has no document."""
+    parsed = _is(FETCH_SUCCESS) & pl.col("event.document").is_not_null()
+    answered = parsed | _is(FETCH_NOTMODIFIED)
     return (
         resolved.with_columns(
             document=pl.when(answered).then("document"), fetch_status="event.fetch_status"

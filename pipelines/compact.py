@@ -29,7 +29,7 @@ from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.kinds import kind_of, kinds_in_tablets
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
-from ..web.base.options import option
+from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
@@ -45,12 +45,10 @@ class Options(JobOptions):
     full: bool = option(
         False, "Rewrite all tablets, not only those with runs on them.", group="compact"
     )
-    snapshot_retention: int = option(
+    snapshot_retention: int = seconds(
         604_800,
         "How long a snapshot can be read after it was replaced; then its files are deleted. It "
         "must be longer than any export takes.",
-        unit="s",
-        minimum=0,
         group="compact",
     )
     keep_batches: int = option(

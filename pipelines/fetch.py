@@ -44,7 +44,7 @@ from ..transforms.parse_pages import document_options
 from ..transforms.partition import SLOTS, hash_buckets
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.errors import UserError
-from ..web.base.options import option
+from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
 from ..web.engine.tasks import Task
@@ -69,19 +69,16 @@ class FetchBatchOptions(
 ):
     """Options of fetching, without those of launching."""
 
-    flush_seconds: float = option(
+    flush_seconds: float = seconds(
         5.0,
         "Write a page to disk at most this long after it came, with all pages that came since. "
         "Pages that are not written are lost if the process dies.",
-        unit="s",
-        minimum=0.0,
         group="fetch",
     )
-    max_lease_wait: float = option(
+    max_lease_wait: float = seconds(
         3600.0,
         "Wait at most this long for another fetch of this table, then fail; -1 is no limit. A "
         "fetch whose process died is waited for no longer than a minute.",
-        unit="s",
         minimum=-1.0,
         group="fetch",
     )

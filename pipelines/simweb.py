@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ..web.base.options import option
+from ..web.base.options import option, seconds
 from .command_line.command import Argument, Invocation, configuration
 
 ARGUMENTS: tuple[Argument, ...] = ()
@@ -17,10 +17,8 @@ class Options:
     seed: int = option(7, "Number from which the whole web follows.")
     port: int = option(0, "Port on loopback; 0 takes a free one.", minimum=0, maximum=65535)
     processes: int = option(1, "How many processes serve.", unit="processes", minimum=1)
-    crawl_delay: float = option(
-        1.0, "Crawl-delay in the robots.txt of one host.", unit="s", minimum=0
-    )
-    latency: float = option(0.0, "How long each answer waits.", unit="s", minimum=0, maximum=3599)
+    crawl_delay: float = seconds(1.0, "Crawl-delay in the robots.txt of one host.")
+    latency: float = seconds(0.0, "How long each answer waits.", maximum=3599)
     list: bool = option(False, "List the hostile hosts, with what each does, and serve nothing.")
 
 

@@ -31,7 +31,7 @@ from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
-from ..io.tablets.written import Written
+from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.links import (
     COLUMNS_OF_PAGES,
@@ -60,8 +60,6 @@ from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
-LINKED = ("key", "order", "inlink_score", "inlink_distance")
-HERITAGE = ("fetch_interval", "fixed_interval", "metadata", "repr_url")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,20 +191,14 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     seeds = read_seeds_hosts(root, seed_files(item.operation))
     known = _known_rows(item.operation, pages.get_column("key"), scorings)
     before, lost = _before(item, pages)
-    rows, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
+    found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
     counts |= {"documents_missing": lost} if lost else {}
-    rows, dropped = drop_blocked(rows, blocklist)
+    left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
     PROGRESS.add(len(pages))
-    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
-    linked = pl.col("fetch_status").is_null()
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=sum_counts([counts, *dropped])))
     schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(~linked), schema))
-    # Only one of sixty changes is an event, so links are shuffled without the columns of events.
-    names = (*LINKED, *(column.name for column in scorings.passed))
-    scored = linked & pl.col("inlink_score").is_not_null()
-    yield from (("state", chunk) for chunk in to_chunks(rows.filter(scored).select(names)))
-    heirs = rows.filter(linked & ~scored).select("key", "order", *HERITAGE)
-    yield from (("state", chunk) for chunk in to_chunks(heirs))
+    for rows, columns in zip(left, (schema, None, None), strict=True):
+        yield from (("state", chunk) for chunk in to_chunks(rows, columns))
 
 
 def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:

@@ -4,6 +4,7 @@ import dataclasses
 from typing import NamedTuple
 
 import polars as pl
+import pyarrow as pa
 
 from ..web.base.options import option
 from ..web.exchange.status import (
@@ -17,7 +18,7 @@ from ..web.urls.representative import choose_representative
 from ..web.urls.row_keys import from_key
 from .parts import pages_first
 from .rule_counts import by_rule
-from .schema import CHANGES, DOCUMENTS, FETCHLIST, STATE, conform, empty, to_frame
+from .schema import CHANGES, DOCUMENTS, FETCHLIST, STATE, columns, conform, empty, to_frame
 from .scope import Seeds, TargetOptions, judge
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
@@ -87,6 +88,23 @@ class Before(NamedTuple):
 _NOTHING = Before()
 
 
+class FileChanges(NamedTuple):
+    """The changes from one file. All together they are CHANGES rows.
+
+    Only one change of sixty is an event. So links do not have the columns of events.
+
+    Attributes:
+        events: CHANGES rows: an event per page, and per part that is a document.
+        links: ``key``, ``order``, ``inlink_score``, ``inlink_distance``, and columns of scorings:
+            a row per target.
+        heirs: What targets of redirects inherit: ``key``, ``order`` and the inherited columns.
+    """
+
+    events: pl.DataFrame
+    links: pl.DataFrame
+    heirs: pl.DataFrame
+
+
 def changes_of(
     pages: pl.DataFrame,
     documents: pl.DataFrame,
@@ -96,7 +114,7 @@ def changes_of(
     scorings: Scorings = OPIC,
     rows: pl.DataFrame | None = None,
     before: Before = _NOTHING,
-) -> tuple[pl.DataFrame, dict[str, int]]:
+) -> tuple[FileChanges, dict[str, int]]:
     """Returns the changes from the pages and documents of one file, with links summed per target.
 
     Args:
@@ -111,8 +129,7 @@ def changes_of(
         before: What was known of these pages before.
 
     Returns:
-        (CHANGES rows, with the columns that the scorings add; counts of dropped targets by
-        reason).
+        (the changes, with the columns that the scorings add; counts of dropped targets by reason).
     """
     # A file of a resumed attempt may have a key twice: the first row counts.
     once = pages.unique("key", keep="first", maintain_order=True)
@@ -142,9 +159,12 @@ def changes_of(
         events, told = (
             part.join(own, on="key", how="left", maintain_order="left") for part in (events, told)
         )
-    schema = scorings.changes(CHANGES)
-    changes = [to_frame(conform(part, schema)) for part in (events, told, sums, heirs)]
-    return pl.concat(changes).with_columns(order=pl.lit(origin.order, pl.Int64)), counts
+    schema, order = scorings.changes(CHANGES), pl.lit(origin.order, pl.Int64).alias("order")
+    both = pl.concat([to_frame(conform(part, schema)) for part in (events, told)])
+    narrow = (
+        to_frame(conform(part, pa.schema(columns(schema, *part.columns)))) for part in (sums, heirs)
+    )
+    return FileChanges(*(part.with_columns(order) for part in (both, *narrow))), counts
 
 
 def _linking(pages: pl.DataFrame, documents: pl.DataFrame, before: Before) -> pl.DataFrame:

@@ -52,7 +52,9 @@ class JoinByHash(Displayed):
                 ("Others", others, (*self.also, *self.columns)),
             )
         )
-        join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns)).with_output_types(Chunk)
+        join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns)).with_output_types(
+            Chunk
+        )
         return parts | beam.Flatten() | "Meet" >> beam.GroupByKey() | "Join" >> join
 
 
@@ -95,5 +97,7 @@ def _join(
     others = pl.concat(sides[True]) if sides[True] else None
     for rows in sides[False]:
         if others is None:
-            others = rows.select(*hash, *(pl.lit(None, pl.String).alias(c) for c in columns)).clear()
+            others = rows.select(
+                *hash, *(pl.lit(None, pl.String).alias(c) for c in columns)
+            ).clear()
         yield from to_chunks(join_by_hash(rows, others, hash, columns))

@@ -61,7 +61,8 @@ class LeadNearPages(Displayed):
         )
         named = {"cluster": "cluster"}
         in_cluster = (
-            (rows["near"], stars) | "OfRows" >> JoinByHash("node", named, self.partitions, ("scope",))
+            (rows["near"], stars)
+            | "OfRows" >> JoinByHash("node", named, self.partitions, ("scope",))
         ) | "Lone" >> beam.FlatMap(_split_lone).with_output_types(Chunk).with_outputs(
             _ALONE, main="rows"
         )

@@ -8,11 +8,7 @@ from typing import Protocol, TypeAlias
 from ...web.base.errors import UsageError
 
 # Each kind of store: its name, and the extra of nutbeam that installs its client.
-STORES = {
-    "gs": ("Google Cloud Storage", "gcp"),
-    "s3": ("S3", "s3"),
-    "hdfs": ("HDFS", "hdfs"),
-}
+STORES = {"gs": ("Google Cloud Storage", "gcp"), "s3": ("S3", "s3"), "hdfs": ("HDFS", "hdfs")}
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
 LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
 HDFS = "hdfs://HOST:PORT/NAME"

@@ -48,10 +48,7 @@ def _client_of(place: Remote) -> Any:
 
 _MAKING = threading.Lock()
 # Environment variables with the address of an emulator, or of a store with the same protocol.
-_ENDPOINTS = {
-    "gs": ("STORAGE_EMULATOR_HOST",),
-    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-}
+_ENDPOINTS = {"gs": ("STORAGE_EMULATOR_HOST",), "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")}
 
 
 @functools.lru_cache(maxsize=4)

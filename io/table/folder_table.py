@@ -17,12 +17,7 @@ from ...policy.schema import to_frame
 from ...web.base.errors import UsageError
 from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
-from ..storage.files import (
-    list_files,
-    names_and_versions,
-    read_bytes,
-    remove_file,
-)
+from ..storage.files import list_files, names_and_versions, read_bytes, remove_file
 from ..storage.markers import has_marker, markers, set_marker
 from ..storage.parquet_files import batches, columns_with_values
 from ..storage.places import Place

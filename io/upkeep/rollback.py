@@ -18,8 +18,6 @@ from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
 
 _BATCH = re.compile(r"batches/[^/]+/")
-# Counts of a purge that removed names from the blocklist; older tables have the second one.
-_UNBLOCKED = {"unblocked", "unbarred"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -173,11 +173,7 @@ def _runner(argv: Sequence[str]) -> str:
 
 
 def read(
-    command: str,
-    module: CommandModule,
-    typed: Typed,
-    environ: Mapping[str, str],
-    known: Known,
+    command: str, module: CommandModule, typed: Typed, environ: Mapping[str, str], known: Known
 ) -> tuple[Invocation, CommonOptions]:
     """Returns the invocation.
 

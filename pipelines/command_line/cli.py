@@ -25,13 +25,7 @@ from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, share_heaps
 from ...web.base.quoting import quoted
-from ...web.base.terminal import (
-    NOTICE,
-    LineFormatter,
-    close_views,
-    pass_records,
-    visible_streams,
-)
+from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
 from .arguments import command_options, read, split
 from .command import CommandModule, is_page

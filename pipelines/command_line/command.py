@@ -36,8 +36,7 @@ class Argument:
 
 
 TABLE = Argument(
-    "table",
-    "Folder of the web table, or its address: gs://, s3://, hdfs://, bigtable://.",
+    "table", "Folder of the web table, or its address: gs://, s3://, hdfs://, bigtable://."
 )
 
 

@@ -14,107 +14,82 @@ _RANKS = "not there yet: scores come from updatedb, and there are no ranks of a 
 _COUNTS = "count the rows of state in nutbeam sql"
 _SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its URL"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
-_CODE = "nutbeam runs no Java class"
+_SEGMENTS = "not needed: batches are parts of the table, and nutbeam compact merges files"
 
 NUTCH_COMMANDS: Mapping[str, str] = {
     "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
     "mergedb": "not there yet: two tables cannot be merged; nutbeam filterdb filters and normalizes "
     "the URLs of one",
-    "domainstats": _COUNTS,
-    "protocolstats": _COUNTS,
-    "crawlcomplete": _COUNTS,
+    **dict.fromkeys(("domainstats", "protocolstats", "crawlcomplete"), _COUNTS),
     "readseg": "nutbeam readdb TABLE URL shows the data of a URL, nutbeam pages writes the pages, "
     "nutbeam export the other parts of batches",
-    "mergesegs": "not needed: batches are parts of the table, and nutbeam compact merges files",
-    "segmerger": "not needed: batches are parts of the table, and nutbeam compact merges files",
+    **dict.fromkeys(("mergesegs", "segmerger"), _SEGMENTS),
     "parsesegment": "it is nutbeam parse",
     "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
     "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
-    "invertlinks": _LINKS,
-    "mergelinkdb": _LINKS,
-    "readlinkdb": _LINKS,
-    "index": _INDEX,
-    "solrindex": _INDEX,
-    "clean": _INDEX,
-    "solrclean": _INDEX,
+    **dict.fromkeys(("invertlinks", "mergelinkdb", "readlinkdb"), _LINKS),
+    **dict.fromkeys(("index", "solrindex", "clean", "solrclean"), _INDEX),
     "solrdedup": "it is nutbeam dedup, which marks duplicates in the table",
-    "webgraph": _RANKS,
-    "linkrank": _RANKS,
-    "scoreupdater": _RANKS,
-    "nodedumper": _RANKS,
-    "loops": _RANKS,
+    **dict.fromkeys(("webgraph", "linkrank", "scoreupdater", "nodedumper", "loops"), _RANKS),
     "updatehostdb": "not needed: the jobs keep the rows of hosts up to date",
     "readhostdb": "nutbeam export TABLE --what hosts writes the hosts, nutbeam sql queries them",
     "hostinject": "not there yet: hosts come from the seeds and links",
     "sitemap": _SITEMAP,
     "indexchecker": "not there yet: nutbeam parsechecker shows what is parsed of a page",
     "showproperties": "nutbeam COMMAND --help_all shows all options, with Nutch's properties",
-    "plugin": _CODE,
-    "junit": _CODE,
-    "nutchserver": _SERVER,
-    "startserver": _SERVER,
-    "webapp": _SERVER,
+    **dict.fromkeys(("plugin", "junit"), "nutbeam runs no Java class"),
+    **dict.fromkeys(("nutchserver", "startserver", "webapp"), _SERVER),
 }
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"
 _CHECKED = "not needed: URLs are filtered and normalized when they are found"
 _FILTERDB = f"{_CHECKED}; nutbeam filterdb applies rules that have changed to the URLs of the table"
-_STDIN = "not needed: without URLs, the lines of standard input are read"
 _NO_SERVER = "there is no server: give URLs as arguments or on standard input"
 _HOSTS = "not needed: hosts are part of the table"
-_QUERY = "not there: nutbeam sql chooses rows by any condition"
+_WAIT = "not there: run the same command again later, from cron for example"
 _PARTS = "not there: nutbeam pages writes texts and links"
+
+
+def _each(command: str, flags: Iterable[str], hint: str) -> dict[tuple[str, str], str]:
+    return {(command, flag): hint for flag in flags}
+
 
 # By command and flag in lower case; the command is empty where the flag means the same in all.
 _FLAGS: Mapping[tuple[str, str], str] = {
     ("", "-force"): _NO_LOCK,
     ("", "-crawlid"): "not needed: the argument TABLE names the table",
-    ("", "-all"): _NEXT_BATCH,
-    ("", "-dir"): _NEXT_BATCH,
+    **_each("", ("-all", "-dir"), _NEXT_BATCH),
     ("", "-resume"): "not needed: the same command again continues what was killed",
     ("", "--max_depth"): "it is --depth",  # of other crawlers
-    ("", "-sitemap"): _SITEMAP,
-    ("", "-stmdetect"): _SITEMAP,
-    ("", "-stdin"): _STDIN,
-    ("", "-listen"): _NO_SERVER,
-    ("", "-keepclientcnxopen"): _NO_SERVER,
+    **_each("", ("-sitemap", "-stmdetect"), _SITEMAP),
+    ("", "-stdin"): "not needed: without URLs, the lines of standard input are read",
+    **_each("", ("-listen", "-keepclientcnxopen"), _NO_SERVER),
     ("", "-hostdb"): _HOSTS,
-    ("generate", "-nofilter"): _CHECKED,
-    ("generate", "-nonorm"): _CHECKED,
+    **_each("generate", ("-nofilter", "-nonorm"), _CHECKED),
     ("generate", "-maxnumsegments"): "run generate again: each run makes one batch",
     ("generate", "-expr"): "not there yet: --restrict_status and --min_score choose rows",
     ("generate", "-batchid"): "not there: generate makes the id of a batch",
     ("fetch", "-noparsing"): "not needed: fetch parses only with --parse_while_fetching",
     ("fetch", "-numtasks"): "it is --num_fetchers of generate",
     ("parse", "-reparse"): "not there yet: a batch is parsed once",
-    ("updatedb", "-normalize"): _FILTERDB,
-    ("updatedb", "-filter"): _FILTERDB,
+    **_each("updatedb", ("-normalize", "-filter"), _FILTERDB),
     ("updatedb", "-noadditions"): "it is --additions_allowed false",
     ("readdb", "-sort"): "not there: nutbeam sql counts rows by host",
     ("readdb", "-format"): "the name of the file of --dump decides: .csv or .jsonl",
     ("readdb", "-url"): "the URL stands after TABLE: nutbeam readdb TABLE URL",
-    ("readdb", "-expr"): _QUERY,
-    ("readdb", "-sample"): _QUERY,
-    ("readdb", "-content"): _PARTS,
-    ("readdb", "-headers"): _PARTS,
-    ("readdb", "-links"): _PARTS,
-    ("readdb", "-text"): _PARTS,
+    **_each("readdb", ("-expr", "-sample"), "not there: nutbeam sql chooses rows by any condition"),
+    **_each("readdb", ("-content", "-headers", "-links", "-text"), _PARTS),
     ("parsechecker", "-checkrobotstxt"): "not needed: robots.txt is always obeyed",
     ("parsechecker", "-md"): "not there yet",
     ("crawl", "-depth"): "Nutch's -depth is --rounds; --depth limits the distance from the seeds",
     ("crawl", "-dir"): "the argument TABLE names the folder",
     ("crawl", "-s"): "seeds are arguments, after TABLE",
-    ("crawl", "-sm"): _SITEMAP,
-    ("crawl", "--sitemaps-from-hostdb"): _SITEMAP,
-    ("crawl", "-i"): _INDEX,
-    ("crawl", "--index"): _INDEX,
-    ("crawl", "-solr"): _INDEX,
-    ("crawl", "-w"): "not there: run the same command again later, from cron for example",
-    ("crawl", "--wait"): "not there: run the same command again later, from cron for example",
-    ("crawl", "--hostdbupdate"): _HOSTS,
-    ("crawl", "--hostdbgenerate"): _HOSTS,
+    **_each("crawl", ("-sm", "--sitemaps-from-hostdb"), _SITEMAP),
+    **_each("crawl", ("-i", "--index", "-solr"), _INDEX),
+    **_each("crawl", ("-w", "--wait"), _WAIT),
+    **_each("crawl", ("--hostdbupdate", "--hostdbgenerate"), _HOSTS),
     ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",
     ("crawl", "-noparsing"): "it is --parse_while_fetching false",
 }  # fmt: skip

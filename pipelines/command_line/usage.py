@@ -49,16 +49,11 @@ def usual(command: Command, module: CommandModule) -> list[Option]:
     """Returns the options that ``--help`` shows."""
     options = command_options(module)
     formats = getattr(module, "FORMATS", ("text", "json"))
-    options["format"] = dataclasses.replace(
-        options["format"], choices=formats, help="Format of the result."
-    )
-    names = command.options or [
-        option.name
-        for title, declared in grouped(module).items()
-        for option in declared
-        if title not in _SHARED_GROUPS
-    ]
-    return [options[name] for name in (*names, "format")]
+    text = "Format of the result."
+    options["format"] = dataclasses.replace(options["format"], choices=formats, help=text)
+    groups = grouped(module).items()
+    own = [option.name for title, some in groups if title not in _SHARED_GROUPS for option in some]
+    return [options[name] for name in (*(command.options or own), "format")]
 
 
 def example(name: str, command: Command) -> str:
@@ -193,11 +188,8 @@ def _usage(command: str, arguments: tuple[Argument, ...], beam: bool) -> str:
     words = [f"nutbeam {command}"]
     for argument in arguments:
         name = argument.name.upper()
-        words.append(
-            {"?": f"[{name}]", "*": f"[{name}...]", "+": f"{name}..."}.get(
-                argument.nargs or "", name
-            )
-        )
+        forms = {"?": f"[{name}]", "*": f"[{name}...]", "+": f"{name}..."}
+        words.append(forms.get(argument.nargs or "", name))
     return " ".join([*words, "[--option value]", *(["[Beam options]"] if beam else [])])
 
 

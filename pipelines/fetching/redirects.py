@@ -48,12 +48,8 @@ class Redirects:
     def __init__(
         self, options: RedirectOptions, requested: Requested, seeds: Seeds, blocklist: Blocklist
     ) -> None:
-        self._options, self._requested, self._seeds, self._blocklist = (
-            options,
-            requested,
-            seeds,
-            blocklist,
-        )
+        self._options, self._requested = options, requested
+        self._seeds, self._blocklist = seeds, blocklist
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 

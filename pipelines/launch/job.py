@@ -37,13 +37,7 @@ from ..command_line.command import Invocation, configuration
 from ..command_line.live import live_view
 from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
-from .launch import (
-    LaunchOptions,
-    launch_args,
-    preflight,
-    worker_address,
-    workers_elsewhere,
-)
+from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker
 

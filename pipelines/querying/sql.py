@@ -15,13 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...io.rows.duckdb_views import (
-    MACROS,
-    batches_frame,
-    empty_table,
-    files_of,
-    views_sql,
-)
+from ...io.rows.duckdb_views import MACROS, batches_frame, empty_table, files_of, views_sql
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.reach import local_path
 from ...io.storage.scratch import ScratchFull, full, scratch

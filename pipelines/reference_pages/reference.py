@@ -33,11 +33,7 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
-    pages = {
-        "options": option_tables(modules()),
-        "status": status_table(),
-        "data": data_tables(),
-    }
+    pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables()}
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
@@ -91,18 +87,13 @@ def option_tables(found: Mapping[str, CommandModule]) -> str:
 
 def status_table() -> str:
     """Returns the table of HTTP's status codes, in Markdown."""
-    rows = [
-        (
-            row.codes.replace(",", ", ") + "[^codes]",
-            f"`{PROTOCOL_STATUS_NAMES[row.protocol_status]}` ({row.protocol_status})",
-            f"`{FETCH_STATUS_NAMES[row.fetch_status]}` ({row.fetch_status})",
-            row.meaning,
-        )
-        for row in STATUS_TABLE
-    ]
-    return (
-        markdown_table(("status codes", "protocol status", "fetch status", "meaning"), rows) + "\n"
-    )
+    rows = []
+    for row in STATUS_TABLE:
+        protocol = f"`{PROTOCOL_STATUS_NAMES[row.protocol_status]}` ({row.protocol_status})"
+        fetch = f"`{FETCH_STATUS_NAMES[row.fetch_status]}` ({row.fetch_status})"
+        rows.append((row.codes.replace(",", ", ") + "[^codes]", protocol, fetch, row.meaning))
+    heads = ("status codes", "protocol status", "fetch status", "meaning")
+    return markdown_table(heads, rows) + "\n"
 
 
 def _uses(found: Mapping[str, CommandModule]) -> Uses:
@@ -141,9 +132,8 @@ def _default(uses: Sequence[tuple[str, Option]]) -> str:
 
 def _kind(option: Option) -> str:
     if option.choices:
-        return ", ".join(
-            f"`{value_text(option, choice)}`" for choice in option.choices if choice != ""
-        )
+        shown = (value_text(option, choice) for choice in option.choices if choice != "")
+        return ", ".join(f"`{text}`" for text in shown)
     names = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     kind = names[option.item]
     kind += f" ({option.unit})" if option.unit else ""

@@ -177,15 +177,11 @@ def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dic
         for name, things, option, what in _CUTS
         if counts.get(name)
     ]
-    return found + [
-        {
-            "count": number,
-            "reason": f"dropped/{reason}",
-            "message": f"{counted(number, 'URLs')} stayed due: {reason}"
-            f"{detail(reason, NOT_FETCHED, '', options)}",
-        }
-        for reason, number in work.left.items()
-    ]
+    for reason, number in work.left.items():
+        why = f"{reason}{detail(reason, NOT_FETCHED, '', options)}"
+        text = f"{counted(number, 'URLs')} stayed due: {why}"
+        found.append({"count": number, "reason": f"dropped/{reason}", "message": text})
+    return found
 
 
 def _warning(

@@ -49,9 +49,8 @@ def run(invocation: Invocation) -> int:
     for event in found:
         print(visible_lines(_lines(event, invocation.options.counts)))
     for name, (files, rows, size) in total.items():
-        print(
-            f"{name}: {counted(files, 'files')}, {counted(rows, 'rows')}, {filesize.decimal(size)}"
-        )
+        amount = f"{counted(files, 'files')}, {counted(rows, 'rows')}"
+        print(f"{name}: {amount}, {filesize.decimal(size)}")
     return 0
 
 
@@ -94,9 +93,7 @@ def _lines(event: Event, counts: bool) -> Iterator[str]:
     if event.undone:
         words.append("(undone)")
     own = f"batches/{manifest.batch}/"
-    changes = [
-        f"{name.removeprefix(own)} {_change(change)}" for name, change in event.changes.items()
-    ]
+    changes = [f"{n.removeprefix(own)} {_change(change)}" for n, change in event.changes.items()]
     yield "  ".join([*words, "; ".join(changes) or "nothing"])
     if counts and manifest.counts:
         yield "    " + ", ".join(f"{name} {number:,}" for name, number in manifest.counts.items())

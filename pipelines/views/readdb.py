@@ -27,14 +27,7 @@ from ...policy.kinds import KINDS
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATUS_NAMES
 from ...policy.statistics import from_json, merge, statistics_of, summary, to_json
-from ...policy.vocabulary import (
-    STATUS_WORDS,
-    iso,
-    numbered,
-    record_of,
-    shown_columns,
-    statuses_of,
-)
+from ...policy.vocabulary import STATUS_WORDS, iso, numbered, record_of, shown_columns, statuses_of
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -115,9 +108,8 @@ def run(invocation: Invocation) -> int:
         return _show_url(invocation, table, url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
-    record, best = read_statistics(
-        table, options, invocation.beam_args, options.top, options.min_score
-    )
+    top = options.top, options.min_score
+    record, best = read_statistics(table, options, invocation.beam_args, *top)
     as_json = invocation.format == "json"
     if options.top:
         for row in best:

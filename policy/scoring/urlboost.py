@@ -15,7 +15,7 @@ from ...web.base.columns import put
 from ...web.base.quoting import quoted
 from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
-from ...web.rules.url_rules import urls_of_keys
+from ...web.urls.key_columns import from_keys
 from .scoring import Scoring
 from .scoring_options import ScoringOptions
 
@@ -76,7 +76,7 @@ def factors(keys: pl.Series, boosts: tuple[Boost, ...]) -> pl.Series:
     >>> factors(pl.Series(["com.a:http/news/1", "com.a:http/"]), boosts).to_list()
     [2.5, 1.0]
     """
-    urls, limit = urls_of_keys(keys), TimeLimit()
+    urls, limit = from_keys(keys), TimeLimit()
     found = pl.Series([1.0], dtype=pl.Float64).new_from_index(0, len(keys))
     waiting = pl.int_range(len(keys), dtype=pl.UInt32, eager=True)
     for boost in boosts:

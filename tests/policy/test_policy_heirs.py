@@ -1,6 +1,7 @@
 """What changes depend on of the rows before: redirects, unchanged pages, pages that answered 304."""
 
 import pytest
+from file_changes import changes_of
 from frames import frame_of
 from status_rows import MONTH, NOW, OPTIONS
 
@@ -10,7 +11,6 @@ from nutbeam.policy.links import (
     BatchOrigin,
     Before,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status

@@ -1,4 +1,5 @@
 import pytest
+from file_changes import changes_of
 from frames import frame_of
 
 from nutbeam.policy.links import (
@@ -6,7 +7,6 @@ from nutbeam.policy.links import (
     DOCUMENT_COLUMNS,
     BatchOrigin,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES
 from nutbeam.policy.scope import Seeds

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from file_changes import changes_of
 from frames import frame_of, table_of
 
 from nutbeam.policy.blocklist import Names, blocklist_of
@@ -12,7 +13,6 @@ from nutbeam.policy.links import (
     DOCUMENT_COLUMNS,
     BatchOrigin,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.purging import pattern_of, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS

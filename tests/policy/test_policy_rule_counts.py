@@ -5,12 +5,13 @@ import json
 import polars as pl
 import pytest
 from crawling import crawl, nutbeam
+from file_changes import changes_of
 from frames import table_of
 from simulated_web import SimWeb
 
 from nutbeam.io.tablets.written import sum_counts
 from nutbeam.policy.documents import DocumentOptions, documents_of
-from nutbeam.policy.links import BatchOrigin, LinkOptions, changes_of
+from nutbeam.policy.links import BatchOrigin, LinkOptions
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
 from nutbeam.policy.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.scope import Seeds

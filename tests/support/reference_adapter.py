@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import polars as pl
+from file_changes import changes_of
 from frames import frame_of
 from reference_schedules import DAY_S, Row
 from reference_scoring import Factors
@@ -15,7 +16,6 @@ from nutbeam.policy.links import (
     DOCUMENT_COLUMNS,
     BatchOrigin,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE

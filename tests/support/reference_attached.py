@@ -8,6 +8,7 @@ know how the product does it.
 from collections.abc import Sequence
 
 import numpy as np
+from file_changes import changes_of
 from frames import frame_of
 from reference_adapter import NO_BUDGETS
 from reference_rates import Visits
@@ -19,7 +20,6 @@ from nutbeam.policy.links import (
     BatchOrigin,
     Before,
     LinkOptions,
-    changes_of,
 )
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.allocation import best_intervals, best_threshold

@@ -1,5 +1,6 @@
 """Makes columns, and copies of columns with some values changed."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,15 @@ def put(column: pl.Series, at: pl.Series, values: Any) -> pl.Series:
     ([1, 7, 3], [1, 2, 3])
     """
     return column.clone().scatter(at, values)
+
+
+def text_frame(rows: Iterable[Sequence[str | None]], *names: str) -> pl.DataFrame:
+    """Returns rows of texts as a frame.
+
+    >>> text_frame([("a", None)], "url", "key").rows()
+    [('a', None)]
+    """
+    return pl.DataFrame(list(rows), schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 def nulls(number: int) -> pl.Series:

@@ -47,9 +47,7 @@ class JsonFormatter(logging.Formatter):
         fields |= _working_on() | getattr(record, _FIELDS, {})
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        masked = {
-            name: v if not isinstance(v, str) else without_login(v) for name, v in fields.items()
-        }
+        masked = {n: without_login(v) if isinstance(v, str) else v for n, v in fields.items()}
         return json.dumps(masked)
 
 

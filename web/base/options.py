@@ -13,7 +13,7 @@ import typing
 from collections.abc import Hashable
 from typing import Any, Literal, TypedDict, Unpack
 
-from .quoting import quoted
+from .quoting import refused
 
 # Values of the suffixes, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -123,6 +123,17 @@ def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
     """
     metadata = {"group": None, **facts, "help": help, "choices": tuple(facts.get("choices", ()))}
     return dataclasses.field(default=default, metadata={"option": metadata})
+
+
+def seconds(
+    default: float | None,
+    help: str,
+    nutch: str | None = None,
+    minimum: float | None = 0,
+    **facts: Any,
+) -> Any:
+    """Returns the field of an option that is a time; see ``Option``."""
+    return option(default, help, unit="s", nutch=nutch, minimum=minimum, **facts)
 
 
 def also(cls: type, name: str, **default: Any) -> Any:
@@ -368,4 +379,4 @@ def _typed(option: Option, value: Any) -> Any:
 
 
 def _refused(option: Option, expected: str, value: object) -> ValueError:
-    return ValueError(f"{option.flag} must be {expected}, got {quoted(value)}")
+    return refused(f"{option.flag} must be {expected}", value)

@@ -130,9 +130,7 @@ class Progress:
         self._clear()
 
     def _clear(self) -> None:
-        self._name: str | None = None
-        self._unit = ""
-        self._total: int | None = None
+        self._phase: Phase | None = None  # as it began, with the total
         self._done = 0
         self._counts: Counter[str] = Counter()
         self._began = 0.0
@@ -155,24 +153,19 @@ class Progress:
         """Begins a phase; finishes the current one first."""
         with self._lock:
             self._finish()
-            self._name, self._total, self._unit = phase, total, unit
+            self._phase = Phase(phase, unit, total, 0, {}, 0.0, finished=False, round=self._round)
             self._began = time.monotonic()
-
-    def expect(self, total: int | None) -> None:
-        """Sets the total, if it becomes known after the start."""
-        with self._lock:
-            self._total = total
 
     def expect_more(self, n: int) -> None:
         """Adds ``n`` to the total, if there is one."""
         with self._lock:
-            if self._name is not None and self._total is not None:
-                self._total += n
+            if self._phase is not None and self._phase.total is not None:
+                self._phase = dataclasses.replace(self._phase, total=self._phase.total + n)
 
     def watch(self, look: Callable[[], HostActivity]) -> None:
         """Sets the function that reads the hosts of the phase; any thread may call it."""
         with self._lock:
-            if self._name is not None:
+            if self._phase is not None:
                 self._look, self._look_due = look, 0.0
 
     def add(self, n: int = 1, **counts: int) -> None:
@@ -181,10 +174,9 @@ class Progress:
         Does nothing without a phase, as in a worker process.
         """
         with self._lock:
-            if self._name is not None:
+            if self._phase is not None:
                 self._done += n
-                for name, more in counts.items():
-                    self._counts[name] += more
+                self._counts.update(counts)
 
     def finish(self) -> None:
         """Ends the phase and keeps it in the history; does nothing without a phase."""
@@ -225,19 +217,15 @@ class Progress:
         self._clear()
 
     def _current(self, finished: bool) -> Phase | None:
-        if self._name is None:
+        if self._phase is None:
             return None
-        elapsed = time.monotonic() - self._began
-        return Phase(
-            self._name,
-            self._unit,
-            self._total,
-            self._done,
-            dict(self._counts),
-            elapsed,
-            finished,
-            None if finished else self._hosts,
-            self._round,
+        return dataclasses.replace(
+            self._phase,
+            done=self._done,
+            counts=dict(self._counts),
+            elapsed=time.monotonic() - self._began,
+            finished=finished,
+            hosts=None if finished else self._hosts,
         )
 
 

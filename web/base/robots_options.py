@@ -2,18 +2,16 @@
 
 import dataclasses
 
-from .options import option
+from .options import option, seconds
 
 
 @dataclasses.dataclass(frozen=True)
 class RobotsOptions:
     """Options of fetching and storing robots.txt."""
 
-    robots_max_age: float = option(
+    robots_max_age: float = seconds(
         86_400.0,
         "How long a robots.txt is used before it is fetched again.",
-        unit="s",
-        minimum=0,
         maximum=86_400,  # RFC 9309 2.4
     )
     robots_redirect_max: int = option(
@@ -25,12 +23,10 @@ class RobotsOptions:
         "domains redirects there; pages of hosts whose robots.txt would need more stay due.",
         minimum=0,
     )
-    robots_defer_delay: float = option(
+    robots_defer_delay: float = seconds(
         300.0,
         "Pause for a site whose robots.txt answers 429 or 5xx.",
-        unit="s",
         nutch="http.robots.503.defer.visits.delay",
-        minimum=0,
     )
     robots_agents: tuple[str, ...] = option(
         (),

@@ -7,10 +7,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from ..exchange.http_options import HttpOptions
-from ..network.guard import Guard
 from ..network.loop_wire import LoopWire
-from ..network.transport import Gate
 from .client_base import ClientBase
 
 _T = TypeVar("_T")
@@ -22,16 +19,13 @@ class AioClient(ClientBase):
     """Fetches URLs, many at a time; safe to share by threads.
 
     Its event loop starts with the first request and has its own thread. The gate is
-    called on the loop and blocks it. ``get``, ``address`` and ``run`` wait for
+    called on the loop and blocks it. ``get`` and ``run`` wait for
     the loop, so they must not be called on it.
     """
 
     _wire = LoopWire
 
-    def __init__(
-        self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
-    ) -> None:
-        super().__init__(options, guard, gate)
+    def _open(self) -> None:
         self._lookups = _Lookups()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

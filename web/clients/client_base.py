@@ -70,14 +70,10 @@ class ClientBase(ABC):
             **parse_headers(options.http_header),
         }
         proxy = parse_proxy(options.http_proxy)
-        self.route = Route(
-            self.guard,
-            options.ca_file,
-            missing_agent(options),
-            frozenset(host.lower() for host in options.insecure_host),
-            proxy,
-            self._credentials.proxy_header(*proxy) if proxy else "",
-        )
+        auth = self._credentials.proxy_header(*proxy) if proxy else ""
+        unchecked = frozenset(host.lower() for host in options.insecure_host)
+        missing = missing_agent(options)
+        self.route = Route(self.guard, options.ca_file, missing, unchecked, proxy, auth)
         self.transport = Transport(self.route, limits_of(options), gate, self._wire, self._blocking)
 
         self._others: dict[str, OtherClient] = {}
@@ -87,6 +83,11 @@ class ClientBase(ABC):
             )
         if "ftp" in options.schemes:
             self._others["ftp"] = FtpClient(options, self.route, self._credentials, gate)
+        self._open()
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Makes what a kind of client needs besides."""
 
     @property
     def loop(self) -> "asyncio.AbstractEventLoop | None":
@@ -127,13 +128,6 @@ class ClientBase(ABC):
         """
         other = self._others.get(scheme_of(url))
         return other.host(url) if other is not None else split_url(url)[0][1]
-
-    def address(self, url: str) -> str | None:
-        """Returns the first IP address for connections to a URL's host.
-
-        None if ``connect_to`` has the host, or if the host has no allowed address.
-        """
-        return self.run(self.locate(url))
 
     def close(self) -> None:
         """Closes the idle connections."""
@@ -185,7 +179,10 @@ class ClientBase(ABC):
         return await self.transport.send(self.route.head("GET", url, headers), fresh)
 
     async def locate(self, url: str) -> str | None:
-        """Looks up a URL's host, on ``loop`` if there is one; see ``address``."""
+        """Returns the first IP address for connections to a URL's host; on ``loop``, if any.
+
+        None if ``connect_to`` has the host, or if the host has no allowed address.
+        """
         other = self._others.get(scheme_of(url))
         if other is not None:
             return await self._blocking(lambda: other.address(url))

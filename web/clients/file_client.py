@@ -23,14 +23,12 @@ _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")
 _MAX_ENTRIES = 200_000
 # Not every system has each of the flags, and O_RDONLY is 0.
-_CLOEXEC, _DIRECTORY, _NOFOLLOW, _PATH, _NONBLOCK, _NOCTTY = (
-    getattr(os, f"O_{name}", 0)
-    for name in ("CLOEXEC", "DIRECTORY", "NOFOLLOW", "PATH", "NONBLOCK", "NOCTTY")
+_FOLDER, _NOFOLLOW, _PATH, _NONBLOCK, _NOCTTY = (
+    getattr(os, f"O_{name}", 0) for name in ("DIRECTORY", "NOFOLLOW", "PATH", "NONBLOCK", "NOCTTY")
 )
-_FOLDER = _CLOEXEC | _DIRECTORY
 # Passing through a folder requires no permission to list it.
 _PASS = _FOLDER | _NOFOLLOW | _PATH
-_READ = _CLOEXEC | _NOFOLLOW | _NONBLOCK | _NOCTTY
+_READ = _NOFOLLOW | _NONBLOCK | _NOCTTY
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENXIO})
 

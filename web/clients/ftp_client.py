@@ -48,11 +48,7 @@ class FtpClient(OtherClient):
     """
 
     def __init__(
-        self,
-        options: HttpOptions,
-        route: Route,
-        credentials: Credentials,
-        gate: Gate | None = None,
+        self, options: HttpOptions, route: Route, credentials: Credentials, gate: Gate | None = None
     ) -> None:
         self._options, self._route = options, route
         self._credentials, self._gate = credentials, gate

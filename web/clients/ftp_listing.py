@@ -33,13 +33,9 @@ def read_mlsd(data: bytes) -> Iterator[Entry]:
         kind = known.get(b"type", b"").lower()
         if not space or not _is_name(name) or kind in (b"cdir", b"pdir", b""):
             continue
-        size = known.get(b"size", b"")
-        yield Entry(
-            name,
-            kind == b"dir",
-            int(size) if size.isdigit() and len(size) <= 18 else None,
-            known.get(b"modify", b"").decode("latin-1"),
-        )
+        digits, changed = known.get(b"size", b""), known.get(b"modify", b"").decode("latin-1")
+        size = int(digits) if digits.isdigit() and len(digits) <= 18 else None
+        yield Entry(name, kind == b"dir", size, changed)
 
 
 def read_list(data: bytes) -> Iterator[Entry]:
@@ -57,9 +53,8 @@ def read_list(data: bytes) -> Iterator[Entry]:
             entry = Entry(name, unix[1] == b"d", int(unix[2]), unix[3].decode())
         elif windows:
             folder = windows[2] == b"<DIR>"
-            entry = Entry(
-                windows[3], folder, None if folder else int(windows[2]), windows[1].decode()
-            )
+            size = None if folder else int(windows[2])
+            entry = Entry(windows[3], folder, size, windows[1].decode())
         else:
             continue
         if _is_name(entry.name):

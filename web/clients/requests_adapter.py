@@ -50,11 +50,8 @@ class GuardedAdapter(BaseAdapter):
         response = requests.Response()
         response.status_code, response.reason = connection.head.status, connection.head.reason
         response.headers.update(connection.head.fields)
-        response.raw, response.request, response.url = (
-            RawBody(connection),
-            request,
-            str(request.url),
-        )
+        response.raw, response.request = RawBody(connection), request
+        response.url = str(request.url)
         return response
 
     def close(self) -> None:

@@ -9,10 +9,7 @@ from typing import Any, TypeVar, cast
 
 import requests
 
-from ..exchange.http_options import HttpOptions
 from ..network.connection import Connection
-from ..network.guard import Guard
-from ..network.transport import Gate
 from ..network.wire import run_directly
 from .client_base import ClientBase
 from .requests_adapter import GuardedAdapter, RawBody
@@ -26,10 +23,7 @@ class Client(ClientBase):
     See ``ClientBase`` for the arguments.
     """
 
-    def __init__(
-        self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
-    ) -> None:
-        super().__init__(options, guard, gate)
+    def _open(self) -> None:
         self._adapter = GuardedAdapter(self.route, self.transport)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:

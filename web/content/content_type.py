@@ -35,19 +35,13 @@ _TEXT_STARTS = b"<\t\n\r "
 _ALIASES = {
     "application/x-pdf": "application/pdf",
     "application/x-gzip": "application/gzip",
-    "application/x-zip": "application/zip",
-    "application/x-zip-compressed": "application/zip",
-    "application/x-json": "application/json",
-    "text/json": "application/json",
+    **dict.fromkeys(("application/x-zip", "application/x-zip-compressed"), "application/zip"),
+    **dict.fromkeys(("application/x-json", "text/json"), "application/json"),
     "text/x-markdown": "text/markdown",
     "text/rtf": "application/rtf",
-    "text/rss": RSS,
-    "text/rss+xml": RSS,
-    "application/x-rss+xml": RSS,
-    "text/rdf": RDF,
-    "text/rdf+xml": RDF,
-    "text/atom": ATOM,
-    "text/atom+xml": ATOM,
+    **dict.fromkeys(("text/rss", "text/rss+xml", "application/x-rss+xml"), RSS),
+    **dict.fromkeys(("text/rdf", "text/rdf+xml"), RDF),
+    **dict.fromkeys(("text/atom", "text/atom+xml"), ATOM),
 }
 # Containers, and the more specific types that a server may send for them.
 _OFFICE = re.compile(r"application/(?!.*(?:gzip|javascript|json|pdf|xml)$)")
@@ -59,14 +53,12 @@ _SIGNED = re.compile(
 )
 _PDF_MARK = b"%PDF-"
 _CONTAINERS = {
-    "application/zip": _OFFICE,
-    "application/java-archive": _OFFICE,
-    "application/x-ole-storage": _OFFICE,
-    "application/ogg": _MEDIA,
-    "image/tiff": _MEDIA,
-    "video/mp4": _MEDIA,
-    "video/webm": _MEDIA,
-    "video/x-ms-asf": _MEDIA,
+    **dict.fromkeys(
+        ("application/zip", "application/java-archive", "application/x-ole-storage"), _OFFICE
+    ),
+    **dict.fromkeys(
+        ("application/ogg", "image/tiff", "video/mp4", "video/webm", "video/x-ms-asf"), _MEDIA
+    ),
 }
 _HTML_TAG = re.compile(
     rb"<(?:!doctype html|html|head|body|title|meta|script|style|link|base|iframe|"

@@ -64,17 +64,12 @@ _SURE_BYTES = 5
 # At the ninth byte: the form of RIFF, and the brand of ISO media (ISO 14496-12 4.3).
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
 _BRANDS = {
-    b"avif": "image/avif",
-    b"avis": "image/avif",
-    b"heic": "image/heic",
-    b"heix": "image/heic",
-    b"mif1": "image/heif",
-    b"msf1": "image/heif",
-    b"M4A ": "audio/mp4",
-    b"M4B ": "audio/mp4",
+    **dict.fromkeys((b"avif", b"avis"), "image/avif"),
+    **dict.fromkeys((b"heic", b"heix"), "image/heic"),
+    **dict.fromkeys((b"mif1", b"msf1"), "image/heif"),
+    **dict.fromkeys((b"M4A ", b"M4B "), "audio/mp4"),
+    **dict.fromkeys((b"3gp4", b"3gp5"), "video/3gpp"),
     b"qt  ": "video/quicktime",
-    b"3gp4": "video/3gpp",
-    b"3gp5": "video/3gpp",
     b"crx ": "image/x-canon-cr3",
 }
 _BY_FIRST: dict[int, list[tuple[bytes, str]]] = {}

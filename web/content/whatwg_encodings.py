@@ -23,15 +23,12 @@ _CODECS = {
 # Labels that the package lacks, or has for something that is not decoded.
 _MORE_LABELS = {
     "eucjp": "euc-jp",
-    "latin-1": "windows-1252",
-    "x-user-defined": "windows-1252",
+    **dict.fromkeys(("latin-1", "x-user-defined"), "windows-1252"),
     "latin9": "iso-8859-15",
-    "iso8859-16": "iso-8859-16",
-    "iso885916": "iso-8859-16",
+    **dict.fromkeys(("iso8859-16", "iso885916"), "iso-8859-16"),
     "csiso2022kr": "iso-2022-kr",
     "cp874": "windows-874",
-    "utf-32": "utf-32le",
-    "ucs-4": "utf-32le",
+    **dict.fromkeys(("utf-32", "ucs-4"), "utf-32le"),
     **{name: name for name in _CODECS},
 }
 # "unicode" is of the standard; Nutch: "charset=unicode" means nothing.
@@ -57,8 +54,7 @@ def _signs(ours: str, theirs: str) -> dict[int, str]:
 # Where the standard's tables have another character than Python's.
 _OTHERWISE: dict[str, dict[int, str]] = {
     "big5": _signs("•､‾∼♁☉¥¢£￭", "‧﹑¯～⊕⊙￥￠￡▓"),  # noqa: RUF001
-    "euc-jp": _signs("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001 - these are the point
-    "iso-2022-jp": _signs("〜‖−¢£¬", "～∥－￠￡￢"),  # noqa: RUF001
+    **dict.fromkeys(("euc-jp", "iso-2022-jp"), _signs("〜‖−¢£¬", "～∥－￠￡￢")),  # noqa: RUF001
     # Single bytes that Python takes and the standard does not.
     "shift_jis": dict.fromkeys(range(0xF8F0, 0xF8F4), "\ufffd"),
 }

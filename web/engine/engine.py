@@ -16,18 +16,9 @@ from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
+from ..exchange import status
 from ..exchange.response import Response
-from ..exchange.status import (
-    EXCEPTION,
-    FAILED,
-    FETCH_GONE,
-    FETCH_REDIR_PERM,
-    FETCH_RETRY,
-    PROTOCOL_STATUS_NAMES,
-    ROBOTS_DENIED,
-    Outcome,
-    classify,
-)
+from ..exchange.status import Outcome, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
@@ -92,9 +83,9 @@ class Engine:
     ) -> None:
         self._options, self._client, self._follow = options, client, follow
         if options.robots_allowlist:
+            names = ", ".join(options.robots_allowlist)
             _LOG.warning(
-                "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)",
-                ", ".join(options.robots_allowlist),
+                "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)", names
             )
         limit = options.time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
@@ -202,7 +193,8 @@ class Engine:
         if task.robots:
             return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
         queue.searches.pop(origin_of(task.url), None)
-        outcome = Outcome(FETCH_RETRY, FAILED, f"internal error: {type(error).__name__}")
+        text = f"internal error: {type(error).__name__}"
+        outcome = Outcome(status.FETCH_RETRY, status.FAILED, text)
         return Visit(queue, task, _result(queue, task, outcome))
 
     async def _visit(self, queue: HostQueue, task: Task) -> Visit:
@@ -222,7 +214,7 @@ class Engine:
         if verdict == TOO_COSTLY:
             return Visit(queue, task, drop="robots_too_costly")
         if verdict == DENIED:
-            outcome = Outcome(FETCH_GONE, ROBOTS_DENIED, reason)
+            outcome = Outcome(status.FETCH_GONE, status.ROBOTS_DENIED, reason)
             return Visit(queue, task, _result(queue, task, outcome))
         return await self._fetch(queue, task)
 
@@ -267,7 +259,7 @@ class Engine:
         if error == "address_changed":  # another worker may fetch the host now: it stays due
             return Visit(queue, task, drop=error)
         sent = error not in NOT_SENT
-        result = _result(queue, task, Outcome(FETCH_RETRY, EXCEPTION, error))
+        result = _result(queue, task, Outcome(status.FETCH_RETRY, status.EXCEPTION, error))
         return Visit(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
@@ -318,17 +310,14 @@ def _result(
     queue: HostQueue, task: Task, outcome: Outcome, response: Response | None = None
 ) -> Result:
     fetch_status, protocol_status, message, redirect, _ = outcome
-    name = PROTOCOL_STATUS_NAMES[protocol_status]
+    name = status.PROTOCOL_STATUS_NAMES[protocol_status]
     counts = queue.hosts[task.host].counts
     counts[name] = counts.get(name, 0) + 1
-    result = Result(task, response, fetch_status, protocol_status, message, redirect)
-    result.permanent = fetch_status == FETCH_REDIR_PERM
-    result.fetched_at = now_ms()
-    return result
+    return Result(task, response, fetch_status, protocol_status, message, redirect, now_ms())
 
 
 def _count(results: list[Result]) -> None:
-    counts = Counter(PROTOCOL_STATUS_NAMES[result.protocol_status] for result in results)
+    counts = Counter(status.PROTOCOL_STATUS_NAMES[result.protocol_status] for result in results)
     size = sum(len(result.response.body) for result in results if result.response)
     if results:
         PROGRESS.add(len(results), bytes=size, **counts)

@@ -12,15 +12,18 @@ _LOG = logging.getLogger("nutbeam.hosts")
 def given_up(queue: HostQueue, reason: str) -> None:
     """Logs that the waiting pages of a host are left out of this fetch; they stay due."""
     if queue.tasks:
-        pages = len(queue.tasks)
-        fields = with_fields(event="host_given_up", host=queue.name, reason=reason, pages=pages)
-        _LOG.info("%s is given up: %s, %d pages stay due", queue.name, reason, pages, extra=fields)
+        text = "%s is given up: %s, %d pages stay due"
+        _log("host_given_up", text, queue, reason, len(queue.tasks))
 
 
 def log_silent_hosts(queues: Iterable[HostQueue]) -> None:
     """Logs each host that has answered no request for a page, at the end of a fetch."""
     for queue in queues:
         if queue.failures and not queue.answered:
-            pages, reason = queue.failures, queue.failure
-            fields = with_fields(event="host_failed", host=queue.name, reason=reason, pages=pages)
-            _LOG.info("%s has failed: %s, %d pages", queue.name, reason, pages, extra=fields)
+            text = "%s has failed: %s, %d pages"
+            _log("host_failed", text, queue, queue.failure, queue.failures)
+
+
+def _log(event: str, text: str, queue: HostQueue, reason: str, pages: int) -> None:
+    fields = with_fields(event=event, host=queue.name, reason=reason, pages=pages)
+    _LOG.info(text, queue.name, reason, pages, extra=fields)

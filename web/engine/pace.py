@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from ..base.options import option
+from ..base.options import option, seconds
 from ..base.robots_options import RobotsOptions
 from .queue_options import QueueOptions
 
@@ -31,64 +31,51 @@ class FetchOptions(RobotsOptions, QueueOptions):
         "any number. Hosts of connect_to are exempt.",
         minimum=-1,
     )
-    server_delay: float = option(
+    server_delay: float = seconds(
         5.0,
         "Wait between the end of a request and the next one to the same host.",
-        unit="s",
         nutch="fetcher.server.delay",
-        minimum=0,
     )
-    server_min_delay: float = option(
-        0.0,
-        "The same where threads_per_host is above 1.",
-        unit="s",
-        nutch="fetcher.server.min.delay",
-        minimum=0,
+    server_min_delay: float = seconds(
+        0.0, "The same where threads_per_host is above 1.", nutch="fetcher.server.min.delay"
     )
-    max_crawl_delay: float = option(
+    max_crawl_delay: float = seconds(
         30.0,
         "Pages of a host with a longer crawl delay are not fetched; negative for no limit.",
-        unit="s",
         nutch="fetcher.max.crawl.delay",
+        minimum=None,
     )
-    min_crawl_delay: float | None = option(
+    min_crawl_delay: float | None = seconds(
         None,
         "Least wait for a host with a crawl delay; server_delay if not given.",
-        unit="s",
         nutch="fetcher.min.crawl.delay",
-        minimum=0,
     )
-    time_limit: float = option(
+    time_limit: float = seconds(
         10_800.0,
         "Time after which no request is begun; waiting pages stay due. Negative for no limit.",
-        unit="s",
         nutch="fetcher.timelimit.mins, crawl --time-limit-fetch",
+        minimum=None,
     )
     max_exceptions_per_host: int = option(
         5,
         "Failures in a row after which the rest of a host stays due; negative for any number.",
         nutch="fetcher.max.exceptions.per.queue",
     )
-    exceptions_delay: float | None = option(
+    exceptions_delay: float | None = seconds(
         None,
         "Extra wait after a failure, doubled by each further one, also of earlier rounds; each "
         "success halves it. It is up to a fifth longer, by chance; server_delay if not given.",
-        unit="s",
         nutch="fetcher.exceptions.per.queue.delay",
-        minimum=0,
     )
-    max_backoff: float = option(
+    max_backoff: float = seconds(
         120.0,
         "If a host must wait for longer (Retry-After, back-off), its other pages stay due; "
         "negative for no limit.",
-        unit="s",
+        minimum=None,
     )
 
-    max_retry_after: float = option(
-        86_400.0,
-        "Longest pause of a host, even if its Retry-After is longer.",
-        unit="s",
-        minimum=0,
+    max_retry_after: float = seconds(
+        86_400.0, "Longest pause of a host, even if its Retry-After is longer."
     )
     throughput_threshold_pages: float = option(
         -1.0,
@@ -103,12 +90,10 @@ class FetchOptions(RobotsOptions, QueueOptions):
         nutch="fetcher.throughput.threshold.retries",
         minimum=1,
     )
-    throughput_threshold_check_after: float = option(
+    throughput_threshold_check_after: float = seconds(
         300.0,
         "Time in which no second counts as slow.",
-        unit="s",
         nutch="fetcher.throughput.threshold.check.after",
-        minimum=0,
     )
 
     def __post_init__(self) -> None:

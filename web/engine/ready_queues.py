@@ -24,9 +24,8 @@ class ReadyQueues:
         self._due: list[tuple[float, int, HostQueue]] = []
         self._begun: deque[HostQueue] = deque()
         self._fresh: list[tuple[float, int, HostQueue]] = []
-        self._lengths: dict[
-            HostQueue, int
-        ] = {}  # number of tasks of fresh queues, when they were listed
+        # Number of tasks of fresh queues, when they were listed.
+        self._lengths: dict[HostQueue, int] = {}
         self._sequence = itertools.count()
 
     @property

@@ -53,7 +53,6 @@ class Result:
         protocol_status: One of the ProtocolStatus codes.
         message: The reason as a short text; empty for success.
         redirect: Absolute URL of the redirect's target, if any.
-        permanent: Whether that redirect is permanent.
         fetched_at: UTC ms.
     """
 
@@ -63,5 +62,4 @@ class Result:
     protocol_status: int
     message: str = ""
     redirect: str | None = None
-    permanent: bool = False
     fetched_at: int = 0

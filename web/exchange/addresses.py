@@ -77,10 +77,7 @@ class Addresses:
         return min(found, key=_order, default="")
 
     def of_all(
-        self,
-        hosts: Mapping[str, Iterable[int]],
-        threads: int = THREADS,
-        seconds: float = SECONDS,
+        self, hosts: Mapping[str, Iterable[int]], threads: int = THREADS, seconds: float = SECONDS
     ) -> dict[str, str | None]:
         """Returns the addresses of hosts, see ``of``, by reversed host.
 

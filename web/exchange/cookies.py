@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from ..base.clock import now_ms
 from ..network.proxy import as_address
 from ..network.route import split_url
-from ..urls.domains import is_shared_suffix
+from ..urls.domains import is_shared_suffix, names_above
 from .status import moment_of
 
 _MAX_COOKIE_BYTES = 4_096
@@ -162,12 +162,7 @@ def _domain_allowed(host: str, domain: str) -> bool:
 
 def _domains(host: str) -> list[str]:
     """Returns a host and the domains above it."""
-    labels = host.split(".")
-    return (
-        [host]
-        if as_address(host.strip("[]"))
-        else [".".join(labels[n:]) for n in range(len(labels))]
-    )
+    return [host] if as_address(host.strip("[]")) else names_above(host)
 
 
 def _default_path(target: str) -> str:

@@ -251,15 +251,11 @@ def digest_header(
     if algorithm.endswith("-SESS"):
         fields["cnonce"] = cnonce
         first = digest(f"{first}:{nonce}:{cnonce}")
-    second = digest(f"GET:{target}")
-    words = ""
+    words, middle = "", nonce  # RFC 2069
     if "qop" in challenge:
-        middle = f"{nonce}:{count:08x}:{cnonce}:auth"
-        words = f", qop=auth, nc={count:08x}"
+        words, middle = f", qop=auth, nc={count:08x}", f"{nonce}:{count:08x}:{cnonce}:auth"
         fields["cnonce"] = cnonce
-    else:
-        middle = nonce  # RFC 2069
-    fields["response"] = digest(f"{first}:{middle}:{second}")
+    fields["response"] = digest(f"{first}:{middle}:{digest(f'GET:{target}')}")
     if "opaque" in challenge:
         fields["opaque"] = challenge["opaque"]
     if "algorithm" in challenge:

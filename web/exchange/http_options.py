@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from ..base.agent import AgentOptions
-from ..base.options import option
+from ..base.options import option, seconds
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.limits import Limits
@@ -20,15 +20,14 @@ _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "appl
 class HttpOptions(AgentOptions, FileOptions):
     """Options of requests for pages, and of allowed connections."""
 
-    timeout: float = option(
+    timeout: float = seconds(
         10.0,
         "Longest wait for a connection, or for the next bytes.",
-        unit="s",
         nutch="http.timeout",
         minimum=0.001,
     )
-    http_time_limit: float = option(
-        60.0, "Longest time for a whole request.", unit="s", nutch="http.time.limit", minimum=0.001
+    http_time_limit: float = seconds(
+        60.0, "Longest time for a whole request.", nutch="http.time.limit", minimum=0.001
     )
     # As much of a page as Googlebot takes. Each request under way may need that much memory.
     content_limit: int = option(
@@ -80,9 +79,7 @@ class HttpOptions(AgentOptions, FileOptions):
         unit="bytes/s",
         minimum=0.0,
     )
-    min_rate_grace: float = option(
-        10.0, "Time for which an answer may be slower than min_rate.", unit="s", minimum=0.0
-    )
+    min_rate_grace: float = seconds(10.0, "Time for which an answer may be slower than min_rate.")
     http_header: tuple[str, ...] = option(
         (),
         "Header to send with every request, 'Name: value'. It is stored with the pages, so it must "

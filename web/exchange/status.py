@@ -26,15 +26,10 @@ GONE = 11
 MOVED = 12
 TEMP_MOVED = 13
 NOTFOUND = 14
-RETRY = 15
 EXCEPTION = 16
 ACCESS_DENIED = 17
 ROBOTS_DENIED = 18
-REDIR_EXCEEDED = 19
-NOTFETCHING = 20
 NOTMODIFIED = 21
-WOULDBLOCK = 22
-BLOCKED = 23
 
 _FROM_TEN = (
     "proto_not_found gone moved temp_moved notfound retry exception access_denied robots_denied "

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..base.quoting import quoted
+from ..base.quoting import refused
 from ..rule_files.rule_files import NameLines, line_at, lines_of, without_longer
 from ..urls.url_parts import parts_of
 from .verdicts import UrlFilter, Verdicts, verdicts
@@ -55,10 +55,8 @@ class SuffixFilter(UrlFilter):
             line = raw.strip()
             if line[:1] in ("+", "-"):
                 if line.strip("+-PI "):
-                    raise ValueError(
-                        f"{name}:{number}: a line that begins with + or - may have the flags P "
-                        f"and I alone, got {quoted(line)}"
-                    )
+                    wanted = "a line that begins with + or - may have the flags P and I alone"
+                    raise refused(f"{name}:{number}: {wanted}", line)
                 self._refuse = line[0] == "+"
                 self._path |= "P" in line
                 self._ignore_case |= "I" in line

@@ -4,8 +4,8 @@ import functools
 
 import polars as pl
 
-from ..base.columns import falses, zeros
-from ..base.quoting import quoted
+from ..base.columns import falses, text_frame, zeros
+from ..base.quoting import refused
 from ..rule_files.rule_files import NameLines, entries, line_at
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import suffix_and_domain
@@ -54,11 +54,8 @@ class DomainFilter(UrlFilter):
         # Few hosts are in or below a listed name; only they need their public suffix.
         below = self._is_below(each.get_column("host"))
         each = pl.concat([each.filter(below), each.filter(~below)])
-        names = pl.DataFrame(
-            [names_of(host) for host in each.get_column("host").head(int(below.sum()))],
-            schema=dict.fromkeys(("suffix", "domain", "whole", "top"), pl.String),
-            orient="row",
-        )
+        listed = map(names_of, each.get_column("host").head(int(below.sum())))
+        names = text_frame(listed, "suffix", "domain", "whole", "top")
         found = names.select(
             self._names.lines(names.get_column(name)).alias(name) for name in names.columns
         )
@@ -94,8 +91,6 @@ def names_of(host: str) -> tuple[str | None, str, str, str]:
 def _checked(line: str, name: str, number: int) -> str:
     entry = host_name(line)
     if entry is None:
-        raise ValueError(
-            f"{name}:{number}: an entry must be a host, a domain or a suffix, as foo.com, "
-            f"got {quoted(line)}"
-        )
+        wanted = "an entry must be a host, a domain or a suffix, as foo.com"
+        raise refused(f"{name}:{number}: {wanted}", line)
     return entry

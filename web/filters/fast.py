@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..base.quoting import quoted
-from ..patterns.patterns import compile_pattern
+from ..base.quoting import refused
+from ..patterns.patterns import compile_pattern, pattern_of
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
+from ..urls.domains import names_above
 from ..urls.url_parts import parts_of, parts_of_url
 from .column_state import ColumnState, UrlRule
 from .verdicts import UrlFilter, Verdicts
@@ -83,28 +84,24 @@ class FastFilter(UrlFilter):
                     block = self._domains, _ALL_HOSTS
                 case ["Host" | "Domain" as kind, site]:
                     sites = self._hosts if kind == "Host" else self._domains
-                    block = sites, self._site(site, number, raw)
+                    block = sites, self._site(site, number)
                 case ["DenyPath" | "DenyPathQuery" as kind, pattern] if block:
                     self._add(*block, _rule(kind, pattern, self.name, number))
                 case ["DenyPath" | "DenyPathQuery", _]:
-                    raise ValueError(
-                        f"{self.name}:{number}: a rule must stand below Host or Domain, got "
-                        f"{quoted(raw.strip())}"
-                    )
+                    raise self._refused("a rule must stand below Host or Domain", number)
                 case _:
-                    raise ValueError(
-                        f"{self.name}:{number}: a line must be Host NAME, Domain NAME, DenyPath "
-                        f"REGEX or DenyPathQuery REGEX, got {quoted(raw.strip())}"
-                    )
+                    rules = "DenyPath REGEX or DenyPathQuery REGEX"
+                    raise self._refused(f"a line must be Host NAME, Domain NAME, {rules}", number)
 
-    def _site(self, site: str, number: int, line: str) -> str:
+    def _site(self, site: str, number: int) -> str:
         name = host_name(site)
         if name is None:
-            raise ValueError(
-                f"{self.name}:{number}: a block must be for a host or a domain, as foo.com, or be "
-                f"Domain {_ALL_HOSTS}, got {quoted(line.strip())}"
-            )
+            wanted = "a block must be for a host or a domain, as foo.com, or be"
+            raise self._refused(f"{wanted} Domain {_ALL_HOSTS}", number)
         return name
+
+    def _refused(self, expected: str, number: int) -> ValueError:
+        return refused(f"{self.name}:{number}: {expected}", line_at(self._text, number))
 
     def _add(self, sites: _Sites, site: str, rule: FastRule) -> None:
         known = sites.get(site)
@@ -138,12 +135,9 @@ class FastFilter(UrlFilter):
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns which URLs no rule refuses; nulls are refused."""
         parts = parts_of(urls).with_columns(url=urls)
+        limits = [(name, most) for name, most in self._limits._asdict().items() if most >= 0]
         fits = [pl.col("host").is_not_null()]
-        fits += [
-            pl.col(name).fill_null("").str.len_chars() <= limit
-            for name, limit in self._limits._asdict().items()
-            if limit >= 0
-        ]
+        fits += [pl.col(name).fill_null("").str.len_chars() <= most for name, most in limits]
         fitting = parts.select(pl.all_horizontal(fits).alias("fits")).to_series()
         state = ColumnState(fitting)
         hosts, path = parts.get_column("host"), parts.get_column("path")
@@ -161,9 +155,8 @@ class FastFilter(UrlFilter):
 
     def _rules_of(self, host: str) -> tuple[FastRule, ...]:
         """Returns the rules for a host in order, without those for all hosts."""
-        labels = host.split(".")
-        domains = [".".join(labels[at:]) for at in range(len(labels))]
-        blocks = [self._hosts.get(host), *(self._domains.get(name or " ") for name in domains)]
+        domains = (self._domains.get(name or " ") for name in names_above(host))
+        blocks = [self._hosts.get(host), *domains]
         return tuple(rule for block in blocks for rule in _as_rules(block))
 
 
@@ -176,9 +169,5 @@ def _as_rules(known: list[FastRule] | int | None) -> tuple[FastRule, ...]:
 def _rule(kind: str, text: str, name: str, number: int) -> FastRule:
     if text in _ALL:
         return FastRule(number, _EVERYTHING)
-    try:
-        return FastRule(number, compile_pattern(text), query=kind == "DenyPathQuery")
-    except ValueError as error:
-        raise ValueError(
-            f"{name}:{number}: a rule must be a regular expression, got {quoted(text)}: {error}"
-        ) from error
+    pattern = pattern_of(f"{name}:{number}: a rule must be a regular expression", text)
+    return FastRule(number, pattern, query=kind == "DenyPathQuery")

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from ..base.quoting import quoted
-from ..patterns.patterns import Pattern, compile_pattern
+from ..patterns.patterns import pattern_of
 from .regex_filter import FilterRule, RuleList
 from .verdicts import EXCLUDED, NOT_INCLUDED
 
@@ -36,17 +35,6 @@ def exclude_filter(patterns: Iterable[str]) -> RuleList:
 
 
 def _rules(flag: str, patterns: Iterable[str], accept: bool) -> list[FilterRule]:
-    return [
-        FilterRule(number, _compiled(flag, text), accept)
-        for number, text in enumerate(patterns, start=1)
-    ]
-
-
-def _compiled(flag: str, text: str) -> Pattern:
-    try:
-        return compile_pattern(text)
-    except ValueError as error:
-        raise ValueError(
-            f"{flag} must be a regular expression that is found in URLs, "
-            f"got {quoted(text)}: {error}"
-        ) from error
+    expected = f"{flag} must be a regular expression that is found in URLs"
+    numbered = enumerate(patterns, start=1)
+    return [FilterRule(number, pattern_of(expected, text), accept) for number, text in numbered]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 import polars as pl
 
 from ..base.columns import falses, put
-from ..base.quoting import quoted
-from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern
+from ..base.quoting import refused
+from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
 from ..rule_files.rule_files import lines_of
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import registered_domain
@@ -211,21 +211,13 @@ def _read_rules(
             case ">":
                 site = host_name(line[1:].strip())
                 if site is None:
-                    raise ValueError(
-                        f"{name}:{number}: a section must be for a host or a registered domain, "
-                        f"as > foo.com, got {quoted(line)}"
-                    )
+                    wanted = "a section must be for a host or a registered domain, as > foo.com"
+                    raise refused(f"{name}:{number}: {wanted}", line)
             case "<":
                 site = None
             case "+" | "-":
-                try:
-                    pattern = compile(line[1:])
-                except ValueError as error:
-                    raise ValueError(
-                        f"{name}:{number}: a rule must be a {kind}, got {quoted(line)}: {error}"
-                    ) from error
+                expected = f"{name}:{number}: a rule must be a {kind}"
+                pattern = pattern_of(expected, line[1:], compile, line)
                 yield FilterRule(number, pattern, line[0] == "+", site)
             case _:
-                raise ValueError(
-                    f"{name}:{number}: a rule must begin with +, -, >, < or #, got {quoted(line)}"
-                )
+                raise refused(f"{name}:{number}: a rule must begin with +, -, >, < or #", line)

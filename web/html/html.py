@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..content.charset import to_utf8
+from ..pages import metadata
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
-from ..pages.metadata import (
-    LANGUAGE_METAS,
-    MAX_CONTENT_CHARS,
-    add_alternate,
-    add_heading,
-    add_json_ld,
-    add_meta,
-    is_json_ld,
-    parse_refresh,
-)
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse, collapse_each, collapse_long
@@ -28,21 +19,14 @@ from .main_content import main_content
 
 # The attribute that holds the link, by element.
 _LINKS = {
-    "a": "href",
-    "area": "href",
+    **dict.fromkeys(("a", "area", "link"), "href"),
+    **dict.fromkeys(("frame", "iframe", "img", "script", "source"), "src"),
     "form": "action",
-    "frame": "src",
-    "iframe": "src",
-    "img": "src",
-    "link": "href",
-    "script": "src",
-    "source": "src",
 }
 # Their text is the anchor of their link.
 _WITH_TEXT = ("a", "form")
 _BASE_SCHEMES = ("http:", "https:", "ftp:")
 
-_MAX_HREF_CHARS = 65_536
 # The first usable canonical link or refresh counts; at most this number is checked.
 _MAX_TARGETS = 10
 _MAX_ANCHOR_CHARS = 1_000
@@ -143,7 +127,7 @@ class _Reader:
         else:
             page.text = f"{page.title} {text}".strip() if with_title else text
         for tag, node in self._headings:  # now without script and style in them
-            add_heading(page, tag, tree.text_of(node))
+            metadata.add_heading(page, tag, tree.text_of(node))
 
     def _element(
         self, node: LexborNode, attributes: Mapping[str, str | None], links: Mapping[str, str]
@@ -164,13 +148,10 @@ class _Reader:
             return
         if "nofollow" in rel and "nofollow" in rel.replace(",", " ").split():
             page.drop("nofollow")
-        elif len(href) > _MAX_HREF_CHARS:
-            page.drop("url_too_long")
         else:
             alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
-            page.hrefs.append(href)
-            page.anchors.append(self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt))
-            page.rels.append(rel)
+            anchor = self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt)
+            page.add_link(href, anchor, rel)
 
     def _anchor(self, tag: str, node: LexborNode) -> str:
         if self._long_anchor_chars < 0:
@@ -185,8 +166,8 @@ class _Reader:
         """Extracts a fact about the whole page from an element."""
         if tag in tree.NOT_TEXT:
             self._not_text.append(node)
-            if tag == "script" and is_json_ld(attributes):
-                add_json_ld(self.page, tree.text_of(node))
+            if tag == "script" and metadata.is_json_ld(attributes):
+                metadata.add_json_ld(self.page, tree.text_of(node))
         elif tag == "meta":
             self._meta(attributes)
         elif tag == "title" and self._title is None and not tree.is_in_svg(node):
@@ -199,7 +180,7 @@ class _Reader:
                 if (href := attributes.get("href")) and len(self._canonicals) < _MAX_TARGETS:
                     self._canonicals.append(href)
             elif "alternate" in rel and "hreflang" in attributes:
-                add_alternate(self.page, self._alternates, attributes)
+                metadata.add_alternate(self.page, self._alternates, attributes)
         elif tag in self._options.headings:
             self._headings.append((tag, node))
 
@@ -208,20 +189,20 @@ class _Reader:
         name = (attributes.get("name") or attributes.get("property") or "").strip().lower()
         equivalent = (attributes.get("http-equiv") or "").strip().lower()
         whole = attributes.get("content") or ""
-        content = whole[:MAX_CONTENT_CHARS].strip()
+        content = whole[: metadata.MAX_CONTENT_CHARS].strip()
         if name == "robots" or name in self._robots:
             # Anywhere: a stray element in the head moves the rest of it into the body.
             fetch_time = self._source.fetch_time
             page.directives |= robots_directives(whole, self._robots, fetch_time)
         elif equivalent == "refresh":
-            if (refresh := parse_refresh(content)) and len(self._refreshes) < _MAX_TARGETS:
+            if (refresh := metadata.parse_refresh(content)) and len(self._refreshes) < _MAX_TARGETS:
                 self._refreshes.append(refresh)
         elif equivalent == "pragma" and "no-cache" in content.lower():
             page.directives.add("noarchive")
         else:
-            if (equivalent or name) in LANGUAGE_METAS:
+            if (equivalent or name) in metadata.LANGUAGE_METAS:
                 self._languages.append(content)
-            add_meta(page, name, content)
+            metadata.add_meta(page, name, content)
 
     def _resolve(self) -> None:
         page = self.page

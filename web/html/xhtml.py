@@ -43,10 +43,8 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
         utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
     rewritten = _SECTION.sub(_as_html, utf8)
-    page = parse_html(
-        dataclasses.replace(source, body=rewritten, content_type="text/html; charset=utf-8"),
-        options,
-    )
+    as_html = dataclasses.replace(source, body=rewritten, content_type="text/html; charset=utf-8")
+    page = parse_html(as_html, options)
     page.charset = charset
     if page.language is None and (found := _LANGUAGE.search(utf8, 0, _HEAD_BYTES)):
         page.language = found[1].decode()

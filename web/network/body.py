@@ -21,12 +21,7 @@ _DECODED = frozenset({"gzip", "x-gzip", "deflate", "br"})
 _UNDECODABLE = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz"})
 _GZIP_MAGIC = b"\x1f\x8b"
 # Value of ``truncated`` by reason; ``disconnect`` for all others.
-_KEPT = {
-    "too_slow": "time",
-    "low_rate": "time",
-    "timeout": "time",
-    "bad_encoding": "encoding",
-}
+_KEPT = {"too_slow": "time", "low_rate": "time", "timeout": "time", "bad_encoding": "encoding"}
 
 
 class Body(NamedTuple):

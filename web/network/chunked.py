@@ -45,9 +45,8 @@ class ChunkReader:
         """Returns the bytes of the body in a piece; sets ``error`` if the framing is damaged."""
         if self.error is not None:
             return b""
-        if (
-            self._waits and b"\n" not in data
-        ):  # an incomplete line is not read again with each piece
+        # An incomplete line is not read again with each piece.
+        if self._waits and b"\n" not in data:
             self._rest += data
             if self._trailer_bytes + len(self._rest) <= _MAX_BYTES:
                 return b""

@@ -4,7 +4,7 @@ import re
 import socket
 from typing import NamedTuple
 
-from ..urls.domains import is_known_suffix
+from ..urls.domains import is_known_suffix, names_above
 from .guard import Denied, is_public, parse_address
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
@@ -108,7 +108,7 @@ def _is_public_name(name: str) -> bool:
         return False
     if not is_known_suffix(labels[-1]):
         return False
-    return not any(".".join(labels[at:]) in _SPECIAL for at in range(len(labels)))
+    return _SPECIAL.isdisjoint(names_above(name))
 
 
 def as_address(host: str) -> str | None:

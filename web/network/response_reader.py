@@ -2,21 +2,8 @@
 
 import http.client
 
+from . import heads
 from .chunked import ChunkReader
-from .heads import (
-    MAX_HEAD_BYTES,
-    MAX_INTERIM_HEADS,
-    MAX_LEAD_BYTES,
-    MAX_LINE_BYTES,
-    NO_HEAD,
-    Head,
-    HeadTooLarge,
-    check_page,
-    end_of_head,
-    lead_of,
-    parse_head,
-    parse_status_line,
-)
 
 
 class ResponseReader:
@@ -38,7 +25,7 @@ class ResponseReader:
     """
 
     def __init__(self, fresh: bool = False) -> None:
-        self.head: Head | None = None
+        self.head: heads.Head | None = None
         self.ended = self.keeps = False
         self.error: Exception | None = None
         self._fresh = fresh
@@ -88,13 +75,13 @@ class ResponseReader:
         """Searches the received data for the head; returns whether the head is known."""
         while self.head is None:
             if self._lead >= self._looked - 2:  # nothing else has come yet, or part of a mark
-                self._lead = lead_of(self._data, self._lead)
+                self._lead = heads.lead_of(self._data, self._lead)
                 self._check_lead()
             start = bytes(self._data[self._lead : self._lead + 4]).upper()
             if start != b"HTTP" and (last or not b"HTTP".startswith(start)):
                 return self._take_page(last)
             at = max(self._lead, self._looked - 3)
-            end = end_of_head(self._data[at:])
+            end = heads.end_of_head(self._data[at:])
             if not end and not last:
                 self._check_begin()
                 return False
@@ -107,13 +94,13 @@ class ResponseReader:
 
     def _check_lead(self) -> None:
         """Checks that there are not too many bytes before the status line."""
-        if self._lead > MAX_LEAD_BYTES:
+        if self._lead > heads.MAX_LEAD_BYTES:
             if not self._fresh:
                 raise http.client.RemoteDisconnected("what came is no response")
             raise http.client.BadStatusLine("too much white space, and no status line")
 
     def _take_head(self, end: int) -> None:
-        head = parse_head(bytes(self._data[:end]))
+        head = heads.parse_head(bytes(self._data[:end]))
         del self._data[:end]
         self._lead = self._line = self._looked = 0
         self._begun = False
@@ -124,7 +111,7 @@ class ResponseReader:
             return
         self._interim += 1  # RFC 9110 15.2
         self._clean = self._clean and head.keeps
-        if self._interim >= MAX_INTERIM_HEADS:
+        if self._interim >= heads.MAX_INTERIM_HEADS:
             raise http.client.BadStatusLine("too many interim responses")
 
     def _take_page(self, last: bool) -> bool:
@@ -132,15 +119,15 @@ class ResponseReader:
         if last and not self._data:
             raise http.client.RemoteDisconnected("no response")
         end = self._end_of_line()
-        if not last and not end and len(self._data) - self._lead <= MAX_LINE_BYTES:
+        if not last and not end and len(self._data) - self._lead <= heads.MAX_LINE_BYTES:
             return False
         if not self._fresh:
             raise http.client.RemoteDisconnected("what came is no response")
         if self._interim:
             raise http.client.BadStatusLine("an interim response, and no head after it")
-        most = self._lead + MAX_LINE_BYTES
-        check_page(bytes(self._data[self._lead : min(end or most, most)]))
-        self.head = NO_HEAD
+        most = self._lead + heads.MAX_LINE_BYTES
+        heads.check_page(bytes(self._data[self._lead : min(end or most, most)]))
+        self.head = heads.NO_HEAD
         return True
 
     def _end_of_line(self) -> int:
@@ -158,10 +145,10 @@ class ResponseReader:
         end = self._end_of_line()
         first = end - self._lead if end and not self._begun else 0
         longest = max(first, len(self._data) - max(self._lead, self._line))
-        if len(self._data) > MAX_HEAD_BYTES or longest > MAX_LINE_BYTES:
-            raise HeadTooLarge("head of the response is too large")
+        if len(self._data) > heads.MAX_HEAD_BYTES or longest > heads.MAX_LINE_BYTES:
+            raise heads.HeadTooLarge("head of the response is too large")
         if first:
-            parse_status_line(self._data[self._lead : end].rstrip(b"\r\n").decode("latin-1"))
+            heads.parse_status_line(self._data[self._lead : end].rstrip(b"\r\n").decode("latin-1"))
             self._begun = True
 
     def _body(self, data: bytes) -> bytes:

@@ -17,7 +17,7 @@ from .proxy import Proxy, as_address, judge_name
 # Not urlsplit, because it silently drops tabs and newlines.
 _URL = re.compile(
     r"(https?)://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
-    r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?",
+    r"([/?][\x21\x22\x24-\x7e]*)?(?:#[\x21-\x7e]*)?"
 )
 _PORTS = {"http": 80, "https": 443}
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from ..base.columns import nulls, put
 from ..urls.normalize import normalize_basic
-from .normalizer_step import Applied, Whole, apply_each
+from .normalizer_step import Applied, Step, apply_each
 
 # Fewer URLs than this are normalized one at a time.
 _FEW = 200
@@ -34,7 +34,7 @@ def _spellings() -> dict[str, str]:
 _SPELLINGS = _spellings()
 
 
-class Basic(Whole):
+class Basic(Step):
     """The normalizer urlnormalizer-basic, see ``normalize_basic``.
 
     Args:

@@ -3,15 +3,17 @@
 import abc
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import polars as pl
 
-from ..base.quoting import quoted
+from ..base.quoting import refused
 from ..rule_files.rule_files import entries
 from ..rule_files.rule_hosts import host_name, pattern_name
+from ..urls.domains import names_above
 from ..urls.schemes import SCHEMES
 from ..urls.url_parts import host_of_url, parts_of
-from .normalizer_step import Whole
+from .normalizer_step import Step
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://)([^/?#]*)([^?#]*)(.*)", re.DOTALL)
 # A path that ends with a dot and up to this many characters gets no slash.
@@ -20,7 +22,17 @@ _EXTENSION = 5
 _SCHEMES = tuple(name for name in SCHEMES if name != "file")
 
 
-class _PerHost(Whole):
+class _Parts(NamedTuple):
+    """The parts of a URL; joined, they are the URL."""
+
+    scheme: str
+    colon: str
+    site: str
+    path: str
+    rest: str
+
+
+class _PerHost(Step):
     """A normalizer with rules for some hosts.
 
     Host names may be written in Unicode. If two lines have the same host, the last one counts.
@@ -37,9 +49,7 @@ class _PerHost(Whole):
         for number, host, value in _pairs(text, name):
             site, rule = self.read(host, value)
             if site is None or rule is None:
-                raise ValueError(
-                    f"{name}:{number}: a line must be {self.form}, got {quoted(f'{host} {value}')}"
-                )
+                raise refused(f"{name}:{number}: a line must be {self.form}", f"{host} {value}")
             # URLs that basic has not normalized yet may have the host as the file writes it.
             self._rules[host.lower()] = self._rules[site] = rule
 
@@ -58,18 +68,11 @@ class _PerHost(Whole):
         match = _URL.fullmatch(url) if rule is not None else None
         if rule is None or match is None:
             return url
-        scheme, colon, site, path, rest = match.groups()
-        return self.changed(url, rule, (scheme, colon, site, path, rest))
+        return "".join(self.changed(_Parts(*match.groups()), rule))
 
     @abc.abstractmethod
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL, changed by a rule.
-
-        Args:
-            url: The URL.
-            rule: The rule of its host.
-            parts: Scheme, ``://``, host, path, and the rest.
-        """
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts of a URL, changed by the rule of its host."""
 
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs are on a host that has a rule."""
@@ -94,16 +97,16 @@ class Slash(_PerHost):
         """Returns the host, and ``+`` or ``-``."""
         return host_name(host), value if value in ("+", "-") else None
 
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL with or without its slash."""
-        scheme, colon, site, path, rest = parts
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts with or without the slash."""
+        path = parts.path
         if len(path) < 2:
-            return url
+            return parts
         if rule == "-":
             path = path.removesuffix("/")
         elif not path.endswith("/") and (len(path) < 6 or "." not in path[-_EXTENSION - 1 :]):
             path += "/"
-        return f"{scheme}{colon}{site}{path}{rest}"
+        return parts._replace(path=path)
 
 
 class _PerDomain(_PerHost):
@@ -111,13 +114,12 @@ class _PerDomain(_PerHost):
 
     def rule_of(self, host: str) -> str | None:
         """Returns the rule for a host, or else for a domain of the host."""
-        names = (host, *(f"*.{domain}" for domain in self.domains_above(host)))
+        names = (host, *(f"*.{domain}" for domain in self.domains_of(host)))
         return next((self._rules[name] for name in names if name in self._rules), None)
 
-    def domains_above(self, host: str) -> list[str]:
-        """Returns a host and the domains above it, the longest name first."""
-        labels = host.split(".")
-        return [".".join(labels[at:]) for at in range(len(labels))]
+    def domains_of(self, host: str) -> list[str]:
+        """Returns the domains of a host for which there may be a rule; the first rule counts."""
+        return names_above(host)
 
 
 class Host(_PerDomain):
@@ -139,16 +141,15 @@ class Host(_PerDomain):
         below_top = site is not None and site.startswith("*.") and site.count(".") < 2
         return None if below_top else site, host_name(value)
 
-    def domains_above(self, host: str) -> list[str]:
-        """Returns the domains of a host for which there may be a rule, the shortest first."""
-        return super().domains_above(host)[-2:0:-1]
+    def domains_of(self, host: str) -> list[str]:
+        """Returns the domains above a host, the shortest first; none is a top-level domain."""
+        return names_above(host)[-2:0:-1]
 
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL with the other host."""
-        scheme, colon, site, path, rest = parts
-        login, at, place = site.rpartition("@")
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts with the other host."""
+        login, at, place = parts.site.rpartition("@")
         port = re.search(r":[0-9]*$", place)
-        return f"{scheme}{colon}{login}{at}{rule}{port[0] if port else ''}{path}{rest}"
+        return parts._replace(site=f"{login}{at}{rule}{port[0] if port else ''}")
 
 
 class Protocol(_PerDomain):
@@ -169,12 +170,10 @@ class Protocol(_PerDomain):
         scheme = value.lower()
         return pattern_name(host), scheme if scheme in _SCHEMES else None
 
-    def changed(self, url: str, rule: str, parts: tuple[str, str, str, str, str]) -> str:
-        """Returns the URL with the other scheme."""
-        _, colon, site, path, rest = parts
-        if re.search(r":[0-9]+$", site.rpartition("@")[2]):
-            return url
-        return f"{rule}{colon}{site}{path}{rest}"
+    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+        """Returns the parts with the other scheme."""
+        has_port = re.search(r":[0-9]+$", parts.site.rpartition("@")[2])
+        return parts if has_port else parts._replace(scheme=rule)
 
 
 def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
@@ -182,5 +181,5 @@ def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
     for number, line in entries(text):
         words = line.split()
         if len(words) != 2:
-            raise ValueError(f"{name}:{number}: a line must have two words, got {quoted(line)}")
+            raise refused(f"{name}:{number}: a line must have two words", line)
         yield number, words[0], words[1]

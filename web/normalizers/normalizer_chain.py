@@ -204,6 +204,5 @@ class _Column:
 
     def refuse(self, reason: str) -> None:
         """Refuses the URLs that still change."""
-        number = len(self.active)
-        self.reasons = put(self.reasons, self.active, [reason] * number)
-        self.urls = put(self.urls, self.active, pl.Series([None] * number, dtype=pl.String))
+        self.reasons = put(self.reasons, self.active, reason)
+        self.urls = put(self.urls, self.active, None)

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
@@ -10,36 +10,11 @@ from ..base.columns import falses
 from ..urls.row_keys import BadUrl
 
 # Where URLs come from: Nutch's scopes.
-SCOPES = (
-    *("default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer"),
-    *("partition", "generate_host_count"),
-)
-
-
-class Step(Protocol):
-    """A normalizer.
-
-    Attributes:
-        name: Its name in options and messages.
-    """
-
-    name: str
-
-    def apply(self, url: str) -> str:
-        """Returns the normalized URL.
-
-        Raises:
-            BadUrl: The URL cannot be used.
-        """
-
-    def apply_column(self, urls: pl.Series) -> "Applied":
-        """Returns the result of ``apply`` for each URL; there are no nulls."""
-
-    def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns which URLs ``apply`` might change, or more of them; no nulls."""
-
-    def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
-        """Returns its parts in order: (name in messages, function)."""
+Scope = Literal[
+    "default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer",
+    "partition", "generate_host_count",
+]  # fmt: skip
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 class Applied(NamedTuple):
@@ -70,25 +45,37 @@ def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
     return Applied(pl.Series(new, dtype=pl.String), pl.Series(reasons, dtype=pl.String))
 
 
-class Whole(abc.ABC):
-    """A step without parts, for one URL at a time."""
+class Step(abc.ABC):
+    """A normalizer.
+
+    Attributes:
+        name: Its name in options and messages.
+    """
 
     name = ""
 
     @abc.abstractmethod
     def apply(self, url: str) -> str:
-        """Returns the normalized URL."""
+        """Returns the normalized URL.
+
+        Raises:
+            BadUrl: The URL cannot be used.
+        """
 
     def apply_column(self, urls: pl.Series) -> Applied:
-        """Returns the result of ``apply`` for each URL."""
+        """Returns the result of ``apply`` for each URL; there are no nulls."""
         return apply_each(self.apply, urls)
 
+    @abc.abstractmethod
+    def touches(self, urls: pl.Series) -> pl.Series:
+        """Returns which URLs ``apply`` might change, or more of them; no nulls."""
+
     def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
-        """Returns itself."""
+        """Returns its parts in order: (name in messages, function); by default itself."""
         return [(f"{self.name} normalizer", self.apply)]
 
 
-class Pass(Whole):
+class Pass(Step):
     """The normalizer urlnormalizer-pass: changes nothing."""
 
     name = "pass"

@@ -5,7 +5,7 @@ from urllib.parse import unquote_plus
 
 import polars as pl
 
-from .normalizer_step import Whole
+from .normalizer_step import Step
 
 _HASH_BANG = "#!"
 _ESCAPED = "_escaped_fragment_="
@@ -13,7 +13,7 @@ _QUERY = re.compile(r"([^?#]*)\?([^#]*)(#.*)?", re.DOTALL)
 _HAS_PAIRS = r"^[^?#]*\?[^#]*&"
 
 
-class Querystring(Whole):
+class Querystring(Step):
     """Sorts the parts of a query, so that URLs do not differ by their order.
 
     In Nutch this normalizer also removes the user; here the basic normalizer does that.
@@ -38,7 +38,7 @@ class Querystring(Whole):
         return urls.str.contains(_HAS_PAIRS).fill_null(False)
 
 
-class Ajax(Whole):
+class Ajax(Step):
     """Turns ``#!`` into ``_escaped_fragment_``, which a server can receive.
 
     It must come before basic, which removes fragments. In scope ``indexer`` it

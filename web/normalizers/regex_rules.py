@@ -10,10 +10,10 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, nulls, put
-from ..base.quoting import quoted
-from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern
+from ..base.quoting import quoted, refused
+from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
 from ..urls.row_keys import BadUrl
-from .normalizer_step import Applied, apply_each
+from .normalizer_step import Applied, Step, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _UNSEEN = "[^!-~]"
@@ -65,7 +65,7 @@ class Substitution:
         return Applied(made, reasons)
 
 
-class RegexNormalizer:
+class RegexNormalizer(Step):
     """Rules of a file in the format of Nutch's regex-normalize.xml.
 
     Args:
@@ -206,17 +206,13 @@ def _strange(inside: Sequence[str], tag: str) -> str:
 
 
 def _read_rule(pattern: str, template: str, line: int, where: str) -> Substitution:
-    try:
-        compiled = compile_pattern(pattern, to_replace=True)
-    except ValueError as error:
-        raise ValueError(
-            f"{where} must be a regular expression, got {quoted(pattern)}: {error}"
-        ) from error
+    compile = functools.partial(compile_pattern, to_replace=True)
+    compiled = pattern_of(f"{where} must be a regular expression", pattern, compile)
     try:
         python, column = _templates(template, compiled)
         return Substitution(compiled, python, line, column)
     except ValueError as error:
-        raise ValueError(f"{where} must substitute {error}, got {quoted(template)}") from error
+        raise refused(f"{where} must substitute {error}", template) from error
 
 
 def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:

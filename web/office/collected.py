@@ -1,6 +1,9 @@
 """Collects a document piece by piece: its text up to a limit, and its links."""
 
-from ..pages.directives import header_directives, obey_nofollow
+import contextlib
+from collections.abc import Callable
+
+from ..pages.directives import header_directives, obey
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
@@ -9,7 +12,6 @@ from ..pages.white_space import collapse, collapse_long
 MAX_CHARS = 8 << 20
 _MAX_ANCHOR_CHARS = 1_000
 _MAX_META_CHARS = 2_000
-_MAX_HREF_CHARS = 65_536
 
 
 class Enough(Exception):
@@ -58,13 +60,8 @@ class Collected:
 
     def link(self, href: str, anchor: str = "") -> None:
         """Takes a link."""
-        href = href.strip()
-        if len(href) > _MAX_HREF_CHARS:
-            self.page.drop("url_too_long")
-        elif href:
-            self.page.hrefs.append(href)
-            self.page.anchors.append(collapse(anchor)[:_MAX_ANCHOR_CHARS])
-            self.page.rels.append("")
+        if href := href.strip():
+            self.page.add_link(href, collapse(anchor)[:_MAX_ANCHOR_CHARS])
 
     def title(self, text: str) -> None:
         """Takes the title, unless there is one."""
@@ -81,12 +78,12 @@ class Collected:
             joined = text if known is None else f"{known}, {text}"
             self.page.metas[name] = joined[:_MAX_META_CHARS]
 
-    def done(self) -> Page:
-        """Returns the page, as far as its directives allow."""
-        page = self.page
-        if "noindex" in page.directives:
-            page.title = ""
-        else:
-            page.text = collapse_long("".join(self._pieces))
-        obey_nofollow(page)
-        return page
+    def read(self, take: Callable[..., object], *args: object) -> Page:
+        """Takes the text by a function, up to its limit; returns the page.
+
+        The page has its text and links as far as its directives allow.
+        """
+        with contextlib.suppress(Enough):
+            take(*args, self)
+        obey(self.page, collapse_long("".join(self._pieces)))
+        return self.page

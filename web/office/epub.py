@@ -1,6 +1,5 @@
 """EPUB: the chapters of a book, in their order, each read as HTML."""
 
-import contextlib
 import dataclasses
 import re
 
@@ -8,7 +7,7 @@ from ..html.xhtml import parse_xhtml
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from .archive import Archive, entry_name
-from .collected import Collected, Enough
+from .collected import Collected
 from .properties import BOOK, read_properties
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -27,29 +26,23 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     """
     archive = Archive(source.body)
     collected = Collected(source, options)
-    paths = (
-        entry_name("", attributes.get("full-path", ""))
-        for name, attributes in archive.elements(_CONTAINER)
-        if name == "rootfile"
-    )
-    package = next(paths, None)
+    package = next(iter(_references(archive, _CONTAINER, "rootfile", "full-path")), None)
     if package is None or package not in archive:
         raise ParseFailed("malformed") from KeyError("no package document")
     read_properties(archive, package, collected, BOOK)
     chapters = _chapters(archive, package)
-    locked = {
-        entry_name("", attributes.get("URI", ""))
-        for name, attributes in archive.elements(_ENCRYPTION)
-        if name == "CipherReference"
-    }
-    if not locked.isdisjoint(chapters):  # fonts may be, as any reader can undo that
+    locked = _references(archive, _ENCRYPTION, "CipherReference", "URI")
+    if not set(locked).isdisjoint(chapters):  # fonts may be, as any reader can undo that
         raise ParseFailed("encrypted")
     # The titles of chapters are no text of the book.
     options = dataclasses.replace(options, text_with_title=False)
-    with contextlib.suppress(Enough):
-        for name in chapters:
-            _read_chapter(b"".join(archive.pieces(name)), collected, options)
-    return collected.done()
+    return collected.read(_read_chapters, archive, chapters, options)
+
+
+def _references(archive: Archive, part: str, element: str, attribute: str) -> list[str]:
+    """Returns the names of the entries that the elements of a part name in an attribute."""
+    found = (names.get(attribute, "") for tag, names in archive.elements(part) if tag == element)
+    return [entry_name("", reference) for reference in found]
 
 
 def _chapters(archive: Archive, package: str) -> list[str]:
@@ -64,10 +57,14 @@ def _chapters(archive: Archive, package: str) -> list[str]:
     return [items[id_] for id_ in spine if id_ in items]
 
 
-def _read_chapter(body: bytes, collected: Collected, options: ParseOptions) -> None:
-    chapter = parse_xhtml(Source("", body, "application/xhtml+xml"), options)
-    for href, anchor in zip(chapter.hrefs, chapter.anchors, strict=True):
-        if _ABSOLUTE.match(href):
-            collected.link(href, anchor)
-    collected.language(chapter.language or "")
-    collected.add(chapter.text + " ")
+def _read_chapters(
+    archive: Archive, names: list[str], options: ParseOptions, collected: Collected
+) -> None:
+    for name in names:
+        body = b"".join(archive.pieces(name))
+        chapter = parse_xhtml(Source("", body, "application/xhtml+xml"), options)
+        for href, anchor in zip(chapter.hrefs, chapter.anchors, strict=True):
+            if _ABSOLUTE.match(href):
+                collected.link(href, anchor)
+        collected.language(chapter.language or "")
+        collected.add(chapter.text + " ")

@@ -1,11 +1,9 @@
 """Parses Office Open XML, the formats of Word, Excel and PowerPoint."""
 
-import contextlib
-
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from .archive import Archive
-from .collected import Collected, Enough
+from .collected import Collected
 from .ooxml_parts import relations_of
 from .ooxml_sheets import read_workbook
 from .ooxml_words import read_words
@@ -29,9 +27,7 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
     if main is None or root not in _READERS:
         raise ParseFailed("malformed") from KeyError(f"unknown main part {(main or '')[:100]!r}")
     read_properties(archive, package.first.get("core-properties"), collected)
-    with contextlib.suppress(Enough):
-        _READERS[root](archive, main, collected)
-    return collected.done()
+    return collected.read(_READERS[root], archive, main)
 
 
 def _read_document(archive: Archive, main: str, collected: Collected) -> None:

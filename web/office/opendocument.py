@@ -1,12 +1,10 @@
 """OpenDocument: texts, spreadsheets and presentations."""
 
-import contextlib
-
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START
 from .archive import Archive
-from .collected import Collected, Enough
+from .collected import Collected
 from .properties import read_properties
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
@@ -31,9 +29,7 @@ def parse_opendocument(source: Source, options: ParseOptions) -> Page:
     if _CONTENT not in archive:
         raise ParseFailed("malformed") from KeyError(f"no entry {_CONTENT}")
     read_properties(archive, _META, collected)
-    with contextlib.suppress(Enough):
-        _read_content(archive, collected)
-    return collected.done()
+    return collected.read(_read_content, archive)
 
 
 def _read_content(archive: Archive, collected: Collected) -> None:

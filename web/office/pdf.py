@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .collected import Collected, Enough
+from .collected import Collected
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -34,10 +34,9 @@ def parse_pdf(source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``encrypted`` (with a password that is not empty), ``malformed``.
     """
     collected = Collected(source, options)
-    with contextlib.suppress(Enough), _opened(source.body) as document:
+    with _opened(source.body) as document:
         _read_information(document, collected)
-        _read_pages(document, collected, options.pdf_max_pages)
-    return collected.done()
+        return collected.read(_read_pages, document, options.pdf_max_pages)
 
 
 @contextlib.contextmanager
@@ -66,7 +65,7 @@ def _read_information(document: "PdfDocument", collected: Collected) -> None:
         collected.language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
 
 
-def _read_pages(document: "PdfDocument", collected: Collected, max_pages: int) -> None:
+def _read_pages(document: "PdfDocument", max_pages: int, collected: Collected) -> None:
     """Reads pages up to a limit; broken pages are skipped.
 
     Raises:

@@ -120,6 +120,15 @@ def parse_moment(text: str) -> int | None:
     return None
 
 
+def obey(page: Page, text: str) -> None:
+    """Gives a page its text and leaves it its links, as far as its directives allow."""
+    if "noindex" in page.directives:
+        page.title = ""
+    else:
+        page.text = text
+    obey_nofollow(page)
+
+
 def obey_nofollow(page: Page) -> None:
     """Removes the links of a page that has ``nofollow``."""
     if "nofollow" in page.directives:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
 MAX_TITLE_CHARS = 1_000
+_MAX_HREF_CHARS = 65_536
 
 
 class ParseFailed(Exception):
@@ -122,6 +123,15 @@ class Page:
     def release(self) -> None:
         """Frees the document; the extracted content stays."""
         self.body, self._soup = b"", None
+
+    def add_link(self, href: str, anchor: str = "", rel: str = "") -> None:
+        """Adds a link, unless it is too long."""
+        if len(href) > _MAX_HREF_CHARS:
+            self.drop("url_too_long")
+        else:
+            self.hrefs.append(href)
+            self.anchors.append(anchor)
+            self.rels.append(rel)
 
     def drop(self, reason: str, count: int = 1) -> None:
         """Counts links that are left out."""

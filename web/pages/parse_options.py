@@ -4,7 +4,7 @@ import dataclasses
 import importlib.util
 
 from ..base.agent import AgentOptions
-from ..base.options import also, option
+from ..base.options import also, option, seconds
 from ..base.robots_options import RobotsOptions
 
 
@@ -31,10 +31,9 @@ class ParseOptions:
         "follow the action of forms, except of those that post",
         nutch="parser.html.form.use_action",
     )
-    parser_timeout: float = option(
+    parser_timeout: float = seconds(
         30.0,
         "time after which the parsing of a page is given up",
-        unit="s",
         nutch="parser.timeout",
         minimum=0.1,
     )
@@ -51,8 +50,7 @@ class ParseOptions:
         choices=("body", "main"),
     )
     text_with_title: bool = option(
-        True,
-        "Let the text of an HTML page begin with its title, as Nutch's does.",
+        True, "Let the text of an HTML page begin with its title, as Nutch's does."
     )
     detect_language: bool = option(
         False,
@@ -62,18 +60,13 @@ class ParseOptions:
     agent_name: str = also(AgentOptions, "agent_name")
     robots_agents: tuple[str, ...] = also(RobotsOptions, "robots_agents")
     skip_truncated: bool = option(
-        True,
-        "do not parse pages that were cut at the content limit",
-        nutch="parser.skip.truncated",
+        True, "do not parse pages that were cut at the content limit", nutch="parser.skip.truncated"
     )
     feed_documents: bool = option(
-        False,
-        "make a document of each item of a feed whose link is on the feed's own host",
+        False, "make a document of each item of a feed whose link is on the feed's own host"
     )
     pdf_max_pages: int = option(
-        2000,
-        "pages of a PDF that are read, each in about 2 ms; negative: all",
-        unit="pages",
+        2000, "pages of a PDF that are read, each in about 2 ms; negative: all", unit="pages"
     )
 
     def __post_init__(self) -> None:

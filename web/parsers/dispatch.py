@@ -14,24 +14,20 @@ from ..pages.parse_options import ParseOptions
 
 _Parser = Callable[[Source, ParseOptions], Page]
 
+_XHTML = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+_PLAIN = ("text/plain", "text/markdown", "text/tab-separated-values")
+_JSON = ("application/json", "application/x-ndjson")
 # Module of web/ and function in it, by MIME type. They are imported when the first such document
 # comes: most crawls meet few types. The body of these is text.
 _OF_TEXTS = {
     "text/html": ("html.html", "parse_html"),
-    "application/xhtml+xml": ("html.xhtml", "parse_xhtml"),
-    "application/vnd.wap.xhtml+xml": ("html.xhtml", "parse_xhtml"),
-    "text/plain": ("parsers.text", "parse_text"),
+    **dict.fromkeys(_XHTML, ("html.xhtml", "parse_xhtml")),
+    **dict.fromkeys(_PLAIN, ("parsers.text", "parse_text")),
     "text/csv": ("parsers.text", "parse_csv"),
-    "text/markdown": ("parsers.text", "parse_text"),
-    "text/tab-separated-values": ("parsers.text", "parse_text"),
-    RSS: ("parsers.feed", "parse_feed"),
-    ATOM: ("parsers.feed", "parse_feed"),
-    SITEMAP: ("parsers.sitemap", "parse_sitemap"),
-    SITEMAP_INDEX: ("parsers.sitemap", "parse_sitemap"),
-    "application/json": ("parsers.json_text", "parse_json"),
-    "application/x-ndjson": ("parsers.json_text", "parse_json"),
-    "text/xml": ("parsers.xml_text", "parse_xml"),
-    "application/xml": ("parsers.xml_text", "parse_xml"),
+    **dict.fromkeys((RSS, ATOM), ("parsers.feed", "parse_feed")),
+    **dict.fromkeys((SITEMAP, SITEMAP_INDEX), ("parsers.sitemap", "parse_sitemap")),
+    **dict.fromkeys(_JSON, ("parsers.json_text", "parse_json")),
+    **dict.fromkeys(("text/xml", "application/xml"), ("parsers.xml_text", "parse_xml")),
 }
 _OF_BINARIES = {
     "application/gzip": ("parsers.gzipped", "parse_gzipped"),

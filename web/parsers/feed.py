@@ -198,16 +198,12 @@ def _no_tag(parser: Any, *_: Any) -> None:
 def _add_links(page: Page, fields: _Fields, anchor: str) -> None:
     """Adds the links of a feed or an item: the page it is about, the next page of the feed."""
     if link := _link(fields):
-        page.hrefs.append(link)
-        page.anchors.append(anchor[:MAX_TITLE_CHARS])
-        page.rels.append("")
+        page.add_link(link, anchor[:MAX_TITLE_CHARS])
     for other in _each(fields, "links"):
         rel = str(other.get("rel") or "").lower()
         # RFC 5005 3 and 4: a feed in several documents.
         if rel in ("next", "prev-archive") and other.get("href"):
-            page.hrefs.append(str(other["href"]).strip())
-            page.anchors.append("")
-            page.rels.append(rel)
+            page.add_link(str(other["href"]).strip(), rel=rel)
 
 
 def _link(fields: _Fields) -> str:

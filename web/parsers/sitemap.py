@@ -54,7 +54,6 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
         page.drop(mistake.reason)
     page.is_list = True
     page.metas = reader.metas()
-    page.anchors = [""] * len(page.hrefs)
     obey_nofollow(page)
     return page
 
@@ -107,12 +106,9 @@ class _Reader:
 
     def _add(self, href: str, rel: str) -> None:
         page = self._page
-        if not href:
-            return
-        if self._entries > MAX_URLS:
+        if href and self._entries > MAX_URLS:
             page.drop("sitemap_max_urls")
         elif len(href) > _MAX_CHARS:
             page.drop("url_too_long")
-        else:
-            page.hrefs.append(href)
-            page.rels.append(rel)
+        elif href:
+            page.add_link(href, rel=rel)

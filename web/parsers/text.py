@@ -1,10 +1,9 @@
 """Plain text."""
 
 import re
-from collections.abc import Sequence
 
 from ..content.charset import decode
-from ..pages.directives import header_directives, obey_nofollow
+from ..pages.directives import header_directives, obey
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse_long
@@ -59,21 +58,16 @@ def text_page(source: Source, options: ParseOptions) -> tuple[str, Page]:
     return text, page
 
 
-def fill(page: Page, text: str, hrefs: Sequence[str] = (), linked: str | None = None) -> None:
-    """Gives a page its text and links, as far as its directives allow.
+def fill(page: Page, text: str, linked: str | None = None) -> None:
+    """Gives a page its text and the links in it, as far as its directives allow.
 
     Args:
         page: A page with base and directives.
         text: All of its text, with white space collapsed.
-        hrefs: Links to put before those in the text.
         linked: Where to look for links, if not in the text.
     """
     urls = _URL_IN_TEXT.finditer(text if linked is None else linked)
-    page.hrefs = [*hrefs, *(found[0].rstrip(".,;:!?*") for found in urls)]
+    page.hrefs += [found[0].rstrip(".,;:!?*") for found in urls]
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
-    if "noindex" in page.directives:
-        page.title = ""
-    else:
-        page.text = text
-    obey_nofollow(page)
+    obey(page, text)

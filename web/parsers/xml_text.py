@@ -10,8 +10,6 @@ from .text import fill, text_page
 
 _TITLES = frozenset({"title", "Title"})
 _NOT_TEXT = frozenset({"script", "style"})
-# As in HTML.
-_MAX_HREF_CHARS = 65_536
 _LINKS = ("href", "src", "resource", "about")
 
 
@@ -39,14 +37,13 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
             raise
         page.drop(mistake.reason)
     page.title = collapse(reader.title)[:MAX_TITLE_CHARS]
-    fill(page, collapse_long(reader.text()), reader.hrefs)
+    fill(page, collapse_long(reader.text()))
     return page
 
 
 class _Reader:
     def __init__(self, page: Page) -> None:
         self.title = ""
-        self.hrefs: list[str] = []
         self._page = page
         self._texts: list[str] = []
         # Where in the texts an element that is not text, and the title, begin.
@@ -84,9 +81,5 @@ class _Reader:
         if page.language is None:
             page.language = attributes.get("xml:lang", "")[:35] or None
         for attribute, value in attributes.items():
-            if attribute.rpartition(":")[2] not in _LINKS or not (href := value.strip()):
-                continue
-            if len(href) > _MAX_HREF_CHARS:
-                page.drop("url_too_long")
-            else:
-                self.hrefs.append(href)
+            if attribute.rpartition(":")[2] in _LINKS and (href := value.strip()):
+                page.add_link(href)

@@ -6,20 +6,9 @@ the patterns that it refuses.
 
 import re
 
+from . import java_tree as java
 from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
 from .java_classes import LINE_ENDS, SHORT, UNICODE_SHORT, family
-from .java_tree import (
-    Atomic,
-    Choice,
-    Concat,
-    Group,
-    JavaNode,
-    Lookaround,
-    Mark,
-    Reference,
-    Repeat,
-    Tree,
-)
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
@@ -43,7 +32,7 @@ _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
 
 
-def parse_pattern(text: str) -> Tree:
+def parse_pattern(text: str) -> java.Tree:
     r"""Parses a pattern.
 
     Raises:
@@ -77,11 +66,11 @@ class _Parser:
         self._groups = 0
         self._names: dict[str, int] = {}
 
-    def parse(self) -> Tree:
+    def parse(self) -> java.Tree:
         root = self._choice()
         if self._peek():
             raise ValueError("a ) has no (")
-        return Tree(root, self._groups, self._names)
+        return java.Tree(root, self._groups, self._names)
 
     # Reading characters: with the flag x, spaces and comments are skipped.
 
@@ -112,26 +101,26 @@ class _Parser:
 
     # Sequences, groups and quantifiers.
 
-    def _choice(self) -> JavaNode:
+    def _choice(self) -> java.JavaNode:
         parts = [self._sequence()]
         while self._peek() == "|":
             self._at += 1
             parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+        return parts[0] if len(parts) == 1 else java.Choice(tuple(parts))
 
-    def _sequence(self) -> JavaNode:
-        parts: list[JavaNode] = []
+    def _sequence(self) -> java.JavaNode:
+        parts: list[java.JavaNode] = []
         while (char := self._peek()) not in ("", "|", ")"):
             if char == "(":
                 group = self._group()
                 parts += [] if group is None else [group]
             elif char == "{":  # after a repeated part; Java repeats the empty text then
-                parts.append(self._repeated(Concat(())))
+                parts.append(self._repeated(java.Concat(())))
             else:
                 parts.append(self._repeated(self._atom(char)))
-        return parts[0] if len(parts) == 1 else Concat(tuple(parts))
+        return parts[0] if len(parts) == 1 else java.Concat(tuple(parts))
 
-    def _atom(self, char: str) -> JavaNode:
+    def _atom(self, char: str) -> java.JavaNode:
         if char == "\\":
             return self._escape()
         self._at += 1
@@ -140,26 +129,22 @@ class _Parser:
         if char == "[":
             return self._class()
         if char == "^":
-            return Mark(
-                ("unix_" if "d" in self._flags else "") + "line_start"
-                if "m" in self._flags
-                else "start"
-            )
+            return self._mark("line_start") if "m" in self._flags else java.Mark("start")
         if char == "$":
-            return self._end("m" in self._flags)
+            return self._mark("line_end" if "m" in self._flags else "end")
         if char == ".":
             return self._any()
         return self._one(ord(char))
 
-    def _end(self, lines: bool) -> Mark:
-        return Mark(("unix_" if "d" in self._flags else "") + ("line_end" if lines else "end"))
+    def _mark(self, kind: str) -> java.Mark:
+        return java.Mark(f"unix_{kind}" if "d" in self._flags else kind)
 
     def _any(self) -> Chars:
         if "s" in self._flags:
             return EVERY
         return ~(span(10, 10) if "d" in self._flags else LINE_ENDS)
 
-    def _repeated(self, node: JavaNode) -> JavaNode:
+    def _repeated(self, node: java.JavaNode) -> java.JavaNode:
         char = self._peek()
         least: int
         most: int | None
@@ -179,9 +164,9 @@ class _Parser:
             return node
         how = self._peek() if self._peek() in ("?", "+") else ""
         self._at += len(how)
-        return node if node == Concat(()) else Repeat(node, least, most, how)
+        return node if node == java.Concat(()) else java.Repeat(node, least, most, how)
 
-    def _group(self) -> JavaNode | None:
+    def _group(self) -> java.JavaNode | None:
         """Reads a group; returns None for flags that hold from here on."""
         flags = self._flags
         if self._next() != "?":
@@ -198,23 +183,24 @@ class _Parser:
             self._names[name] = self._groups + 1
             return self._kept(flags)
         part = self._choice()
-        node = Atomic(part) if kind == ">" else Lookaround(part, kind[0] == "<", kind[-1] == "!")
-        return self._closed(node, flags)
+        if kind == ">":
+            return self._closed(java.Atomic(part), flags)
+        return self._closed(java.Lookaround(part, kind[0] == "<", kind[-1] == "!"), flags)
 
-    def _kept(self, flags: frozenset[str]) -> JavaNode:
+    def _kept(self, flags: frozenset[str]) -> java.JavaNode:
         self._groups += 1
         number = self._groups
         part = self._choice()
-        return self._closed(Group(part, number), flags)
+        return self._closed(java.Group(part, number), flags)
 
-    def _closed(self, node: JavaNode, flags: frozenset[str]) -> JavaNode:
+    def _closed(self, node: java.JavaNode, flags: frozenset[str]) -> java.JavaNode:
         if self._peek() != ")":
             raise ValueError("missing )")
         self._at += 1
         self._flags = flags
         return self._repeated(node)
 
-    def _flagged(self, flags: frozenset[str]) -> JavaNode | None:
+    def _flagged(self, flags: frozenset[str]) -> java.JavaNode | None:
         begin, take = self._at, True
         while (char := self._take()) not in (":", ")"):
             if char == "-" and take:
@@ -228,7 +214,7 @@ class _Parser:
 
     # Escapes.
 
-    def _escape(self) -> JavaNode:
+    def _escape(self) -> java.JavaNode:
         char = self._raw(1)
         self._at += 2
         if char in ("p", "P"):
@@ -240,11 +226,11 @@ class _Parser:
         if char == "b" and self._text.startswith("{g}", self._at):
             raise ValueError(r"\b{g} is not supported")
         if char == "Z":
-            return self._end(False)
+            return self._mark("end")
         kind = {"A": "start", "z": "last", "G": "match", "b": "edge", "B": "no_edge",
                 "R": "newline", "X": "grapheme"}.get(char)  # fmt: skip
         if kind:
-            return Mark(kind)
+            return java.Mark(kind)
         return self._short(char) or self._one(self._code(char))
 
     def _short(self, char: str) -> Chars | None:
@@ -289,22 +275,22 @@ class _Parser:
         chars = family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
-    def _numbered_reference(self, number: int) -> JavaNode:
+    def _numbered_reference(self, number: int) -> java.JavaNode:
         while (char := self._peek()) and char in "0123456789":
             if number * 10 + int(char) > self._groups:
                 break
             number = number * 10 + int(char)
             self._at += 1
-        return Reference(number, "i" in self._flags)
+        return java.Reference(number, "i" in self._flags)
 
-    def _named_reference(self) -> JavaNode:
+    def _named_reference(self) -> java.JavaNode:
         name = _NAME.match(self._text, self._at)
         if not name or name[1] not in self._names:
             raise ValueError(
                 r"\k must be followed by the name of a group before it, as in \k<name>"
             )
         self._at = name.end()
-        return Reference(self._names[name[1]], "i" in self._flags)
+        return java.Reference(self._names[name[1]], "i" in self._flags)
 
     # Characters and classes.
 

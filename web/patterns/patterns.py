@@ -13,22 +13,10 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, put
+from ..base.quoting import refused
+from . import java_tree as java
 from .chars import NONE, Chars, in_any_case
 from .java_syntax import parse_pattern
-from .java_tree import (
-    Atomic,
-    Choice,
-    Concat,
-    Group,
-    JavaNode,
-    Lookaround,
-    Mark,
-    Reference,
-    Repeat,
-    Tree,
-    children,
-    nodes_of,
-)
 
 _PYTHON_MARKS = {
     "start": r"\A",
@@ -183,22 +171,42 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
     return Pattern(text, compiled, known, exact, swap, tuple(tree.names.items()))
 
 
-def _without_start(root: JavaNode) -> JavaNode:
+def pattern_of(
+    expected: str, text: str, compile: Callable[[str], Pattern] = compile_pattern, line: str = ""
+) -> Pattern:
+    """Compiles a pattern of the user.
+
+    Args:
+        expected: Begin of the message if it does not compile; see ``refused``.
+        text: The pattern.
+        compile: Compiles it.
+        line: Text to quote in the message instead of the pattern.
+
+    Raises:
+        ValueError: It does not compile.
+    """
+    try:
+        return compile(text)
+    except ValueError as error:
+        raise refused(expected, line or text, error) from error
+
+
+def _without_start(root: java.JavaNode) -> java.JavaNode:
     """Returns a pattern without a part at its start that may be empty and captures nothing."""
     match root:
-        case Concat((Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
-            return _without_start(Concat(tuple(rest)))
+        case java.Concat((java.Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
+            return _without_start(java.Concat(tuple(rest)))
     return root
 
 
-def _compiled(tree: Tree) -> "regex.Pattern[str]":
-    nodes = nodes_of(tree.root)
+def _compiled(tree: java.Tree) -> "regex.Pattern[str]":
+    nodes = java.nodes_of(tree.root)
     # The edges of words and graphemes are those of all scripts; the flag i is for ASCII alone.
-    all_scripts = any(Mark(kind) in nodes for kind in ("edge", "no_edge", "grapheme"))
+    all_scripts = any(java.Mark(kind) in nodes for kind in ("edge", "no_edge", "grapheme"))
     any_case = not all_scripts and all(
         in_any_case(node) == node if isinstance(node, Chars) else node.any_case
         for node in nodes
-        if isinstance(node, Chars | Reference)
+        if isinstance(node, Chars | java.Reference)
     )
     flags = regex.VERSION1 | (0 if all_scripts else regex.ASCII)
     flags |= regex.IGNORECASE if any_case else 0
@@ -208,27 +216,27 @@ def _compiled(tree: Tree) -> "regex.Pattern[str]":
 class _Writer:
     """Writes trees as patterns of the ``regex`` package."""
 
-    def __init__(self, tree: Tree, any_case: bool = False) -> None:
+    def __init__(self, tree: java.Tree, any_case: bool = False) -> None:
         self._groups = tree.groups
         self._any_case = any_case
 
-    def written(self, node: JavaNode) -> str:
+    def written(self, node: java.JavaNode) -> str:
         match node:
-            case Concat(parts):
+            case java.Concat(parts):
                 return "".join(map(self._inner, parts))
-            case Choice(parts):
+            case java.Choice(parts):
                 return "|".join(map(self.written, parts))
-            case Group(part):
+            case java.Group(part):
                 return f"({self.written(part)})"
-            case Repeat(part, least, most, how):
-                single = isinstance(part, Chars | Group)
+            case java.Repeat(part, least, most, how):
+                single = isinstance(part, Chars | java.Group)
                 inner = self.written(part) if single else f"(?:{self.written(part)})"
                 return inner + self._times(least, most, how)
         return self._special(node)
 
-    def _inner(self, node: JavaNode) -> str:
+    def _inner(self, node: java.JavaNode) -> str:
         text = self.written(node)
-        return f"(?:{text})" if isinstance(node, Choice | Concat) else text
+        return f"(?:{text})" if isinstance(node, java.Choice | java.Concat) else text
 
     def _times(self, least: int, most: int | None, how: str) -> str:
         plain = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
@@ -237,18 +245,18 @@ class _Writer:
         end = "" if most == least else "," if most is None else f",{most}"
         return f"{{{least}{end}}}{how}"
 
-    def _special(self, node: JavaNode) -> str:
+    def _special(self, node: java.JavaNode) -> str:
         match node:
             case Chars():
                 # Letters are faster to compile, and to find, than sets.
                 return (self._any_case and node.letter) or node.pattern
-            case Mark(kind):
+            case java.Mark(kind):
                 return _PYTHON_MARKS[kind]
-            case Atomic(part):
+            case java.Atomic(part):
                 return f"(?>{self.written(part)})"
-            case Lookaround(part, behind, negative):
+            case java.Lookaround(part, behind, negative):
                 return f"(?{'<' * behind}{'!' if negative else '='}{self.written(part)})"
-            case Reference(number, any_case):
+            case java.Reference(number, any_case):
                 if number > self._groups:
                     return NONE.pattern
                 return f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
@@ -262,73 +270,72 @@ class _Column(_Writer):
         exact: Whether polars can express all parts.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: java.Tree) -> None:
         super().__init__(tree)
-        self._kept = {n.number: n.part for n in nodes_of(tree.root) if isinstance(n, Group)}
+        self._kept = {
+            n.number: n.part for n in java.nodes_of(tree.root) if isinstance(n, java.Group)
+        }
         self.exact = True
 
     def _times(self, least: int, most: int | None, how: str) -> str:
         self.exact &= how != "+"
         return super()._times(least, most, how.replace("+", ""))
 
-    def _special(self, node: JavaNode) -> str:
+    def _special(self, node: java.JavaNode) -> str:
         match node:
             case Chars():
                 return node.pattern
-            case Mark(kind) if kind in _COLUMN_MARKS:
+            case java.Mark(kind) if kind in _COLUMN_MARKS:
                 return _COLUMN_MARKS[kind]
-            case Reference(number) if number not in self._kept:
+            case java.Reference(number) if number not in self._kept:
                 return NONE.pattern
         self.exact = False
         match node:
-            case Atomic(part):
+            case java.Atomic(part):
                 return f"(?:{self.written(part)})"
-            case Mark("grapheme" | "newline"):
+            case java.Mark("grapheme" | "newline"):
                 return r"[\s\S]+"
-            case Reference(number, any_case):
+            case java.Reference(number, any_case):
                 # The group's own pattern matches each text that the group may have captured.
                 part = self._kept[number]
-                free = not any(
-                    isinstance(inner, Mark | Reference | Lookaround) for inner in nodes_of(part)
-                )
+                bound = java.Mark | java.Reference | java.Lookaround
+                free = not any(isinstance(inner, bound) for inner in java.nodes_of(part))
                 return f"(?:{self.written(part)})" if free and not any_case else r"[\s\S]*"
         return ""
 
 
-def _column_forms(tree: Tree) -> tuple[str, bool, tuple[str, str] | None]:
+def _column_forms(tree: java.Tree) -> tuple[str, bool, tuple[str, str] | None]:
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
     root, before = tree.root, ""
     match root:
-        case Concat((Lookaround(Chars() as chars, True, True), *rest)):
-            root, before = Concat(tuple(rest)), f"^|{(~chars).pattern}"
+        case java.Concat((java.Lookaround(Chars() as chars, True, True), *rest)):
+            root, before = java.Concat(tuple(rest)), f"^|{(~chars).pattern}"
     writer = _Column(tree)
     text = writer.written(root)
     if before and writer.exact:
         # The character before is then part of the match, so another match cannot follow at once.
-        single = (
-            isinstance(root, Concat) and root.parts[-1:] == (Mark("end"),) and _least_width(root)
-        )
-        swap = (f"({before})(?:{text})", "${1}") if single else None
+        single = isinstance(root, java.Concat) and root.parts[-1:] == (java.Mark("end"),)
+        swap = (f"({before})(?:{text})", "${1}") if single and _least_width(root) else None
         return f"(?:{before})(?:{text})", True, swap
     # Engines differ in where they find an empty match.
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
 
 
-def _least_width(node: JavaNode) -> int:
+def _least_width(node: java.JavaNode) -> int:
     """Returns how many characters a match has at least."""
     match node:
-        case Chars() | Mark("newline" | "grapheme"):
+        case Chars() | java.Mark("newline" | "grapheme"):
             return 1
-        case Choice(parts):
+        case java.Choice(parts):
             return min(map(_least_width, parts))
-        case Repeat(part, least):
+        case java.Repeat(part, least):
             return least * _least_width(part)
-        case Lookaround():
+        case java.Lookaround():
             return 0
-    return sum(map(_least_width, children(node)))
+    return sum(map(_least_width, java.children(node)))
 
 
-def _size(node: JavaNode) -> int:
+def _size(node: java.JavaNode) -> int:
     """Returns the length of a pattern with all its repeats expanded."""
-    size = sum(map(_size, children(node))) or 1
-    return max(node.least, node.most or 1) * size if isinstance(node, Repeat) else size
+    size = sum(map(_size, java.children(node))) or 1
+    return max(node.least, node.most or 1) * size if isinstance(node, java.Repeat) else size

@@ -104,11 +104,8 @@ def read_robots_rules(text: str, agents: tuple[str, ...]) -> RobotsReading:
                 groups[-1].lines.append(line)
     best = max((rank for group in groups for rank in group.ranks), default=_FOR_ALL)
     lines = [line for group in groups if best in group.ranks for line in group.lines]
-    rules = [
-        RobotsRule(kind == _ALLOW, value, at)
-        for kind, value, at in lines
-        if kind in (_ALLOW, _DISALLOW)
-    ]
+    of_paths = (line for line in lines if line[0] in (_ALLOW, _DISALLOW))
+    rules = [RobotsRule(kind == _ALLOW, value, at) for kind, value, at in of_paths]
     return RobotsReading(rules, _crawl_delay(lines), sitemaps)
 
 

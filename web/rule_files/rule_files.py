@@ -124,39 +124,27 @@ class NameLines:
 
     def lines(self, names: pl.Series) -> pl.Series:
         """Returns the line of each name; 0 for missing names and nulls."""
-        if not len(self):
-            return zeros(len(names)).alias("line")
         at = self._names.search_sorted(names.fill_null(""), side="left")
-        return self._taken(pl.Series(at), names, equal=True)
+        return self._lines_at(pl.Series(at), names, pl.col("text") == pl.col("name"))
 
     def prefix_lines(self, texts: pl.Series) -> pl.Series:
         """Returns the line of the name that each text begins with; 0 if there is none.
 
         No name may begin with another name; see ``without_longer``.
         """
-        if not len(self):
-            return zeros(len(texts)).alias("line")
         # The name that a text begins with is the last name that is not greater than the text.
         at = pl.Series(self._names.search_sorted(texts.fill_null(""), side="right")).cast(pl.Int64)
-        return self._taken(at - 1, texts, equal=False)
+        return self._lines_at(at - 1, texts, pl.col("text").str.starts_with(pl.col("name")))
 
-    def _taken(self, at: pl.Series, texts: pl.Series, equal: bool) -> pl.Series:
+    def _lines_at(self, at: pl.Series, texts: pl.Series, fits: pl.Expr) -> pl.Series:
+        """Returns the lines of the names at some places, 0 where a name does not fit its text."""
+        if not len(self):
+            return zeros(len(texts)).alias("line")
         inside = (at >= 0) & (at < len(self))
         index = at.cast(pl.Int64).clip(0, len(self) - 1)
-        frame = pl.DataFrame(
-            {
-                "text": texts,
-                "name": self._names.gather(index),
-                "line": self._lines.gather(index),
-                "inside": inside,
-            }
-        )
-        same = (
-            pl.col("text") == pl.col("name")
-            if equal
-            else pl.col("text").str.starts_with(pl.col("name"))
-        )
-        found = pl.when((pl.col("inside") & same).fill_null(False)).then("line").otherwise(0)
+        names, lines = self._names.gather(index), self._lines.gather(index)
+        frame = pl.DataFrame({"text": texts, "name": names, "line": lines, "inside": inside})
+        found = pl.when((pl.col("inside") & fits).fill_null(False)).then("line").otherwise(0)
         return frame.select(found.cast(pl.UInt32).alias("line")).to_series()
 
 

@@ -32,6 +32,7 @@ EXEMPTION = "ignoreexempt"
 # Rule files of this package.
 _BUILT_IN = ("regex-urlfilter.txt", "regex-normalize.xml")
 _HERE = pathlib.Path(__file__).parent
+_PER_HOST = {step.name: step for step in (Slash, Host, Protocol)}
 
 
 def normalizers_in(options: UrlOptions, scope: str) -> tuple[str, ...]:
@@ -112,7 +113,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     limits = FastLimits(
         options.fast_url_max_length, options.fast_path_max_length, options.fast_query_max_length
     )
-    made = [_excluded(options.exclude)] if options.exclude else []
+    made: list[UrlFilter] = [_excluded(options.exclude)] if options.exclude else []
     for name in dict.fromkeys(names):
         if name != EXEMPTION:
             file = files.get(FILTER_FILES[name], RuleFile(""))
@@ -120,9 +121,7 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     return FilterChain(made)
 
 
-@functools.lru_cache(maxsize=64)
-def _excluded(patterns: tuple[str, ...]) -> UrlFilter:
-    return exclude_filter(patterns)
+_excluded = functools.lru_cache(maxsize=64)(exclude_filter)
 
 
 @functools.lru_cache(maxsize=64)
@@ -147,20 +146,17 @@ def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilte
 
 @functools.lru_cache(maxsize=64)
 def _filter(name: str, file: RuleFile, limits: FastLimits, max_tld: int) -> UrlFilter:
+    given = file.text, file.name
     match name:
         case "automaton":
-            return RegexFilter(file.text, file.name, compile_automaton, "dk.brics expression")
-        case "prefix":
-            return PrefixFilter(file.text, file.name)
-        case "suffix":
-            return SuffixFilter(file.text, file.name)
+            return RegexFilter(*given, compile_automaton, "dk.brics expression")
         case "domain" | "domaindenylist":
-            return DomainFilter(file.text, file.name, deny=name == "domaindenylist")
+            return DomainFilter(*given, deny=name == "domaindenylist")
         case "fast":
-            return FastFilter(file.text, file.name, limits)
+            return FastFilter(*given, limits)
         case "validator":
             return Validator(max_tld)
-    return RegexFilter(file.text, file.name)
+    return {"prefix": PrefixFilter, "suffix": SuffixFilter}.get(name, RegexFilter)(*given)
 
 
 def normalizer(
@@ -198,10 +194,6 @@ def _step(name: str, file: RuleFile, indexer: bool) -> Step:
             return Querystring()
         case "ajax":
             return Ajax("indexer" if indexer else "default")
-        case "slash":
-            return Slash(file.text, file.name)
-        case "host":
-            return Host(file.text, file.name)
-        case "protocol":
-            return Protocol(file.text, file.name)
+        case "slash" | "host" | "protocol":
+            return _PER_HOST[name](file.text, file.name)
     return Pass()

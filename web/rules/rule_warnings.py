@@ -34,28 +34,23 @@ def warnings_of(rules: UrlRules) -> list[str]:
     >>> warnings_of(UrlRules())
     []
     """
-    found = [
-        f"{flag}: never found: {_ASCII_ONLY}, got {quoted(text)}"
-        for flag, texts in (
-            ("--include", rules.options.include),
-            ("--exclude", rules.options.exclude),
-        )
-        for text in texts
-        if not text.isascii()
-    ]
+    given = [("--include", text) for text in rules.options.include]
+    given += [("--exclude", text) for text in rules.options.exclude]
+    found = [_never_found(flag, text) for flag, text in given if not text.isascii()]
     for name, file in rules.files or ():
         lines = list(_beyond_ascii(name, file.text))
         if file.xml and _basic_comes_first(rules):
             step = RegexNormalizer(file.xml, file.name)
             patterns = [(rule.line, rule.pattern.text) for rule in step.rules]
             lines = [(line, text) for line, text in patterns if not text.isascii()]
-        found += [
-            f"{file.name}:{line}: never found: {_ASCII_ONLY}, got {quoted(text)}"
-            for line, text in lines[:_MOST]
-        ]
+        found += [_never_found(f"{file.name}:{line}", text) for line, text in lines[:_MOST]]
         if len(lines) > _MOST:
             found.append(f"{file.name}: {len(lines) - _MOST} more lines are never found")
     return [*found, *_no_scopes(rules)]
+
+
+def _never_found(where: str, text: str) -> str:
+    return f"{where}: never found: {_ASCII_ONLY}, got {quoted(text)}"
 
 
 def _beyond_ascii(name: str, text: str) -> Iterator[tuple[int, str]]:

@@ -1,6 +1,7 @@
 """Options of URL filters and normalizers."""
 
 import dataclasses
+from typing import Any
 
 from ..base.options import option
 from ..normalizers.normalizer_step import SCOPES
@@ -32,6 +33,11 @@ NORMALIZER_FILES = {
 }
 NORMALIZERS = tuple(NORMALIZER_FILES)
 SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(NORMALIZERS)}))*"
+
+
+def _fast_limit(part: str, nutch: str) -> Any:
+    text = f"Longest {part} that the filter fast takes; -1 for any."
+    return option(-1, text, unit="characters", nutch=nutch, minimum=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,24 +125,6 @@ class UrlOptions(SchemeOptions):
         nutch="urlfilter.tld.length",
         minimum=-1,
     )
-    fast_url_max_length: int = option(
-        -1,
-        "Longest URL that the filter fast takes; -1 for any.",
-        unit="characters",
-        nutch="urlfilter.fast.url.max.length",
-        minimum=-1,
-    )
-    fast_path_max_length: int = option(
-        -1,
-        "Longest path that the filter fast takes; -1 for any.",
-        unit="characters",
-        nutch="urlfilter.fast.url.path.max.length",
-        minimum=-1,
-    )
-    fast_query_max_length: int = option(
-        -1,
-        "Longest query that the filter fast takes; -1 for any.",
-        unit="characters",
-        nutch="urlfilter.fast.url.query.max.length",
-        minimum=-1,
-    )
+    fast_url_max_length: int = _fast_limit("URL", "urlfilter.fast.url.max.length")
+    fast_path_max_length: int = _fast_limit("path", "urlfilter.fast.url.path.max.length")
+    fast_query_max_length: int = _fast_limit("query", "urlfilter.fast.url.query.max.length")

@@ -6,10 +6,11 @@ from typing import Literal
 
 import polars as pl
 
-from ..base.columns import falses, nulls, put
+from ..base.columns import falses, nulls, put, text_frame
 from ..filters.filter_chain import FilterChain
 from ..filters.regex_filter import RegexFilter
 from ..normalizers.normalizer_chain import Normalizer
+from ..normalizers.normalizer_step import Scope
 from ..rule_files.rule_files import RuleFile
 from ..urls.domains import registered_domain
 from ..urls.normalize import normalize_basic
@@ -21,11 +22,6 @@ from .url_options import UrlOptions
 
 __all__ = ["SameMode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
 
-# Nutch's names.
-Scope = Literal[
-    "default", "inject", "fetcher", "outlink", "crawldb", "linkdb", "indexer",
-    "partition", "generate_host_count",
-]  # fmt: skip
 SameMode = Literal["domain", "host", "any"]
 
 _MAX_LABEL = 63
@@ -109,11 +105,7 @@ class UrlRules:
         return normalizer(self.options, dict(self.files or ()), scope, self._is_basic)
 
     def admit(
-        self,
-        urls: pl.Series,
-        scope: Scope = "outlink",
-        filters: bool = True,
-        by: bool = False,
+        self, urls: pl.Series, scope: Scope = "outlink", filters: bool = True, by: bool = False
     ) -> pl.DataFrame:
         """Normalizes and filters URLs.
 
@@ -151,12 +143,9 @@ class UrlRules:
         dropped = judged.get_column("reason").is_not_null()
         if not dropped.any():
             return frame.with_columns(judged.get_column("by"))
-        return frame.with_columns(
-            pl.when(~dropped).then("url").alias("url"),
-            pl.when(~dropped).then("key").alias("key"),
-            pl.when(dropped).then(judged.get_column("reason")).otherwise("reason").alias("reason"),
-            judged.get_column("by"),
-        )
+        kept = [pl.when(~dropped).then(name).alias(name) for name in ("url", "key")]
+        reason = pl.when(dropped).then(judged.get_column("reason")).otherwise("reason")
+        return frame.with_columns(*kept, reason.alias("reason"), judged.get_column("by"))
 
     def _normalized(self, raw: pl.Series, scope: str) -> pl.DataFrame:
         """Returns raw, url, key and reason of URLs without nulls."""
@@ -175,9 +164,7 @@ class UrlRules:
             return frame
         if len(at) < FEW:
             rows = [self._admit_one(url, chain) for url in raw.gather(at)]
-            slow = pl.DataFrame(
-                rows, dict.fromkeys(("url", "key", "reason"), pl.String), orient="row"
-            )
+            slow = text_frame(rows, "url", "key", "reason")
         else:
             slow = self._normalize(raw.gather(at), chain)
         return frame.with_columns(
@@ -196,19 +183,14 @@ class UrlRules:
         frame = frame.with_columns(reason=put(nulls(len(raw)), at, made.get_column("reason")))
         rest = (pl.col("url").is_not_null() & pl.col("key").is_null()).alias("rest")
         at = frame.select(rest).to_series().arg_true()
-        found = pl.DataFrame(
-            [_key_of(url, self.options.schemes) for url in urls.gather(at)],
-            schema={"key": pl.String, "reason": pl.String},
-            orient="row",
-        )
+        keys = (_key_of(url, self.options.schemes) for url in urls.gather(at))
+        found = text_frame(keys, "key", "reason")
         frame = frame.with_columns(
             put(frame.get_column(name), at, found.get_column(name)) for name in found.columns
         )
-        return frame.select(
-            pl.when(pl.col("reason").is_null()).then("url").alias("url"),
-            "key",
-            pl.when("long").then(pl.lit("url_too_long")).otherwise("reason").alias("reason"),
-        )
+        url = pl.when(pl.col("reason").is_null()).then("url").alias("url")
+        reason = pl.when("long").then(pl.lit("url_too_long")).otherwise("reason")
+        return frame.select(url, "key", reason.alias("reason"))
 
     def _admit_one(
         self, raw: str, chain: Normalizer | None = None
@@ -322,23 +304,6 @@ def host_keys(keys: pl.Series) -> pl.Series:
         literal = keys.str.extract(r"^(\[[^\]]*\])", 1)
         names = names.zip_with(~bracketed.fill_null(False), literal)
     return names.alias(keys.name)
-
-
-def urls_of_keys(keys: pl.Series) -> pl.Series:
-    """Returns the URLs of row keys, as ``from_key`` does.
-
-    >>> urls_of_keys(pl.Series(["com.foo.www:http:8080/x", ":file/x"])).to_list()
-    ['http://www.foo.com:8080/x', 'file:///x']
-    """
-    names = host_keys(keys).alias("name")
-    hosts = names.unique().drop_nulls()
-    made = pl.Series([from_host_key(name) for name in hosts], dtype=pl.String)
-    parts = pl.DataFrame({"key": keys, "name": names})
-    rest = pl.col("key").str.strip_prefix(pl.col("name") + ":")
-    scheme = rest.str.extract("^([a-z]+)")
-    host = pl.col("name").replace_strict(hosts, made, return_dtype=pl.String)
-    url = pl.concat_str(scheme, pl.lit("://"), host, rest.str.strip_prefix(scheme))
-    return parts.select(url.alias(keys.name)).to_series()
 
 
 def in_scope(

@@ -3,32 +3,28 @@
 The title of a page has its path, so a test sees which pages were requested.
 """
 
-import asyncio
-
 from .answers import HEAD, Handler, HostileWire, Request, honest_answer, page, redirect, url_of
+from .bad_wires import hang
 
-_STATUSES = (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503)
 _RULES = "User-agent: *\nDisallow: /private\n"
+_DELAY = "User-agent: *\nCrawl-delay: 86400\n"
+_PAGE = "<html><title>home</title>"
+_FAR, _LOOP = url_of("robots-200", "/robots.txt"), url_of("robots-loop", "/robots.txt")
 
 
-def _pages(robots: Handler, name: str, text: str) -> Handler:
-    """Returns a mode in which ``robots`` answers requests for robots.txt."""
+def _mode(name: str, about: str, robots: Handler | bytes) -> Handler:
+    """Returns a mode with honest pages and a robots.txt: bytes to send, or a function that does."""
 
     async def handle(wire: HostileWire, request: Request) -> None:
-        if request.path == "/robots.txt":
-            await robots(wire, request)
-        else:
+        if request.path != "/robots.txt":
             wire.write(page(f"{name} {request.path}", ["/private", "/public"]))
+        elif isinstance(robots, bytes):
+            wire.write(robots)
+        else:
+            await robots(wire, request)
 
-    handle.__name__, handle.__doc__ = name, text
+    handle.__name__, handle.__doc__ = name, about
     return handle
-
-
-def _says(data: bytes) -> Handler:
-    async def say(wire: HostileWire, request: Request) -> None:
-        wire.write(data)
-
-    return say
 
 
 async def _big(wire: HostileWire, request: Request) -> None:
@@ -40,53 +36,33 @@ async def _big(wire: HostileWire, request: Request) -> None:
     await wire.drain()
 
 
-async def _hang(wire: HostileWire, request: Request) -> None:
-    await asyncio.sleep(3600)
-
-
 async def _reset(wire: HostileWire, request: Request) -> None:
     wire.abort()
 
 
-async def _cut(wire: HostileWire, request: Request) -> None:
-    wire.write(HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri")
-
-
-async def _far(wire: HostileWire, request: Request) -> None:
-    """Redirects to the robots.txt of another host."""
-    wire.write(redirect(url_of("robots-200", "/robots.txt"), 301))
-
-
-_MODES: dict[str, tuple[Handler, str]] = {
-    "robots_200": (_says(honest_answer(_RULES)), "Forbids /private in its robots.txt."),
-    "robots_200_big": (_big, "Has a robots.txt of 10 MiB that forbids /private at its beginning."),
-    "robots_html": (
-        _says(honest_answer("<html><title>home</title>")),
-        "Has a web page for robots.txt.",
+_CUT = HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri"
+MODES = [
+    _mode("robots_200", "Forbids /private in its robots.txt.", honest_answer(_RULES)),
+    _mode(
+        "robots_200_big", "Has a robots.txt of 10 MiB that forbids /private at its beginning.", _big
     ),
-    "robots_nul": (_says(honest_answer(b"\0" * 5000)), "Has a robots.txt of NULs."),
-    "robots_delay": (
-        _says(honest_answer("User-agent: *\nCrawl-delay: 86400\n")),
-        "Asks for a day between two requests.",
+    _mode("robots_html", "Has a web page for robots.txt.", honest_answer(_PAGE)),
+    _mode("robots_nul", "Has a robots.txt of NULs.", honest_answer(b"\0" * 5000)),
+    _mode("robots_delay", "Asks for a day between two requests.", honest_answer(_DELAY)),
+    _mode(
+        "robots_redirect", "Redirects its robots.txt to that of another host.", redirect(_FAR, 301)
     ),
-    "robots_redirect": (_far, "Redirects its robots.txt to that of another host."),
-    "robots_loop": (
-        _says(redirect(url_of("robots-loop", "/robots.txt"))),
-        "Redirects its robots.txt to itself.",
-    ),
-    "robots_private": (
-        _says(redirect("http://127.0.0.1/robots.txt")),
+    _mode("robots_loop", "Redirects its robots.txt to itself.", redirect(_LOOP)),
+    _mode(
+        "robots_private",
         "Redirects its robots.txt to 127.0.0.1.",
+        redirect("http://127.0.0.1/robots.txt"),
     ),
-    "robots_hang": (_hang, "Never answers requests for robots.txt."),
-    "robots_reset": (_reset, "Resets the connection on requests for robots.txt."),
-    "robots_cut": (_cut, "Breaks off in the middle of its robots.txt."),
-}
-_MODES |= {
-    f"robots_{status}": (
-        _says(honest_answer(_RULES if status != 204 else b"", status)),
-        f"Answers {status} to requests for robots.txt.",
-    )
-    for status in _STATUSES
-}
-MODES = tuple(_pages(robots, name, text) for name, (robots, text) in _MODES.items())
+    _mode("robots_hang", "Never answers requests for robots.txt.", hang),
+    _mode("robots_reset", "Resets the connection on requests for robots.txt.", _reset),
+    _mode("robots_cut", "Breaks off in the middle of its robots.txt.", _CUT),
+]
+for _status in (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503):
+    _about = f"Answers {_status} to requests for robots.txt."
+    _answer = honest_answer(_RULES if _status != 204 else b"", _status)
+    MODES.append(_mode(f"robots_{_status}", _about, _answer))

@@ -23,13 +23,8 @@ async def calendar(wire: HostileWire, request: Request) -> None:
 
 async def session_ids(wire: HostileWire, request: Request) -> None:
     """Puts a new session id into each link of each page; there are three pages."""
-    wire.write(
-        page(
-            f"session {request.path}",
-            [f"/{n}?visit={_digest(f'{request.target} {n}', 32)}" for n in (1, 2, 3)],
-            _SAME,
-        )
-    )
+    links = [f"/{n}?visit={_digest(f'{request.target} {n}', 32)}" for n in (1, 2, 3)]
+    wire.write(page(f"session {request.path}", links, _SAME))
 
 
 async def same_pages(wire: HostileWire, request: Request) -> None:

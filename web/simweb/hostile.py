@@ -35,22 +35,18 @@ class HostileMode(NamedTuple):
 
 def _modes() -> dict[str, HostileMode]:
     kinds = (bad_wires, bad_codings, bad_redirects, bad_states, bad_robots, bad_traps)
-    modes = [
-        HostileMode(
-            handle.__name__.replace("_", "-") + _BELOW,
-            (handle.__doc__ or "").partition("\n")[0],
-            handle,
-            kind is bad_robots,
-        )
-        for kind in kinds
-        for handle in _handlers(kind)
-    ]
-    return {mode.host: mode for mode in modes}
+    modes = {}
+    for kind in kinds:
+        for handle in _handlers(kind):
+            host = handle.__name__.replace("_", "-") + _BELOW
+            about = (handle.__doc__ or "").partition("\n")[0]
+            modes[host] = HostileMode(host, about, handle, kind is bad_robots)
+    return modes
 
 
 def _handlers(kind: ModuleType) -> list[Handler]:
     if kind is bad_robots:
-        return list(bad_robots.MODES)
+        return bad_robots.MODES
     public = [value for name, value in vars(kind).items() if not name.startswith("_")]
     return [value for value in public if inspect.iscoroutinefunction(value)]
 

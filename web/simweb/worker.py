@@ -15,12 +15,12 @@ import signal
 import socket
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
+from ..base.size_cache import SizeCache
 from .answers import HostileWire, Request
 from .hostile import find_mode, respond
 from .site import Answer, Site
@@ -50,8 +50,7 @@ class Pages:
     def __init__(self, site: Site, latency: float, log: int | None) -> None:
         self.latency = latency
         self._site, self._log = site, log
-        self._cache: OrderedDict[tuple[str, str], _Cached] = OrderedDict()
-        self._room = _CACHE_BYTES
+        self._cache: SizeCache[tuple[str, str], _Cached] = SizeCache(_CACHE_BYTES, _Cached.size)
 
     def note(self, host: str, target: str) -> None:
         """Logs a request, with the system's monotonic clock (the same for all processes)."""
@@ -63,14 +62,9 @@ class Pages:
         """Returns the answer of a host to a path and query."""
         key = (host, target)
         cached = self._cache.get(key)
-        if cached is not None:
-            self._cache.move_to_end(key)
-            return cached
-        cached = _to_bytes(self._site.answer(host, target))
-        self._room -= cached.size()
-        self._cache[key] = cached
-        while self._room < 0 and self._cache:
-            self._room += self._cache.popitem(last=False)[1].size()
+        if cached is None:
+            cached = _to_bytes(self._site.answer(host, target))
+            self._cache.put(key, cached)
         return cached
 
 

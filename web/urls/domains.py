@@ -20,9 +20,7 @@ def registered_domain(host: str) -> str:
     >>> registered_domain("foo.github.io"), registered_domain("h1.localhost")
     ('github.io', 'h1.localhost')
     """
-    host = host.removesuffix(".")
-    parts = _extractor()(host)
-    return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
+    return suffix_and_domain(host.removesuffix("."))[1]
 
 
 def suffix_and_domain(host: str) -> tuple[str | None, str]:
@@ -66,6 +64,16 @@ def is_shared_suffix(host: str) -> bool:
     host = host.strip(".")
     parts = _extractor()(host, include_psl_private_domains=True)
     return "." not in host or (bool(parts.suffix) and not parts.domain)
+
+
+def names_above(host: str) -> list[str]:
+    """Returns a host and all domains above it, the longest name first.
+
+    >>> names_above("www.foo.com")
+    ['www.foo.com', 'foo.com', 'com']
+    """
+    labels = host.split(".")
+    return [".".join(labels[at:]) for at in range(len(labels))]
 
 
 @functools.cache

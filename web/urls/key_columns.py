@@ -13,11 +13,8 @@ def from_keys(keys: pl.Series) -> pl.Series:
     """
     # Keys are ASCII, so bytes are characters. The path begins at the first "/".
     site_end = pl.col("key").str.find("/", literal=True)
-    split = (
-        keys.alias("key")
-        .to_frame()
-        .select(site=pl.col("key").str.head(site_end), rest=pl.col("key").str.slice(site_end))
-    )
+    site, rest = pl.col("key").str.head(site_end), pl.col("key").str.slice(site_end)
+    split = keys.alias("key").to_frame().select(site=site, rest=rest)
     sites = split.select("site").unique().drop_nulls()
     urls = [from_key(f"{site}/")[:-1] for site in sites.get_column("site")]
     sites = sites.with_columns(start=pl.Series(urls, dtype=pl.String))

@@ -72,11 +72,9 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
 def _cut(hrefs: pl.Series) -> pl.Series:
     """Removes fragments, unless a space before the fragment would then be trimmed."""
     cut = hrefs.str.splitn("#", 2).struct.field("field_0")
-    return (
-        hrefs.to_frame("href")
-        .select(pl.when(cut.str.contains(r"[\x00-\x20]$")).then("href").otherwise(cut))
-        .to_series()
-    )
+    trimmed = cut.str.contains(r"[\x00-\x20]$")
+    kept = pl.when(trimmed).then("href").otherwise(cut)
+    return hrefs.to_frame("href").select(kept).to_series()
 
 
 def _read_bases(bases: pl.Series) -> pl.DataFrame:
@@ -93,9 +91,7 @@ def _read_bases(bases: pl.Series) -> pl.DataFrame:
             "base": pl.String,
             "code": pl.UInt32,
             "valid": pl.Boolean,
-            "whole": pl.String,
-            "path": pl.String,
-            "origin": pl.String,
+            **dict.fromkeys(("whole", "path", "origin"), pl.String),
             "folders": pl.List(pl.String),
         },
     )

@@ -14,7 +14,7 @@ FTP_PORT = 21
 # Strict, so that no special character gets into a command.
 _FTP = re.compile(
     r"ftp://(?:[^/?#@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?"
-    r"(/[\x21\x22\x24-\x3e\x40-\x7e]*)?(?:[?#][\x21-\x7e]*)?",
+    r"(/[\x21\x22\x24-\x3e\x40-\x7e]*)?(?:[?#][\x21-\x7e]*)?"
 )
 
 

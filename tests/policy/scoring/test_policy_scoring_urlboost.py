@@ -5,7 +5,7 @@ from scored_web import ScoredWeb, scorings
 from nutbeam.policy.scoring.urlboost import factors, read_boosts
 from nutbeam.policy.selection import GenerateOptions, sorted_out
 from nutbeam.web.rule_files.rule_files import RuleFile
-from nutbeam.web.rules.url_rules import urls_of_keys
+from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 RULES = """
@@ -70,4 +70,4 @@ def test_keys_become_urls_as_one_by_one():
     urls = ["http://www.example.com:8080/a?b=c:d", "https://example.com/", "http://[::1]/x",
             "http://[::1]:81/x", "http://192.168.0.1/x", "ftp://example.com/x"]  # fmt: skip
     keys = [*map(to_key, urls), ":file/home/x"]
-    assert urls_of_keys(pl.Series(keys)).to_list() == [from_key(key) for key in keys]
+    assert from_keys(pl.Series(keys)).to_list() == [from_key(key) for key in keys]

@@ -32,7 +32,7 @@ def test_rate_and_time_left():
     progress = Progress()
     progress.start("fetch", total=None)
     assert progress.snapshot().current.left is None
-    progress.expect(4)
+    progress.start("fetch", total=4)
     progress.add()
     time.sleep(0.02)
     fetch = progress.snapshot().current

@@ -315,7 +315,7 @@ def test_the_http_client_reads_files_only_where_they_are_taken(root):
     client = Client(HttpOptions(schemes=("http", "file"), file_roots=(str(root),), content_limit=3))
     assert client.get(url).body == b"<ti"
     assert client.get(url, content_limit=5).body == b"<titl"
-    assert (client.host(url), client.address(url)) == ("", None)
+    assert (client.host(url), client.run(client.locate(url))) == ("", None)
     assert Client(HttpOptions(schemes=("file",))).get(url).status == 403  # no roots: nothing
 
 

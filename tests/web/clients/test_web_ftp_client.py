@@ -265,7 +265,7 @@ def test_the_guard_judges_ftp_servers():
             server.port, allowed_ports=(str(server.port),), allow_addresses=("127.0.0.1",), **who
         )
         assert opened.get(f"ftp://127.0.0.1:{server.port}/").status == 200
-        assert opened.address(f"ftp://127.0.0.1:{server.port}/") == "127.0.0.1"
+        assert opened.run(opened.locate(f"ftp://127.0.0.1:{server.port}/")) == "127.0.0.1"
         assert opened.host("ftp://A.example.com:2121/") == "a.example.com"
     nameless = Client(HttpOptions(schemes=("ftp",)))
     assert nameless.get("ftp://1.1.1.1/").error == "agent_missing"

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from nutbeam.web.engine import queues as module
+from nutbeam.web.engine import schedule
 from nutbeam.web.engine.host_queue import Visit, origin_of
 from nutbeam.web.engine.host_records import HostRecord
 from nutbeam.web.engine.pace import FetchOptions, Throughput
@@ -36,6 +37,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(schedule, "time", clock)
     return clock
 
 

@@ -30,7 +30,7 @@ def test_http_is_asked_in_absolute_form():
     assert "\r\nHost: www.example.org:8080\r\n" in heads[0]
     assert responses[0].request == heads[0]
     assert responses[0].ip == ""  # the server's is not known
-    assert client.address("http://www.example.org/") is None
+    assert client.run(client.locate("http://www.example.org/")) is None
 
 
 def test_https_goes_through_a_tunnel(tmp_path):

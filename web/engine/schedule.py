@@ -1,0 +1,273 @@
+"""Schedules visits: which host gets the next request, and what a visit changes.
+
+A queue per host (or domain or address) keeps delays and limits. Nothing here waits or uses threads:
+``Queues`` does.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from ..base.clock import now_ms
+from .address_limit import AddressLimit
+from .backoff import back_off
+from .failed_hosts import given_up
+from .host_queue import HostQueue, Visit, origin_of
+from .host_records import HostRecord
+from .pace import FetchOptions
+from .ready_queues import ReadyQueues
+from .robots_search import RobotsHops
+from .tasks import Result, Task
+
+_MAX_KEPT_BYTES = 128 << 20
+
+
+class Schedule:
+    """All queues, and the results that were not taken yet.
+
+    Args:
+        options: The limits.
+        known: Function that returns the findings of an earlier run about a host.
+        requested_until: Time on the monotonic clock until which other engines may have sent
+            requests to the same hosts.
+        on_drop: Called with each page that will have no result and the reason, in any thread.
+
+    Attributes:
+        answers: Responses to requests for robots.txt.
+        demands: (crawl delay in s, UTC ms of the end of a pause), by host.
+        dropped: Number of pages without a result, by reason.
+        queues: The queues, by name.
+        waiting: Number of tasks in queues, and of pages that wait for a robots.txt.
+    """
+
+    def __init__(
+        self,
+        options: FetchOptions,
+        known: Callable[[str], HostRecord | None],
+        requested_until: float = -math.inf,
+        on_drop: Callable[[Task, str], None] | None = None,
+    ) -> None:
+        self._options, self._known = options, known
+        self._requested_until, self._on_drop = requested_until, on_drop
+        self._hops = RobotsHops(options.robots_redirect_targets)
+        self.answers = self._hops.answers
+        self.demands: dict[str, tuple[float | None, int]] = {}
+        self.dropped: Counter[str] = Counter()
+        self.queues: dict[str, HostQueue] = {}
+        self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
+        self.waiting = self._in_progress = 0
+        self._ready = ReadyQueues(options.delay)
+        self._address_limit = AddressLimit(options.threads_per_address, self._ready)
+        self._results: list[Result] = []
+        self._result_bytes = self._kept_bytes = 0
+        self._stopped: str | None = None
+
+    def _add_all(self, tasks: Iterable[Task], now: float, first: bool = False) -> None:
+        grown = [queue for task in tasks if (queue := self._add(task, now, first))]
+        for queue in dict.fromkeys(grown):
+            self._offer(queue, now)
+
+    def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
+        """Queues a task, unless it is refused; returns its queue."""
+        name = self._joined.get(task.host) or task.address or self._options.queue_name(task.host)
+        queue = self.queues.get(name)
+        if queue is None or task.host not in queue.hosts:
+            queue = self._open(name, task, now)
+        elif task.delay is not None:
+            queue.take_over(task)
+        refused = self._refused(queue)
+        if refused:
+            self._leave_out([task], refused)
+            return None
+        queue.begun = queue.begun or task.robots  # others wait for it
+        (queue.tasks.appendleft if first else queue.tasks.append)(task)
+        self.waiting += 1
+        return queue
+
+    def drop(self, tasks: list[Task], reason: str) -> None:
+        """Counts tasks that will have no result."""
+        if tasks:
+            self.dropped[reason] += len(tasks)
+        if self._on_drop is not None:
+            for task in tasks:
+                self._on_drop(task, reason)
+
+    def _refused(self, queue: HostQueue) -> str | None:
+        options = self._options
+        if self._stopped:
+            return self._stopped
+        if 0 <= options.max_exceptions_per_host <= queue.exceptions:
+            return "too_many_exceptions"
+        if queue.backoff_until and options.max_backoff >= 0:
+            rest = queue.backoff_until - now_ms()
+            return "backoff" if rest > options.max_backoff * 1000 else None
+        return None
+
+    def _open(self, name: str, task: Task, now: float) -> HostQueue:
+        """Returns the queue for a new host, with the findings of earlier runs."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = HostQueue(name)
+        known = queue.add_host(task.host, self._known)
+        queue.take_over(task)
+        if known is not None:
+            delay = queue.rest(self._options.delay)
+            since = (now_ms() - known.last_request_end) / 1000
+            rest = min((known.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
+            queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
+        if self._requested_until > -math.inf:
+            delay = queue.rest(self._options.delay)
+            queue.ready_at = max(queue.ready_at, self._requested_until + delay)
+        return queue
+
+    def _offer(self, queue: HostQueue, now: float) -> None:
+        if queue.listed:
+            self._ready.grown(queue)
+        elif queue.tasks and queue.in_progress < queue.limit(self._options.threads_per_host):
+            self._ready.put(queue, now)
+
+    def _take(self, now: float) -> tuple[HostQueue, Task] | None:
+        while (queue := self._ready.take(now)) is not None:
+            if queue.ready_at > now:  # postponed since it was listed
+                self._offer(queue, now)
+                continue
+            self._pass_over(queue)
+            if not queue.tasks or not self._may_enter(queue):
+                continue
+            task = queue.tasks.popleft()
+            queue.begun = True
+            self.waiting -= 1
+            self._in_progress += 1
+            queue.in_progress += 1
+            self._offer(queue, now)
+            return queue, task
+        return None
+
+    def _pass_over(self, queue: HostQueue) -> None:
+        """Removes the first pages if their robots.txt waits for another host, or is refused."""
+        while (search := queue.next_search()) is not None:
+            if search.held:
+                search.pages.append(queue.tasks.popleft())
+            elif search.refused:
+                self.waiting -= 1
+                self.drop([queue.tasks.popleft()], search.refused)
+            else:
+                break
+
+    def _may_enter(self, queue: HostQueue) -> bool:
+        if queue.in_progress >= queue.limit(self._options.threads_per_host):
+            return False
+        if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
+            return False  # one visit at a time until robots.txt is known
+        return self._address_limit.enter(queue)
+
+    def _settle(self, visit: Visit) -> None:
+        queue, now = visit.queue, time.monotonic()
+        queue.in_progress -= 1
+        self._in_progress -= 1
+        host = queue.hosts[visit.task.host]
+        self._address_limit.leave(host.address)
+        if visit.address is not None:
+            host.address = visit.address
+            if self._options.queue_mode == "ip" and visit.address not in ("", queue.name):
+                queue = visit.queue = self._join(queue, visit.address)
+        self._hold(visit)
+        if visit.again:
+            queue.tasks.appendleft(visit.task)
+            self.waiting += 1
+        if visit.drop is not None:
+            self.drop([visit.task], visit.drop)
+        wait = self._back_off(visit)
+        if visit.requested:
+            queue.last_request_end = now_ms()
+            queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
+        if queue.crawl_delay or queue.backoff_until > now_ms():
+            self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until
+        if visit.result is not None:
+            queue.count(visit.result)
+            self._results.append(visit.result)
+            if visit.result.response is not None:
+                self._result_bytes += len(visit.result.response.body)
+        if self._stopped:
+            self._purge(queue, self._stopped)
+        self._offer(queue, now)
+        if visit.follow is not None:
+            self._add_all([visit.follow], now, first=True)  # in the queue of its host
+        if visit.answer is not None:
+            pages = self._hops.release(visit.task.url, visit.answer)
+            self.waiting -= len(pages)
+            self._add_all(reversed(pages), now, first=True)
+        if not queue.tasks and not queue.in_progress:
+            self._forget(queue)
+
+    def _hold(self, visit: Visit) -> None:
+        """Makes a page wait for a robots.txt of another host, which is requested once for all pages."""
+        search, hop = visit.search, visit.follow
+        if search is None or hop is None:
+            return
+        search.answer = self.answers.get(hop.url)  # it may have arrived since the visit began
+        if search.answer is not None:
+            visit.again, visit.follow = True, None
+            return
+        self.waiting += 1
+        if not self._hops.hold(search, visit.task):
+            visit.follow = None
+        elif not self._hops.admits(search.owner):
+            visit.follow = None
+            self._refuse(hop.url, "robots_redirects")
+
+    def _refuse(self, url: str, reason: str) -> None:
+        """Drops the pages that wait for a robots.txt."""
+        pages = self._hops.release(url, None, reason)
+        self.waiting -= len(pages)
+        self.drop(pages, reason)
+
+    def _join(self, queue: HostQueue, address: str) -> HostQueue:
+        """Merges a queue without visits under way into that of an address; returns the latter."""
+        joined = self.queues.setdefault(address, HostQueue(address))
+        joined.absorb(self.queues.pop(queue.name))
+        self._joined.update(dict.fromkeys(queue.hosts, address))
+        return joined
+
+    def _back_off(self, visit: Visit) -> float:
+        """Counts a failure and returns the seconds to wait for it, or purges the queue."""
+        wait, rests, reason = back_off(visit, self._options)
+        if rests:  # the next generate skips the host for this time
+            until = now_ms() + int(wait * 1000)
+            visit.queue.backoff_until = max(visit.queue.backoff_until, until)
+        if reason:
+            given_up(visit.queue, reason)
+            self._purge(visit.queue, reason)
+        return wait
+
+    def _purge(self, queue: HostQueue, reason: str) -> None:
+        if queue.tasks:
+            tasks = list(queue.tasks)
+            self.waiting -= len(tasks)
+            queue.tasks.clear()
+            self._leave_out(tasks, reason)
+
+    def _leave_out(self, tasks: list[Task], reason: str) -> None:
+        """Drops tasks; for a robots.txt among them, drops the pages that wait for it."""
+        self.drop([task for task in tasks if not task.robots], reason)
+        for task in tasks:
+            if task.robots:  # its host gets no requests for now
+                self._refuse(task.url, self._stopped or "robots_deferred")
+
+    def _stop(self, reason: str) -> None:
+        if self._stopped is None:
+            self._stopped = reason
+            for queue in self.queues.values():
+                self._purge(queue, reason)
+            for url in self._hops.urls:
+                self._refuse(url, reason)
+
+    def _forget(self, queue: HostQueue) -> None:
+        """Keeps the robots.txt of a finished queue if there is space; otherwise drops it."""
+        if queue.kept:
+            return
+        queue.kept = True
+        self._kept_bytes += sum(rules.packed_bytes for rules in queue.rules.values())
+        if self._kept_bytes > _MAX_KEPT_BYTES:
+            queue.rules.clear()

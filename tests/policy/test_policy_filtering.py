@@ -15,10 +15,13 @@ from nutbeam.policy.filtering import (
     departures,
     filter_rows,
     hosts_of_seeds,
+    kept_pages,
+    leaving_pages,
+    questioned_duplicates,
     rekey_rows,
 )
 from nutbeam.policy.schedules.schedule import ScheduleOptions, gone_interval
-from nutbeam.policy.schema import STATE, Status
+from nutbeam.policy.schema import STATE, Status, empty
 from nutbeam.policy.scope import Seeds, judge_known
 from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key
@@ -119,17 +122,17 @@ def test_a_gone_page_is_dropped_though_the_crawl_tries_it_again_and_again(limit,
     if fixed:
         page |= {"fixed_interval": fixed * DAY_S, "fetch_interval": fixed * DAY_S}
     due = first
-    for day in range(first, first + 3 * 365):
+    for day in range(first, first + 3 * 365, 5):
         if day >= due:  # the server says 404 again
             interval = pl.select(gone_interval(pl.lit(page["fetch_interval"]), options)).item()
             page |= {"last_fetch_time": day * DAY, "fetch_interval": interval}
-            due = day + interval // DAY_S
+            due = day - -interval // DAY_S
         if dropped(
             frame_of(STATE, row("com.a:http/1", **page)), day * DAY, drop_gone=limit * DAY_S
         ):
             break
     # Up to the page's own interval earlier if its last change counts; later by one interval at most.
-    assert limit - 30 <= day - first <= limit + 81
+    assert limit - 30 <= day - first <= limit + 90
     assert limit == 365 or day - first >= limit
 
 
@@ -152,6 +155,24 @@ def test_orphans_go_by_the_time_without_a_link_whether_or_not_they_are_marked():
     later = {"mark_orphan_after": 50 * DAY_S}
     assert "5" not in dropped(rows, NOW, drop_orphans=0, **later)
     assert dropped(rows, NOW) == {}
+
+
+def test_duplicates_of_a_page_that_leaves_name_no_page_any_more():
+    duplicate = {"status": int(Status.DB_DUPLICATE), "duplicate_of": "com.w:http/"}
+    rows = frame_of(STATE, row("com.a:http/1", **duplicate), row("com.a:http/2", **duplicate),
+                    row("com.a:http/3", **duplicate | {"duplicate_of": "com.v:http/"}))  # fmt: skip
+    leaving = pl.DataFrame(
+        {"key": ["com.w:http/", "com.a:http/2"], "target": [None, "com.b:http/2"],
+         "reason": ["excluded", None]},
+        schema_overrides={"target": pl.String},
+    )  # fmt: skip
+    joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")
+    changes = [empty(REKEYED), departures(leaving), arrivals(rows, leaving),
+               questioned_duplicates(joined)]  # fmt: skip
+    left, _ = rekey_rows(rows, pl.concat(changes, how="diagonal"), NOW)
+    assert dict(left.select("key", "duplicate_of").iter_rows()) == {
+        "com.a:http/1": None, "com.b:http/2": None, "com.a:http/3": "com.v:http/",
+    }  # fmt: skip
 
 
 def test_nothing_moves_to_a_purged_name():

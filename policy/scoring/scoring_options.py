@@ -94,6 +94,7 @@ class ScoringOptions(OrphanOptions):
     )
 
     def __post_init__(self) -> None:
+        OrphanOptions.__post_init__(self)
         for name in self.scoring:
             if self.scoring.count(name) > 1:
                 raise ValueError(f"--scoring may name a scoring once, got {name!r} twice")

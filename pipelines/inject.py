@@ -10,6 +10,7 @@ With ``--filter_normalize_all`` it filters and normalizes the rows of the state 
 
 import dataclasses
 import functools
+import logging
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.seed_files import unpacked
-from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources
+from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources, unread_folders
 from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import merge_resolver
@@ -41,6 +42,7 @@ from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
+from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
@@ -51,8 +53,9 @@ from .launch.launch import preflight, workers_elsewhere
 
 ARGUMENTS = (
     TABLE,
-    Argument("seeds", "URLs, files, folders of files, or - for standard input", nargs="+"),
+    Argument("seeds", "URLs, files, folders (not nested), or - for standard input", nargs="*"),
 )
+_LOG = logging.getLogger("nutbeam.inject")
 # Seeds; and rows that change their keys, or go.
 _CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
@@ -68,6 +71,10 @@ class Options(InjectOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
+    if not invocation.arguments["seeds"] and not invocation.options.filter_normalize_all:
+        raise UsageError(
+            "missing argument SEEDS: URLs, files or folders; only --filter_normalize_all needs none"
+        )
     preflight(str(invocation.table), invocation.options, invocation.beam_args)
     elsewhere = workers_elsewhere(invocation.beam_args)
     table = str(invocation.table)
@@ -88,6 +95,8 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
         UsageError: A file is missing, is not text, or a folder has no files.
     """
     check_seeds(words)
+    for folder in unread_folders([word for word in words if word != "-"]):
+        _LOG.warning("folder %r is not read: give it as a seed folder of its own", folder)
     words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
     if elsewhere:
         return [

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..web.base.options import option
 from ..web.content.content_type import sniff
 from ..web.content.signature import SignatureOptions, signature_of
+from ..web.content.usage import usage_of_page
 from ..web.exchange.status import FETCH_SUCCESS, UNCHECKED
 from ..web.pages.metadata import metadata_of
 from ..web.pages.page import NoParser, Page, ParseFailed, Source
@@ -29,7 +30,7 @@ from .schema import DOCUMENTS, conform
 from .scope import Seeds, TargetOptions
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
-          "truncated", "protocol_message", "body")  # fmt: skip
+          "truncated", "protocol_message", "body", "usage")  # fmt: skip
 _NONE: Mapping[int, str] = MappingProxyType({})
 # Replaces the row number during the work on all rows together.
 AFTER_ROWS = -1
@@ -76,19 +77,23 @@ def documents_of(
     counts: Counter[str] = Counter()
     records: list[dict[str, Any]] = []
     links, parts = PageLinks(options, seeds, options.max_outlinks), Parts()
-    for row, page in enumerate(pages.select(NEEDED).to_pylist()):
+    columns = [name for name in NEEDED if name in pages.column_names]
+    for row, page in enumerate(pages.select(columns).to_pylist()):
+        page.setdefault("usage", None)  # a file of an earlier version does not have it
         if page["fetch_status"] != FETCH_SUCCESS:
             continue
         at_row(row)
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
             taken = {name: page[name] for name in _TAKEN}
+            taken["usage"] = usage_of_page(page["usage"], _headers(page), ())
             records.append(taken | cut_off(page["truncated"]))
             continue
         record, parsed = _document(page, options, filters, skip.get(row), counts)
         if parsed is not None:
             links.add(len(records), page["key"], parsed)
-            parts.add(page, parsed)
+            assert record is not None
+            parts.add(page | {"usage": record["usage"]}, parsed)
             parsed.release()
             counts.update({"parsed": 1, **parsed.counts})
             counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
@@ -141,6 +146,8 @@ def _document(
         counts[name] += 1
     text = parsed.text if parsed is not None else ""
     record = {name: page[name] for name in _TAKEN}
+    directives = parsed.directives if parsed is not None else ()
+    record["usage"] = usage_of_page(page["usage"], _headers(page), directives)
     return record | content | {"signature": signature_of(body, text, url, options)}, parsed
 
 
@@ -158,10 +165,9 @@ def _parse(
     filters: Sequence[tuple[str, Filter]],
 ) -> tuple[Page, dict[str, str], str | None]:
     """Returns (parsed page, its metadata, reason why a filter drops it or None)."""
-    headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
     body = page["body"] or b""
     parsed = parse_document(
-        Source(url, body, page["content_type"], headers, page["fetch_time"]), options
+        Source(url, body, page["content_type"], _headers(page), page["fetch_time"]), options
     )
     metadata = metadata_of(parsed)
     if page["protocol_message"] == UNCHECKED:
@@ -169,6 +175,10 @@ def _parse(
     filtered = FilteredPage(url, page["content_type"], parsed, metadata)
     apply_filters(filtered, filters)
     return parsed, filtered.metadata, filtered.dropped
+
+
+def _headers(page: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
 
 
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:

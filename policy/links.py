@@ -27,7 +27,7 @@ COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status
                 "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
 DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
-                    "part_of", "fetch_time", "content_type")  # fmt: skip
+                    "part_of", "fetch_time", "content_type", "usage")  # fmt: skip
 _INHERITED = ("fetch_interval", "fixed_interval", "metadata")
 # What changes depend on of the rows before.
 LISTED = ("key", "signature", "document", "repr_url", *_INHERITED)
@@ -134,7 +134,9 @@ def changes_of(
     # A file of a resumed attempt may have a key twice: the first row counts.
     once = pages.unique("key", keep="first", maintain_order=True)
     documents = pages_first(documents)
-    parsed = documents.select("key", "signature", "parse_status", has_document=pl.lit(True))
+    parsed = documents.select(
+        "key", "signature", "parse_status", "usage", has_document=pl.lit(True)
+    )
     events = once.join(parsed, on="key", how="left", maintain_order="left").with_columns(
         page=pl.lit(origin.page),
         document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
@@ -211,7 +213,7 @@ def _parts(
     if options.depth >= 0:
         parts = parts.filter(pl.col("distance").fill_null(0) <= options.depth)
     events = parts.select(
-        *("key", "fetch_time", "content_type", "signature", "parse_status"),
+        *("key", "fetch_time", "content_type", "signature", "parse_status", "usage"),
         fetch_status=pl.lit(FETCH_SUCCESS),
         protocol_status=pl.lit(SUCCESS),
         batch_id=pl.lit(origin.batch),

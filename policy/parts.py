@@ -70,6 +70,7 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
         "score": 0.0,
         "distance": (row["distance"] or 0) + 1,  # as if the page linked to it
         "fetch_time": row["fetch_time"],
+        "usage": row["usage"],
     }
 
 

@@ -113,7 +113,9 @@ STATE_COLUMNS = Columns(
             form=Form.URL,
         ),
         Column(
-            "usage", TEXT, "What the page allows its content to be used for; null: it is silent."
+            "usage",
+            TEXT,
+            "What the page allows its content to be used for: `train-ai=n`; null: it does not say.",
         ),
     )
 )
@@ -177,6 +179,11 @@ PAGES_COLUMNS = joined(
         ),
         Column("body", pa.large_binary(), "The body, without the codings of HTTP."),
         Column("depth", pa.uint16(), "Links that the fetch followed to this page; null: none."),
+        Column(
+            "usage",
+            TEXT,
+            "What robots.txt allows its content to be used for; null: it does not say.",
+        ),
     ],
 )
 PAGES = PAGES_COLUMNS.schema
@@ -260,6 +267,7 @@ DOCUMENTS_COLUMNS = joined(
         Column("metadata", TEXT_MAP, "Names and values from the page: meta tags and properties."),
         code_column("parse_minor", PARSE_MINOR_NAMES, "Kind of success, or of failure."),
         Column("part_of", TEXT, "The page that this is a part of, such as a feed.", form=Form.URL),
+        *STATE_COLUMNS.pick("usage"),
     ],
 )
 DOCUMENTS = DOCUMENTS_COLUMNS.schema
@@ -288,7 +296,7 @@ CHANGES = pa.schema(
         *columns(PAGES, "protocol_status", "protocol_message", "http_code", "fetch_time"),
         *columns(PAGES, "response_ms", "retry_after", "content_type", "etag", "last_modified"),
         STATE.field("signature"),  # null: fetched but not parsed
-        *columns(STATE, "parse_status", "batch_id", "page", "document"),
+        *columns(STATE, "parse_status", "batch_id", "page", "document", "usage"),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
         ("part", pa.bool_()),  # a part of another page, not fetched

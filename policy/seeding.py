@@ -33,7 +33,7 @@ class SeedOptions(ScheduleOptions, ScoringOptions):
     filter_normalize_all: bool = option(
         False,
         "Filter and normalize the URLs of the table, too, by the rules for seeds; filterdb also "
-        "applies those for links. URLs that are refused are dropped.",
+        "applies those for links. URLs that are refused are dropped. Seeds are then optional.",
         nutch="inject -filterNormalizeAll",
     )
 

@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.schema import to_frame
-from .elements.chunks import Chunk, to_chunks
+from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk
 from .partition import split_by_hash
 from .wiring.display import Displayed
@@ -23,8 +23,7 @@ class JoinByHash(Displayed):
     Output: the chunks of ``rows`` with the additional columns; null where no other row has the
         hash.
 
-    Cost: one shuffle of all rows, and of the used columns of ``others``. A partition holds
-    these columns and one chunk in memory.
+    Cost: one shuffle of all rows, and of the used columns of ``others``. A partition is in memory.
 
     Attributes:
         hash: Column of bytes, text or numbers.
@@ -95,7 +94,8 @@ def _join(
     if not sides[False]:
         return
     others = pl.concat(sides[True]) if sides[True] else None
-    for rows in sides[False]:
+    # Together, because each join makes an index of the others.
+    for rows in pl.concat(sides[False]).iter_slices(MAX_ROWS):
         if others is None:
             others = rows.select(
                 *hash, *(pl.lit(None, pl.String).alias(c) for c in columns)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..policy.dedup import near_pairs as bands_of
 from ..policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
 from ..policy.schema import NEAR_PAIRS, to_frame
-from .elements.chunks import Chunk, to_chunks
+from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk
 from .wiring.display import Displayed
 
@@ -183,12 +183,18 @@ def _pairs(grouped: tuple[Key, Iterable[Chunk]], distance: int) -> Iterator[Chun
     mixed = scopes ^ hashes
     own = _slices(mixed, slices)
     one, other = _slice_pairs(slices)[pair]
+    found: list[pl.DataFrame] = []
     for first, second in pairs_of_band(mixed, distance, band):
         if slices > 1:  # a pair within a slice is in the key of that slice only
             low, high = np.minimum(own[first], own[second]), np.maximum(own[first], own[second])
             here = (low == one) & (high == other)
             first, second = first[here], second[here]
-        yield from to_chunks(_named(scopes, hashes, first, second), NEAR_PAIRS)
+        found.append(_named(scopes, hashes, first, second))
+        if sum(map(len, found)) > MAX_ROWS:
+            yield from to_chunks(pl.concat(found), NEAR_PAIRS)
+            found = []
+    if found:
+        yield from to_chunks(pl.concat(found), NEAR_PAIRS)
 
 
 def _columns(frame: pl.DataFrame) -> tuple[Hashes, Hashes]:

@@ -208,6 +208,7 @@ def page_row(result: Result) -> dict[str, Any]:
         "fetch_time": result.fetched_at,
         "redirect": result.redirect,
         "retry_after": _retry_after(result),
+        "usage": result.usage,
         "body": None,
     }
     if response is None:

@@ -17,21 +17,22 @@ from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
 from ..storage.files import opened
 from ..storage.places import Place, in_store, place_of
-from ..storage.reach import absolute, files_in
+from ..storage.reach import absolute, files_in, folders_in
 from ..storage.store_errors import StoreUnreachable
 from .seed_files import LONGEST_LINE, lines, unpacked
 
 LINES = 100_000
 _CHARS = 32 << 20  # of the lines that are read at once
-SHOWN = 10  # number of dropped lines to show; all are counted
+SHOWN = 10  # number of dropped lines, and of bad values, to show; all are counted
+_HIDDEN = (".", "_")  # first characters of names that Hadoop does not read in a folder, either
 _LOG = logging.getLogger("nutbeam.inject")
 _LONGEST = 2**31 - 1  # s, the largest interval that the table holds
 _LARGEST = 3.4e38  # the largest score that the table holds
 # Column, type, smallest and largest value of each piece that is not metadata.
 _FIELDS: dict[str, tuple[str, Callable[[str], float], float, float]] = {
     "nutch.score": ("score", float, -_LARGEST, _LARGEST),
-    "nutch.fetchInterval": ("fetch_interval", int, 0, _LONGEST),
-    "nutch.fetchInterval.fixed": ("fixed_interval", int, 0, _LONGEST),
+    "nutch.fetchInterval": ("fetch_interval", int, 1, _LONGEST),
+    "nutch.fetchInterval.fixed": ("fixed_interval", int, 1, _LONGEST),
 }
 
 
@@ -53,6 +54,8 @@ class SeedSource:
 def sources(words: Sequence[str]) -> list[SeedSource]:
     """Returns the seed sources in command-line arguments: URLs, files, folders of files.
 
+    Of a folder, files whose name begins with a dot or an underscore are left out, and folders.
+
     Consecutive URLs are one source, because each source costs milliseconds.
 
     Raises:
@@ -67,6 +70,16 @@ def sources(words: Sequence[str]) -> list[SeedSource]:
         for path in (path for word in group for path in _files(place_of(word))):
             found.append(SeedSource(len(found), path=str(absolute(path))))
     return found
+
+
+def unread_folders(words: Sequence[str]) -> list[str]:
+    """Returns the folders in those folders among the words that hold seed files; none is read."""
+    places = [place_of(word) for word in words if not _is_url(word)]
+    return [folder for place in places for folder in folders_in(place) if not _is_hidden(folder)]
+
+
+def _is_hidden(path: str) -> bool:
+    return path.rstrip("/").rpartition("/")[2].startswith(_HIDDEN)
 
 
 def _is_url(word: str) -> bool:
@@ -88,8 +101,10 @@ def _files(path: Place) -> list[Place]:
     read = path
     try:
         files = files_in(path)
+        if files != [path]:
+            files = [file for file in files if not _is_hidden(str(file))]
         if not files:
-            raise UsageError(f"no seed files in folder {str(path)!r}")
+            raise UsageError(_no_files(path))
         for read in files:
             with opened(read) as packed, unpacked(packed) as content:
                 if b"\0" in content.read(8_192):
@@ -100,6 +115,12 @@ def _files(path: Place) -> list[Place]:
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {str(read)!r}: {_reason(error)}{hint}") from error
     return files
+
+
+def _no_files(path: Place) -> str:
+    below = folders_in(path)
+    hint = f"; folders in it are not read: {', '.join(below[:3])}" if below else ""
+    return f"no seed files in folder {str(path)!r}{hint}"
 
 
 def _reason(error: OSError) -> str:
@@ -129,10 +150,18 @@ def read_seeds(
         UserError: The file cannot be read.
     """
     numbered = iter(enumerate(source.urls, 1)) if source.path is None else _numbered(source.path)
-    shown = 0
+    shown = bad_shown = 0
     while some := _next_lines(numbered):
         counts = Counter({"lines": len(some)})
-        seeds = [_parse(line, counts) for _, line in some]
+        parsed = [_parse(line) for _, line in some]
+        seeds = [seed for seed, _ in parsed]
+        bad = [
+            ("bad value, ignored", number, piece)
+            for (number, _), (_, pieces) in zip(some, parsed, strict=True)
+            for piece in pieces
+        ]
+        counts.update({"bad_values": len(bad)} if bad else {})
+        bad_shown += _show(source, bad[: SHOWN - bad_shown])
         urls = pl.Series([seed["url"] for seed in seeds], dtype=pl.String)
         admitted = rules.admit(urls, "inject", by=count_rules)
         counts.update(by_rule(admitted))
@@ -142,10 +171,7 @@ def read_seeds(
         ]
         dropped = [(why, *line) for why, line in zip(reasons, some, strict=True) if why]
         counts.update(f"dropped/{reason}" for reason, *_ in dropped)
-        for reason, number, line in dropped[: SHOWN - shown]:
-            where = "seed" if source.path is None else f"{source.path}:{number}"
-            _LOG.warning("%s: %s: %r", where, reason, without_login(line[:200]))
-        shown = min(SHOWN, shown + len(dropped))
+        shown += _show(source, dropped[: SHOWN - shown])
         keys = admitted.get_column("key").to_list()
         rows = [
             {**seed, "key": key, "order": (source.number << 40) + number}
@@ -153,6 +179,14 @@ def read_seeds(
             if not why
         ]
         yield to_frame(pa.Table.from_pylist(rows, schema=SEEDS)), counts
+
+
+def _show(source: SeedSource, found: Sequence[tuple[str, int, str]]) -> int:
+    """Logs (reason, line number, text) of lines; returns how many they are."""
+    for reason, number, text in found:
+        where = "seed" if source.path is None else f"{source.path}:{number}"
+        _LOG.warning("%s: %s: %r", where, reason, without_login(text[:200]))
+    return len(found)
 
 
 def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -178,7 +212,9 @@ def _numbered(path: str) -> Iterator[tuple[int, str]]:
         raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
 
 
-def _parse(line: str, counts: Counter[str]) -> dict[str, Any]:
+def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
+    """Returns (the seed of a line, pieces whose value cannot be used)."""
+    bad = []
     url, *pieces = line.split("\t")
     seed: dict[str, Any] = {"url": url.strip()}
     metadata: dict[str, str] = {}
@@ -195,11 +231,11 @@ def _parse(line: str, counts: Counter[str]) -> dict[str, Any]:
             else:
                 metadata[name] = value
         except ValueError:
-            counts["bad_values"] += 1
+            bad.append(piece.strip())
     if "fixed_interval" in seed:
         seed["fetch_interval"] = seed["fixed_interval"]
     seed["metadata"] = list(metadata.items()) or None
-    return seed
+    return seed, bad
 
 
 def _number(text: str, kind: Callable[[str], float], low: float, high: float) -> float:

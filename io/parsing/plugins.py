@@ -1,6 +1,7 @@
 """Finds plug-ins by the entry points that installed packages declare."""
 
 import functools
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
@@ -30,19 +31,23 @@ class PluginGroup(NamedTuple):
 PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter")
 SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES)
 SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS)
+_LOG = logging.getLogger("nutbeam.plugins")
 Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
 
 
 def chosen_plugins(options: object) -> Chosen:
     """Returns the names that options choose, by group; built-in ones are left out."""
-    chosen = (
+    return tuple(
+        (group, tuple(name for name in names if name not in group.built_in))
+        for group, names in _chosen(options)
+    )
+
+
+def _chosen(options: object) -> Chosen:
+    return (
         (PARSE_FILTERS, options.parse_filters if isinstance(options, DocumentOptions) else ()),
         (SCHEDULES, (options.schedule,) if isinstance(options, RescheduleOptions) else ()),
         (SCORINGS, options.scoring if isinstance(options, ScoringOptions) else ()),
-    )
-    return tuple(
-        (group, tuple(name for name in names if name not in group.built_in))
-        for group, names in chosen
     )
 
 
@@ -50,6 +55,17 @@ def installed_plugins(group: PluginGroup) -> dict[str, EntryPoint]:
     """Returns the plug-ins of a group that are installed here, by name."""
     found = entry_points(group=group.name)
     return {point.name: point for point in sorted(found, key=lambda point: point.name)}
+
+
+def warn_of_hidden(options: object) -> None:
+    """Warns of installed plug-ins that have the name of a chosen built-in component."""
+    for group, names in _chosen(options):
+        if ours := [name for name in names if name in group.built_in]:
+            for name in sorted({*ours} & {*installed_plugins(group)}):
+                _LOG.warning(
+                    "%s %r is the built-in one; the plug-in of that name is not used: rename it",
+                    group.kind, name,
+                )  # fmt: skip
 
 
 def check_plugins(group: PluginGroup, names: Sequence[str], known: Iterable[str]) -> None:

@@ -107,6 +107,19 @@ def files_in(place: Place) -> list[Place]:
         return [place]
 
 
+def folders_in(place: Place) -> list[str]:
+    """Returns the folders directly in a folder, in order; for a file, none."""
+    if not isinstance(place, Remote):
+        return (
+            sorted(str(path) for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+        )
+    try:
+        files = stores.names(place, folders=False)
+        return sorted(str(place / name) for name in stores.names(place) if name not in files)
+    except NotADirectoryError:
+        return []
+
+
 def read_ipc(path: Place) -> pl.DataFrame:
     """Reads an Arrow file; a local one is mapped into memory."""
     return pl.read_ipc(read_bytes(path) if isinstance(path, Remote) else path)

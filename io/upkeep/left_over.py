@@ -3,9 +3,9 @@
 import contextlib
 import dataclasses
 import math
-import time
 from collections.abc import Iterator
 
+from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import readable_manifests
@@ -59,13 +59,15 @@ def _unfinished(table: WebTable) -> Iterator[str]:
     manifests = list(readable_manifests(table))
     done = {manifest.operation for manifest in manifests}
     first = min((manifest.snapshot for manifest in manifests), default=0)
-    records = {found.path: found for found in record_files(table)}
-    for path, found in records.items():
-        old = found.changed < time.time() - UNDER_WAY
-        if path.suffix == LOST or not old or path.with_suffix(LOST) in records:
+    records = {found.path for found in record_files(table)}
+    now = now_ms(max((manifest.latest_time for manifest in manifests), default=0))
+    for path in sorted(records):
+        if path.suffix == LOST or path.with_suffix(LOST) in records:
             continue
         with contextlib.suppress(UserError):
             pinned = from_json(path, read_bytes(path))
+            if pinned.now > now - UNDER_WAY * 1000:
+                continue
             # Operations before the first snapshot in the history have an unknown end.
             if pinned.snapshot >= first - 1 and pinned.job != "crawl" and pinned.id not in done:
                 yield pinned.id

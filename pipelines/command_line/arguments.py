@@ -246,5 +246,10 @@ def _arguments(declared: Sequence[Argument], typed: Typed) -> dict[str, Any]:
 
 
 def _first(text: str) -> str:
+    """Returns a help text for the middle of a sentence.
+
+    >>> _first("Address of the table."), _first("URLs, files.")
+    ('address of the table', 'URLs, files')
+    """
     text = text.rstrip(".")
-    return text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]

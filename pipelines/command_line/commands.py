@@ -79,7 +79,7 @@ COMMANDS = {
                  "retry_max"),
     ),
     "dedup": Command(
-        "dedup", "Mark pages of equal or nearly equal content as duplicates of the best one.", group=CRAWL,
+        "dedup", "Mark pages of (nearly) equal content as duplicates of the best one.", group=CRAWL,
         example="mine --dedup_group host",
     ),
     "round": Command(

@@ -12,7 +12,13 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from ...io.parsing.plugins import check_plugins, chosen_plugins, installed_plugins, load_plugins
+from ...io.parsing.plugins import (
+    check_plugins,
+    chosen_plugins,
+    installed_plugins,
+    load_plugins,
+    warn_of_hidden,
+)
 from ...io.storage.places import is_path
 from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
@@ -137,6 +143,7 @@ def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     names = [name for name in options.plugin_package if not is_file(name)]
     for name in names if elsewhere else [*names, *(package.name for package in packages)]:
         installed(name)
+    warn_of_hidden(options)
     points = [point for package in packages for point in package.entry_points]
     for group, chosen in chosen_plugins(options):
         if not elsewhere:

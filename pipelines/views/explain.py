@@ -9,7 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from ...io.parsing.plugins import chosen_plugins, load_plugins
 from ...policy.kinds import KINDS
+from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...policy.selection import GenerateOptions
@@ -26,7 +28,7 @@ from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
 from ..checkers.checking import URLS, row_key, say, urls_of
-from ..command_line.command import DONE, TABLE, Argument, Invocation
+from ..command_line.command import DONE, TABLE, Argument, Invocation, configuration
 from ..command_line.url_rules import rules_of
 from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
@@ -57,6 +59,8 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Robot
 def run(invocation: Invocation) -> int:
     """Explains each URL."""
     options, address = invocation.options, invocation.arguments["table"]
+    for group, names in chosen_plugins(options):
+        load_plugins(group, names)
     table = None
     if address != NO_TABLE:
         table = TableView(address)
@@ -84,6 +88,8 @@ class Explainer:
     def __init__(self, options: Options, table: TableView | None) -> None:
         self.rules = rules_of(options)
         self._options, self._table = options, table
+        with configuration():
+            self._hosts = intervals_of_hosts(options)
         # The row key of the page that leads to the URLs.
         source = options.source
         self._source = row_key(source, "--source", self.rules) if source else None
@@ -122,7 +128,7 @@ class Explainer:
             if clock := wrong_clock(row, self._table, self._options):
                 record["clock"] = clock
             reasons = not_generated(row, self._table, self._options)
-            record["due"] = due_rule(row, self._options)._asdict()
+            record["due"] = due_rule(row, self._options, self._hosts)._asdict()
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
@@ -276,6 +282,7 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
                                            "http_code", "protocol_message") if row[n] is not None]  # fmt: skip
         due = record["due"]
         lines = [f"row: {', '.join(parts)}", f"due: {due['name']}: {due['detail']}"]
+        lines += [f"shown as: {row['repr_url']}"] if row["repr_url"] else []
         lines += [f"clock: {record['clock']}"] if "clock" in record else []
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
     if record.get("links_too_deep"):

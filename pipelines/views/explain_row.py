@@ -1,7 +1,6 @@
 """Explains the row of a URL: why generate does not choose it, and its robots.txt verdict."""
 
 import dataclasses
-import datetime
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +32,7 @@ from ...policy.threshold import rank
 from ...policy.vocabulary import iso, statuses_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.robots_options import RobotsOptions
+from ...web.base.times import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
 from ...web.robots.robots_lines import deciding_line
 from ...web.urls import row_keys as urls
@@ -147,8 +147,7 @@ def _wait(row: dict[str, Any], clock: Clock) -> str:
     when, last = row["fetch_time"], row["last_fetch_time"]
     if clock.back is not None and last is not None and last > clock.now + TOLERANCE_MS:
         when = clock.back + when - last
-    wait = datetime.timedelta(milliseconds=when - clock.now)
-    return f"due at {iso(when)}, in {str(wait).partition('.')[0]}"
+    return f"due at {iso(when)}, in {in_words((when - clock.now) / 1000)}"
 
 
 def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions) -> str:

@@ -6,7 +6,6 @@
 """
 
 import dataclasses
-import datetime
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -31,6 +30,7 @@ from ...policy.vocabulary import STATUS_WORDS, iso, numbered, record_of, shown_c
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ...web.base.times import in_words
 from ...web.base.visible import visible_lines
 from ...web.urls.row_keys import from_key
 from ..checkers.checking import row_key
@@ -113,7 +113,7 @@ def run(invocation: Invocation) -> int:
     as_json = invocation.format == "json"
     if options.top:
         for row in best:
-            print(json.dumps(row) if as_json else f"{row['score']:g}\t{row['url']}")
+            print(json.dumps(row) if as_json else _best_line(row))
     else:
         print(json.dumps(record) if as_json else visible_lines(_lines(record)))
     return 0
@@ -147,9 +147,15 @@ def read_statistics(
         return record, []
     rows = pl.concat(frames).sort("score", "key", descending=[True, False]).head(best)
     return record, [
-        {"url": from_key(row["key"]), "score": row["score"], "status": STATUS_NAMES[row["status"]]}
+        {"url": from_key(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
+         "status": STATUS_NAMES[row["status"]]}
         for row in rows.to_dicts()
-    ]
+    ]  # fmt: skip
+
+
+def _best_line(row: dict[str, Any]) -> str:
+    line = f"{row['score']:g}\t{row['url']}"
+    return f"{line}\tshown as {row['repr_url']}" if row["repr_url"] else line
 
 
 def _look(part: Part, best: int, min_score: float) -> None:
@@ -157,12 +163,12 @@ def _look(part: Part, best: int, min_score: float) -> None:
     reading = part.reading
     assert part.tablet is not None
     with reading.reading():
-        wanted = columns if best else columns[1:]
+        wanted = (*columns, "repr_url") if best else columns[1:]
         rows = reading.root.read("state", [part.tablet], wanted)
     write_bytes(reading.part(part.number, ".json"), to_json(statistics_of(rows)).encode())
     if best:
         good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
-        chosen = good.top_k(best, by="score").select("key", "score", "status")
+        chosen = good.top_k(best, by="score").select("key", "score", "status", "repr_url")
         with creating(reading.part(part.number, ".parquet")) as file:
             chosen.write_parquet(file)
 
@@ -242,9 +248,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     interval, times, score = (record.get(n) for n in ("fetch_interval", "fetch_time", "score"))
     if interval:
         for word, name in (("shortest", "min"), ("avg", "avg"), ("longest", "max")):
-            lines.append(
-                f"{word} fetch interval: {datetime.timedelta(seconds=int(interval[name]))}"
-            )
+            lines.append(f"{word} fetch interval: {in_words(interval[name])}")
     if times:
         for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
                            ("latest fetch time", "max")):  # fmt: skip

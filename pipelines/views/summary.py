@@ -164,7 +164,7 @@ def _tables(record: dict[str, Any]) -> Iterator[Any]:
         (name, counted(p["done"], p["unit"]), f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
         for name, p in record["phases"].items()
     ]
-    best = [(page["url"], f"{page['score']:.3g}") for page in record["best"]]
+    best = [(page["repr_url"] or page["url"], f"{page['score']:.3g}") for page in record["best"]]
     sections = (
         ("URLs by status", ("status", "URLs"), _texts(record["status"])),
         ("Speed", ("phase", "done", "seconds", "per second"), phases),

@@ -51,7 +51,7 @@ def adapt(
         .then(old * (1 + inc_rate))
         .otherwise(old)
     )
-    shortest, longest = hosts.bounds(visits, options.min_interval, options.longest)
+    shortest, longest = hosts.bounds(visits, options.shortest, options.longest)
     modified_time = content_time(pl.coalesce(server_time(), FETCHED))
     visits = visits.with_columns(modified_time=modified_time)
     offset = pl.lit(0)

@@ -27,15 +27,20 @@ def built_in_schedule(options: RescheduleOptions) -> Schedule | None:
     if options.schedule == "rate":
         return rate_schedule
     if options.schedule == "adaptive":
-        return AdaptiveSchedule(_hosts(options))
+        return AdaptiveSchedule(intervals_of_hosts(options))
     if options.schedule == "mime_adaptive":
         path = options.mime_rates
         file = read_rule_file(path) if path else SHIPPED_RATES
-        return MimeAdaptiveSchedule(_hosts(options), mime_rates(file))
+        return MimeAdaptiveSchedule(intervals_of_hosts(options), mime_rates(file))
     return None
 
 
-def _hosts(options: RescheduleOptions) -> HostIntervals:
+def intervals_of_hosts(options: RescheduleOptions) -> HostIntervals:
+    """Returns the shortest and longest intervals of hosts that the options name a file of.
+
+    Raises:
+        ValueError: The file cannot be read, or has a line that cannot be used.
+    """
     path = options.host_intervals
     file = read_rule_file(path) if path else RuleFile("")
-    return host_intervals(file, options.min_interval, options.longest)
+    return host_intervals(file, options.shortest, options.longest)

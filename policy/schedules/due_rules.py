@@ -1,21 +1,31 @@
-"""Names the rule that set the next fetch of a row, for people who ask for the reason."""
+"""Names the rule that set the next fetch of a row, for people who ask for the reason.
 
-import datetime
+A row does not say which schedule made its dates. So only that is said which the row proves.
+"""
+
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...web.base.times import in_words
+from ...web.exchange.status import NOTMODIFIED, SUCCESS
+from ...web.urls.row_keys import host_key_of
 from ..base.row_status import Status
-from .schedule import DAY_S
+from .change_rate import PRIOR_DAYS, PRIOR_SHAPE
+from .host_intervals import HostIntervals
+from .schedule import DAY_S, LONGEST_RETRY_S
 from .schedule_options import RescheduleOptions
+
+_CONDITIONS = ("signature", "etag", "last_modified")
+_KNOWN_ENOUGH = 0.01  # float32 holds less than this of the numbers of a rate
 
 
 class DueRule(NamedTuple):
     """A rule that sets the next fetch.
 
     Attributes:
-        name: ``never_fetched``, ``retry``, ``retry_after``, ``gone``, ``forced``,
-            ``fixed_interval``, ``sync_delta``, ``longest_interval``, ``schedule``, or ``set``:
-            no rule of update, but a seed list or another program.
+        name: ``never_fetched``, ``retry``, ``retry_after``, ``gone``, ``forced``, ``revived``,
+            ``fixed_interval``, ``sync_delta``, ``longest_interval``, ``interval``, ``moved``, or
+            ``set``: no rule of update, but a seed list or another program.
         detail: The rule in words, with its numbers.
     """
 
@@ -23,65 +33,117 @@ class DueRule(NamedTuple):
     detail: str
 
 
-def due_rule(row: Mapping[str, Any], options: RescheduleOptions) -> DueRule:
+def due_rule(
+    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None = None
+) -> DueRule:
     """Returns the rule that set the next fetch of a row.
-
-    A row does not say which schedule made its dates, so they are compared with those that the
-    options make.
 
     Args:
         row: A row of the state.
         options: Options of the schedule, as update has them.
+        hosts: Shortest and longest intervals of some hosts, from the file of the options.
     """
     last, status = row["last_fetch_time"], row["status"]
     if last is None:
         return DueRule("never_fetched", "it has never been fetched; it is due since it was added")
     wait = (row["fetch_time"] - last) / 1000
-    if status == Status.DB_UNFETCHED:
-        return _unfetched(row["retries"] or 0, wait, options)
-    interval = row["fetch_interval"]
-    if status in (Status.DB_GONE, Status.DB_PARSE_FAILED) and wait == interval:
-        grown = (
-            "nine tenths of max_fetch_interval"
-            if interval == options.shortened
-            else "grown by half"
-        )
-        return DueRule("gone", f"it is gone: its interval is {_time(interval)}, {grown}")
-    if wait == interval == row["fixed_interval"]:
-        return DueRule("fixed_interval", f"its seed list sets an interval of {_time(interval)}")
-    if wait == interval == options.shortened and options.schedule == "default":
-        most = f"max_fetch_interval, {_time(options.max_fetch_interval)}"
-        return DueRule("longest_interval", f"{_time(interval)}: nine tenths of {most}")
-    if abs(wait - interval) < 1:  # intervals are whole seconds, times are not
-        return DueRule("schedule", f"schedule {options.schedule}: {_time(interval)}{_changes(row)}")
-    if 0 <= wait < interval and "adaptive" in options.schedule and options.sync_delta:
-        moved = f"{_time(interval - wait)} earlier, towards the time of the last change"
-        return DueRule("sync_delta", f"schedule {options.schedule}: {_time(interval)}, {moved}")
-    return DueRule("set", f"{_time(wait)} after its last fetch; its interval is {_time(interval)}")
-
-
-def _unfetched(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
-    if not retries:
+    if status == Status.DB_UNFETCHED and row["retries"]:
+        return _failed(row["retries"], wait, options)
+    if status == Status.DB_UNFETCHED and _is_forced(row):
         detail = "it was not modified, and its interval was over max_fetch_interval: it is fetched "
         return DueRule("forced", f"{detail}again without conditions")
+    if status == Status.DB_UNFETCHED:
+        date = _visited(row, wait, options, hosts).detail
+        detail = "it was an orphan until a link to it was found, and has kept its date"
+        return DueRule("revived", f"{detail}: {date}")
+    if _is_gone(row) and wait == row["fetch_interval"]:
+        interval, limit = row["fetch_interval"], options.shortened
+        grown = "nine tenths of max_fetch_interval" if interval == limit else "grown by half"
+        return DueRule("gone", f"it is gone: its interval is {in_words(interval)}, {grown}")
+    return _visited(row, wait, options, hosts)
+
+
+def _failed(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
     failure = f"failure {retries} of {options.retry_max}"
     if wait == DAY_S:
         return DueRule("retry", f"{failure}: tried again a day later")
-    return DueRule("retry_after", f"{failure}: its server asked for a wait of {_time(wait)}")
+    if 1 <= wait <= LONGEST_RETRY_S:
+        asked = f"its server asked for a wait of {in_words(wait)}"
+        return DueRule("retry_after", f"{failure}: {asked}")
+    return DueRule("set", f"{failure}: tried again {in_words(wait)} later")
+
+
+def _is_forced(row: Mapping[str, Any]) -> bool:
+    due_at_once = row["fetch_time"] == row["last_fetch_time"] and row["modified_time"] == 0
+    return due_at_once and all(row[name] is None for name in _CONDITIONS)
+
+
+def _is_gone(row: Mapping[str, Any]) -> bool:
+    """Returns whether the page itself is gone; its server still has one without links to it."""
+    if row["status"] == Status.DB_GONE:
+        return row["protocol_status"] not in (SUCCESS, NOTMODIFIED)
+    return bool(row["status"] == Status.DB_PARSE_FAILED)
+
+
+def _visited(
+    row: Mapping[str, Any], wait: float, options: RescheduleOptions, hosts: HostIntervals | None
+) -> DueRule:
+    """Returns the rule of a page that was fetched, was not modified, or redirects."""
+    interval = row["fetch_interval"]
+    if wait == interval == row["fixed_interval"]:
+        return DueRule("fixed_interval", f"its seed list sets an interval of {in_words(interval)}")
+    notes = _bound(row, options, hosts) + _changes(row)
+    if wait == interval == options.shortened:
+        most = f"max_fetch_interval, {in_words(options.max_fetch_interval)}"
+        return DueRule("longest_interval", f"{in_words(interval)}: nine tenths of {most}{notes}")
+    if abs(wait - interval) < 1:  # intervals are whole seconds, times are not
+        detail = f"{in_words(interval)}, its interval, after its last fetch"
+        return DueRule("interval", f"{detail}{notes}")
+    if any(abs(interval - wait - moved) < 1 for moved in _offsets(row, options, hosts)):
+        moved = f"{in_words(interval - wait)} earlier, towards the time of the last change"
+        return DueRule("sync_delta", f"{in_words(interval)}, its interval, {moved}{notes}")
+    if _has_lost_body(row):
+        detail = "it has no body any more, as after filterdb has changed its URL: due at once"
+        return DueRule("moved", f"{detail}, without conditions")
+    detail = f"{in_words(wait)} after its last fetch; its interval is {in_words(interval)}"
+    return DueRule("set", detail)
+
+
+def _offsets(
+    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None
+) -> tuple[float, ...]:
+    """Returns by how many seconds an adaptive schedule may have moved the next fetch."""
+    if not options.sync_delta or not row["modified_time"] or row["modified_time"] < 0:
+        return ()
+    age = (row["last_fetch_time"] - row["modified_time"]) / 1000
+    bounds = hosts.of(host_key_of(row["key"])) if hosts else None
+    longest = bounds[1] if bounds else options.longest
+    return (min(age, longest) * options.sync_delta_rate,) if age > 0 else ()
+
+
+def _has_lost_body(row: Mapping[str, Any]) -> bool:
+    present = row["status"] in (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
+    return present and row["document"] is None and row["page"] is None
+
+
+def _bound(row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None) -> str:
+    """Returns that the interval is a bound of the row's host, if it is."""
+    bounds = hosts.of(host_key_of(row["key"])) if hosts else None
+    interval = row["fetch_interval"]
+    if bounds is None or interval not in bounds:
+        return ""
+    which = "shortest" if interval == bounds[0] else "longest"
+    return f"; that is the {which} interval of its host in {options.host_intervals}"
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    """Returns how often a page changes, if that is estimated."""
+    """Returns what schedule rate has learned about the changes of a page, if it has seen it."""
     shape, days = row["change_shape"], row["change_days"]
-    return f"; it changes about every {_time(days / shape * DAY_S)}" if shape and days else ""
-
-
-def _time(seconds: float) -> str:
-    """Returns a number of seconds in words.
-
-    >>> _time(2_592_000), _time(3_600), _time(-5)
-    ('30 days', '1:00:00', '-0:00:05')
-    """
-    if seconds < 0:
-        return f"-{_time(-seconds)}"
-    return str(datetime.timedelta(seconds=round(seconds))).removesuffix(", 0:00:00")
+    if not shape or not days:
+        return ""
+    # Only a change adds to the shape, only a time without one to the days alone.
+    if abs(shape - PRIOR_SHAPE) > PRIOR_SHAPE * _KNOWN_ENOUGH:
+        return f"; by its visits it changes about every {in_words(days / shape * DAY_S)}"
+    if abs(days - PRIOR_DAYS) > PRIOR_DAYS * _KNOWN_ENOUGH:
+        return f"; it has not changed in the {in_words((days - PRIOR_DAYS) * DAY_S)} of its visits"
+    return "; nothing is known yet of how often it changes"

@@ -5,6 +5,7 @@ import dataclasses
 import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries
+from ...web.rule_files.rule_hosts import host_name
 from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import host_key
 
@@ -18,6 +19,13 @@ class HostIntervals:
     """
 
     bounds_of: tuple[tuple[str, float, float], ...] = ()
+
+    def of(self, host: str) -> tuple[float, float] | None:
+        """Returns the shortest and the longest interval of a host (reversed), s; None: the usual."""
+        for name, shortest, longest in self.bounds_of:
+            if name == host:
+                return shortest, longest
+        return None
 
     def bounds(
         self, rows: pl.DataFrame, shortest: float, longest: float
@@ -55,21 +63,27 @@ def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostInter
         longest: Longest interval of other hosts, s.
 
     Raises:
-        ValueError: A line has another form, or an interval outside those bounds; it is quoted.
+        ValueError: A line has another form, no host name, or an interval outside those bounds; it
+            is quoted.
+
+    Names may be written in Unicode; URLs have them in punycode.
 
     >>> host_intervals(RuleFile("f", "www.example.com 3600 0\n"), 60, 86_400).bounds_of
     (('com.example.www', 3600.0, 86400.0),)
     """
     found = {}
     for number, line in entries(file.text):
-        host, *parts = line.split()
+        name, *parts = line.split()
+        host = host_name(name)
+        if host is None:
+            raise ValueError(f"{file.name}:{number}: expected a host, got {name!r} in {line!r}")
         low, high = (_seconds(part, usual) for part, usual in _paired(parts, shortest, longest))
         if low is None or high is None or not shortest <= low <= high <= longest:
             raise ValueError(
                 f"{file.name}:{number}: expected a host, its shortest and its longest interval in "
                 f"s, between {shortest} and {longest}, got {line!r}"
             )
-        found[host_key(host.lower())] = (low, high)
+        found[host_key(host)] = (low, high)
     return HostIntervals(tuple((name, *bounds) for name, bounds in found.items()))
 
 

@@ -1,6 +1,7 @@
 """The schedule ``mime_adaptive``: the adaptive schedule with rates per content type."""
 
 import dataclasses
+import re
 
 import polars as pl
 
@@ -14,6 +15,8 @@ SHIPPED_RATES = RuleFile(
     "adaptive-mimetypes.txt",
     "text/html\t0.2\t0.2\napplication/xhtml+xml\t0.2\t0.2\napplication/pdf\t0.1\t0.4\n",
 )
+# Tokens of RFC 9110.
+_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +63,13 @@ def mime_rates(file: RuleFile) -> tuple[tuple[str, float, float], ...]:
             inc, dec = map(float, rates)
         except ValueError:
             inc = dec = -1.0
+        if not _TYPE.fullmatch(name):
+            raise ValueError(
+                f"{file.name}:{number}: expected a content type such as text/html, without "
+                f"parameters, got {name!r} in {line!r}"
+            )
         # NaN is not between any numbers.
-        if not (name and 0 <= inc < float("inf") and 0 <= dec <= 1):
+        if not (0 <= inc < float("inf") and 0 <= dec <= 1):
             raise ValueError(
                 f"{file.name}:{number}: expected a content type, an inc_rate of at least 0 and a "
                 f"dec_rate from 0 to 1, with tabs between, got {line!r}"

@@ -38,7 +38,7 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
         content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
     )
     known = _estimates(facts)
-    bounds = options.min_interval / DAY_S, options.longest / DAY_S
+    bounds = options.shortest / DAY_S, options.longest / DAY_S
     threshold = best_threshold(options.mean_interval(context.pages), *bounds)
     intervals = best_intervals(threshold, known, *bounds)
     # Does the page change too fast to be followed? It does if it has changed again this soon.

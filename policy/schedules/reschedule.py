@@ -1,5 +1,7 @@
 """Sets the next fetch of all rows that were tried: visited, gone, or to be retried."""
 
+from typing import Any
+
 import polars as pl
 
 from ...web.base.quoting import quoted
@@ -52,15 +54,24 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
         status=pl.col("old_status").fill_null(int(Status.DB_UNFETCHED)),
         retries=pl.col("old_retries"),
     )
-    after = schedule(before, context)
-    wrong = _mistake(before, after, context.options.max_fetch_interval)
-    if wrong:
-        raise ValueError(f"schedule {quoted(context.options.schedule)}: {wrong}")
-    return after.select(*SCHEDULED).cast(before.select(*SCHEDULED).schema)
+    module = getattr(schedule, "__module__", None) or type(schedule).__module__
+    what = f"schedule {quoted(context.options.schedule)} of module {module}"
+    try:
+        after = schedule(before, context)
+        wrong = _mistake(before, after, context.options.max_fetch_interval)
+        if not wrong:
+            return after.select(*SCHEDULED).cast(before.select(*SCHEDULED).schema)
+    except Exception as error:
+        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+    raise ValueError(f"{what}: {wrong}")
 
 
-def _mistake(before: pl.DataFrame, after: pl.DataFrame, longest: int) -> str:
+def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
     """Returns what is wrong with the result of a schedule; empty if nothing is."""
+    if not isinstance(after, pl.DataFrame):
+        return f"it must return a frame, got {after!r}"
+    if lost := [name for name in ("key", *SCHEDULED) if name not in after.columns]:
+        return f"it must keep all columns, and has dropped {', '.join(lost)}"
     if len(after) != len(before) or not after["key"].equals(before["key"]):
         return "it must return all rows, in their order"
     wait = (pl.col("fetch_time") - FETCHED) / 1000

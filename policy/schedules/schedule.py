@@ -9,6 +9,7 @@ from ...web.base.options import option
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
+USUAL_INTERVAL_S = 30 * DAY_S
 # The longest wait after a failure or because of a server's Retry-After.
 LONGEST_RETRY_S = 30 * DAY_S
 # By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less than
@@ -23,7 +24,7 @@ class ScheduleOptions:
     GROUP = "schedule"
 
     fetch_interval: int = option(
-        2_592_000,
+        USUAL_INTERVAL_S,
         "Time between two fetches of a page.",
         unit="s",
         nutch="db.fetch.interval.default",
@@ -42,6 +43,14 @@ class ScheduleOptions:
         nutch="db.fetch.retry.max",
         minimum=1,
     )
+
+    def __post_init__(self) -> None:
+        # Who lowers the limit alone gets shorter intervals; who gives both has made a mistake.
+        if USUAL_INTERVAL_S != self.fetch_interval > self.max_fetch_interval:
+            raise ValueError(
+                f"--fetch_interval must be at most --max_fetch_interval {self.max_fetch_interval}, "
+                f"got {self.fetch_interval}"
+            )
 
     @property
     def shortened(self) -> int:

@@ -5,7 +5,9 @@ import dataclasses
 from ...web.base.options import option
 from .schedule import DAY_S, ScheduleOptions
 
-MAX_INTERVAL_S = 31_536_000
+SHORTEST_S = 60
+LONGEST_S = 31_536_000
+_OF_HOSTS = ("adaptive", "mime_adaptive")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,16 +37,18 @@ class RescheduleOptions(ScheduleOptions):
         minimum=0.0,
         maximum=1.0,
     )
-    min_interval: int = option(
-        60,
-        "Shortest interval of all schedules but default.",
+    min_interval: int | None = option(
+        None,
+        "Shortest interval of all schedules but default. Not given: 60 s, or the longest interval "
+        "if that is shorter.",
         unit="s",
         nutch="db.fetch.schedule.adaptive.min_interval",
         minimum=1,
     )
-    max_interval: int = option(
-        MAX_INTERVAL_S,
-        "Longest interval of all schedules but default; never more than max_fetch_interval.",
+    max_interval: int | None = option(
+        None,
+        "Longest interval of all schedules but default. Not given: a year, or max_fetch_interval "
+        "if that is shorter.",
         unit="s",
         nutch="db.fetch.schedule.adaptive.max_interval",
         minimum=1,
@@ -82,23 +86,43 @@ class RescheduleOptions(ScheduleOptions):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_files()
         if self.schedule == "default":
             return
-        if self.max_interval > self.max_fetch_interval and self.max_interval != MAX_INTERVAL_S:
+        most = self.max_fetch_interval
+        if self.max_interval is not None and self.max_interval > most:
             raise ValueError(
-                f"--max_interval must be at most --max_fetch_interval {self.max_fetch_interval}, "
-                f"got {self.max_interval}"
+                f"--max_interval must be at most --max_fetch_interval {most}, got "
+                f"{self.max_interval}"
             )
-        if self.min_interval > self.longest:
+        if self.min_interval is not None and self.min_interval > self.longest:
+            limit = "max_fetch_interval" if self.longest == most else "max_interval"
             raise ValueError(
-                f"--min_interval must be at most --max_interval {self.longest}, "
-                f"got {self.min_interval}"
+                f"--min_interval must be at most --{limit} {self.longest}, got {self.min_interval}"
             )
+
+    def _check_files(self) -> None:
+        """Refuses files that the schedule does not read; one of a plug-in may read them."""
+        readers = {"host_intervals": _OF_HOSTS, "mime_rates": ("mime_adaptive",)}
+        for name, schedules in readers.items():
+            path, others = getattr(self, name), {"default", "rate", *_OF_HOSTS} - {*schedules}
+            if path and self.schedule in others:
+                raise ValueError(
+                    f"--{name} is for schedule {' or '.join(schedules)}, not for "
+                    f"{self.schedule!r}, got {path!r}"
+                )
+
+    @property
+    def shortest(self) -> int:
+        """The shortest interval of all schedules but default, s."""
+        return min(SHORTEST_S, self.longest) if self.min_interval is None else self.min_interval
 
     @property
     def longest(self) -> int:
         """The longest interval of all schedules but default, s."""
-        return min(self.max_interval, self.max_fetch_interval)
+        most = LONGEST_S if self.max_interval is None else self.max_interval
+        return min(most, self.max_fetch_interval)
 
     def mean_interval(self, pages: int | None) -> float:
         """Returns the mean time between two fetches of a page that the budget allows, in days.

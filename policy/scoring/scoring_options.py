@@ -95,6 +95,8 @@ class ScoringOptions(OrphanOptions):
 
     def __post_init__(self) -> None:
         OrphanOptions.__post_init__(self)
+        if not self.scoring:
+            raise ValueError("--scoring must name at least one scoring, got ''")
         for name in self.scoring:
             if self.scoring.count(name) > 1:
                 raise ValueError(f"--scoring may name a scoring once, got {name!r} twice")

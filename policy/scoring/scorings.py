@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -101,23 +102,23 @@ class Scorings:
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Changes new rows of seeds."""
-        return self._as_before(rows, _applied(rows, [step.injected for step in self.steps]))
+        return self._as_before(rows, _applied(rows, self.steps, "injected"))
 
     def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Changes rows of known URLs whose metadata was updated by inject."""
-        return self._as_before(rows, _applied(rows, [step.renewed for step in self.steps]))
+        return self._as_before(rows, _applied(rows, self.steps, "renewed"))
 
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Adds ``sort_value``, by which generate chooses the best rows."""
         rows = rows.with_columns(sort_value=pl.lit(1.0))
-        return _applied(rows, [step.sort_value for step in self.steps]).with_columns(
+        return _applied(rows, self.steps, "sort_value").with_columns(
             pl.col("sort_value").clip(-_LARGEST, _LARGEST)
         )
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Decides what pages give to each of their links; adds ``share``, passed and own columns."""
-        pages = _applied(pages.with_columns(share=pl.lit(0.0)), [step.share for step in self.steps])
-        pages = _applied(pages, [step.settled for step in self.steps])
+        pages = _applied(pages.with_columns(share=pl.lit(0.0)), self.steps, "share")
+        pages = _applied(pages, self.steps, "settled")
         share = pl.col("share")
         return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
 
@@ -125,27 +126,21 @@ class Scorings:
         """Changes or drops links."""
         if not self.needs_source:
             return links
-        return _applied(links, [step.links for step in self.steps])
+        return _applied(links, self.steps, "links")
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Changes rows to which links, or results of their own page, have arrived."""
         score = pl.col("score").fill_null(0.0).cast(pl.Float64)
         rows = self.completed(rows).with_columns(score)
-        for step in self.steps:
-            rows = step.arrived(rows, now)
-        return self._finite(rows)
+        return self._finite(_applied(rows, self.steps, "arrived", now))
 
     def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Changes rows whose page was tried, when all other columns are final."""
-        for step in self.steps:
-            rows = step.judged(rows, now)
-        return rows
+        return _applied(rows, self.steps, "judged", now)
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
         """Adds ``boost``, the factor of each page in an index."""
-        rows = rows.with_columns(boost=pl.lit(1.0))
-        for step in self.steps:
-            rows = step.index_boost(rows, options)
+        rows = _applied(rows.with_columns(boost=pl.lit(1.0)), self.steps, "index_boost", options)
         boost = pl.col("boost").fill_nan(0.0).clip(0.0, _LARGEST)
         return rows.with_columns(boost.fill_null(0.0))
 
@@ -166,18 +161,66 @@ def chosen_scorings(
     >>> [step.name for step in chosen_scorings(ScoringOptions(scoring=("depth", "opic"))).steps]
     ['depth', 'opic']
     """
-    known = {**(plugins or {}), **_MADE}
-    steps = [known[name](options) for name in options.scoring]
+    own = {name: make for name, make in (plugins or {}).items() if name not in _MADE}
+    steps = [
+        _made(name, own[name], options) if name in own else _MADE[name](options)
+        for name in options.scoring
+    ]
     first = [ParseMetadata(options)] if options.parsemeta_to_crawldb else []
     return Scorings((*first, *steps))
 
 
+def _made(name: str, make: MakeScoring, options: ScoringOptions) -> Scoring:
+    """Returns a scoring of a plug-in.
+
+    Raises:
+        ValueError: It cannot be made, or is no scoring; the message names it.
+    """
+    what = f"scoring {name!r} of module {getattr(make, '__module__', '?')}"
+    try:
+        step = make(options)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
+    except Exception as error:
+        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+    if isinstance(step, Scoring):
+        return step
+    raise ValueError(f"{what} must be a class derived from Scoring, got {make!r}")
+
+
 def _applied(
-    rows: pl.DataFrame, steps: list[Callable[[pl.DataFrame], pl.DataFrame]]
+    rows: pl.DataFrame, steps: Sequence[Scoring], method: str, *further: Any
 ) -> pl.DataFrame:
+    """Returns the rows after a method of each scoring.
+
+    Raises:
+        ValueError: A scoring has failed, or its result is of no use; the message names it.
+    """
     for step in steps:
-        rows = step(rows)
+        try:
+            after = getattr(step, method)(rows, *further)
+        except Exception as error:
+            raise _failure(step, method, f"{type(error).__name__}: {error}") from error
+        if wrong := _mistake(rows, after, may_drop=method == "links"):
+            raise _failure(step, method, wrong)
+        rows = after
     return rows
+
+
+def _failure(step: Scoring, method: str, what: str) -> ValueError:
+    name, module = step.name or type(step).__name__, type(step).__module__
+    return ValueError(f"scoring {name!r} of module {module}: {method}: {what}")
+
+
+def _mistake(rows: pl.DataFrame, after: Any, *, may_drop: bool) -> str:
+    """Returns what is wrong with the result of a scoring; empty if nothing is."""
+    if not isinstance(after, pl.DataFrame):
+        return f"it must return a frame, got {after!r}"
+    if len(after) != len(rows) and not may_drop:
+        return f"it must return all {len(rows)} rows, in their order, got {len(after)}"
+    if lost := [name for name in rows.columns if name not in after.columns]:
+        return f"it must keep all columns, and has dropped {', '.join(lost)}"
+    return ""
 
 
 def _null(column: Carried) -> pl.Expr:

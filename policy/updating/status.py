@@ -60,6 +60,7 @@ _OF_OUTCOME = (
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "page",
             "batch_id")  # fmt: skip
+_OF_TEXT = ("document", "usage")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,6 +250,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
 def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
     has_body = _is(FETCH_SUCCESS)
+    has_text = has_body & pl.col("event.document").is_not_null()
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
     if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
@@ -262,10 +264,8 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
-        # Until a newer body is parsed, the text of the one before is kept.
-        document=pl.when(has_body)
-        .then(pl.coalesce("event.document", "document"))
-        .otherwise("document"),
+        # Until a newer body is parsed, the text of the one before is kept, and what it may be used for.
+        **{name: _where(has_text, f"event.{name}", name) for name in _OF_TEXT},
         last_fetch_time=pl.col("event.fetch_time"),
         duplicate_of=pl.lit(None, pl.String),
     )

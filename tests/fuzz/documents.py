@@ -73,7 +73,9 @@ def _look_at(page: Page, depth: int = 0) -> None:
     assert len(page.hrefs) == len(page.anchors) == len(page.rels)
     assert all(href and href == href.strip() for href in page.hrefs), page.hrefs
     assert all(len(anchor) <= 1000 for anchor in page.anchors)
-    assert page.directives <= {"noindex", "nofollow", "noarchive"}, page.directives
+    assert page.directives <= {"noindex", "nofollow", "noarchive", "noai", "noimageai"}, (
+        page.directives
+    )
     assert page.refresh is None or (":" in page.refresh[0] and page.refresh[1] >= 0)
     assert page.canonical is None or ":" in page.canonical
     assert charset.canonical(page.charset) == page.charset

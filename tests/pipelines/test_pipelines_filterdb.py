@@ -217,6 +217,12 @@ def test_inject_filters_and_normalizes_what_is_there(table, rules, capsys):
     assert "http://new.example.com/" in after["url"]
     assert len(after) == len(before) - len(excluded) - counts["merged"] + 1
     assert counts["added"] == 1
+    # Seeds are optional then.
+    words = ("--exclude", "new.example", "--filter_normalize_all", "--format", "json")
+    assert nutbeam("inject", table, *words) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert (counts["rows"], counts["known_dropped/excluded"]) == (len(after), 1)
+    assert "http://new.example.com/" not in state_of(table)["url"]
 
 
 @pytest.mark.few(1)

@@ -1,15 +1,19 @@
 """The schedules adaptive and mime_adaptive, with the examples of nutch.md 2.5."""
 
+import re
+
 import pytest
 from visits import DAY, MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 
+from nutbeam.pipelines.inject import InjectOptions
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.host_intervals import HostIntervals, host_intervals
 from nutbeam.policy.schedules.mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
-from nutbeam.policy.schedules.schedule import DAY_MS
+from nutbeam.policy.schedules.schedule import DAY_MS, ScheduleOptions
 from nutbeam.policy.schedules.schedule_options import RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext
+from nutbeam.web.base.options import validate
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 from nutbeam.web.rule_files.rule_files import RuleFile
 
@@ -127,6 +131,26 @@ def test_a_bad_line_of_a_host_is_quoted(line):
         host_intervals(RuleFile("f", f"ok.com 60 70\n{line}\n"), 60, DAY)
 
 
+@pytest.mark.parametrize("host", ["http://a.test/", "a.test:80", "*.test", "a..test", ".test"])
+def test_what_is_no_host_is_quoted(host):
+    expected = rf"^f:1: expected a host, got {re.escape(repr(host))} in '{re.escape(host)} 60 70'$"
+    with pytest.raises(ValueError, match=expected):
+        host_intervals(RuleFile("f", f"{host} 60 70"), 60, DAY)
+
+
+def test_hosts_are_as_urls_have_them():
+    file = RuleFile("f", "m\u00fcnchen.de 60 70\nWWW.Foo.com. 60 80\n")
+    names = [name for name, _, _ in host_intervals(file, 60, DAY).bounds_of]
+    assert names == ["de.xn--mnchen-3ya", "com.foo.www"]
+
+
+@pytest.mark.parametrize("name", ["TEXT/HTML; charset=utf-8", "text", "text/", "*"])
+def test_what_is_no_content_type_is_quoted(name):
+    with pytest.raises(ValueError, match=r"^f:1: expected a content type") as error:
+        mime_rates(RuleFile("f", f"{name}\t0.1\t0.2"))
+    assert repr(name) in str(error.value)
+
+
 @pytest.mark.parametrize("line", ["text/html\t0.1", "text/html 0.1 0.2", "text/html\t-1\t0.2",
                                   "text/html\tnan\t0.2", "text/html\t0.1\t2"])  # fmt: skip
 def test_a_bad_line_of_a_content_type_is_quoted(line):
@@ -150,9 +174,38 @@ def test_schedules_read_their_files(tmp_path):
 
 
 def test_an_interval_that_was_given_and_is_too_long_is_refused():
-    RescheduleOptions(schedule="adaptive")  # the default, a year, is only limited
+    limits = RescheduleOptions(schedule="adaptive")  # the default, a year, is only limited
+    assert (limits.shortest, limits.longest) == (60, 90 * DAY)
     RescheduleOptions(max_interval=91 * DAY)  # it does not matter
-    with pytest.raises(ValueError, match=r"max_interval .* 7776000, got 7862400"):
-        RescheduleOptions(schedule="adaptive", max_interval=91 * DAY)
-    with pytest.raises(ValueError, match=r"--min_interval must be at most .*3600, got 7200"):
-        RescheduleOptions(schedule="rate", max_interval=3600, min_interval=7200)
+    for days in (91, 364, 365, 366):
+        with pytest.raises(ValueError, match=rf"max_interval .* 7776000, got {days * DAY}"):
+            RescheduleOptions(schedule="adaptive", max_interval=days * DAY)
+    RescheduleOptions(schedule="adaptive", max_interval=90 * DAY)
+    for limit in ("max_interval", "max_fetch_interval"):
+        with pytest.raises(ValueError, match=f"^--min_interval .* --{limit} 3600, got 7200$"):
+            RescheduleOptions(schedule="rate", **{limit: 3600}, min_interval=7200)
+
+
+def test_a_limit_below_the_shortest_interval_that_was_not_given_is_obeyed():
+    for limit in ("max_interval", "max_fetch_interval"):
+        limits = RescheduleOptions(schedule="adaptive", **{limit: 30})
+        assert (limits.shortest, limits.longest) == (30, 30)
+    assert RescheduleOptions(schedule="rate", max_fetch_interval=500 * DAY).longest == 365 * DAY
+
+
+@pytest.mark.parametrize(
+    ("option", "schedule"),
+    [("host_intervals", "default"), ("host_intervals", "rate"), ("mime_rates", "adaptive")],
+)
+def test_a_file_that_the_schedule_does_not_read_is_refused(option, schedule):
+    with pytest.raises(ValueError, match=f"^--{option} is for .* not for '{schedule}', got '/no'$"):
+        RescheduleOptions(schedule=schedule, **{option: "/no"})
+    RescheduleOptions(schedule="mine", **{option: "/no"})
+
+
+def test_an_interval_of_new_pages_over_the_limit_is_refused():
+    with pytest.raises(ValueError, match=r"^--fetch_interval .* 7776000, got 8640000$"):
+        ScheduleOptions(fetch_interval=100 * DAY)
+    with pytest.raises(ValueError, match=r"got 8640000$"):
+        validate(InjectOptions(fetch_interval=100 * DAY))
+    assert RescheduleOptions(max_fetch_interval=DAY).shortened == 77_760  # 30 days are shortened

@@ -70,6 +70,7 @@ def test_parts_are_documents_of_their_own(monkeypatch):
         "content_type": None,
         "signature": md5(b"one", ""),
         "metadata": [],
+        "usage": None,
     }
     # Without text the URL stands for it: such parts are no duplicates of each other.
     assert b["signature"] == md5(b"", "http://www.example.com/b")

@@ -82,6 +82,7 @@ def test_what_a_page_says():
         "metadata": [("description", "in short"), ("canonical", "http://www.example.com/canon")],
         "parse_minor": ParseMinor.REDIRECT,
         "part_of": None,
+        "usage": None,
     }  # fmt: skip
     assert (counts["parsed"], counts["outlinks"]) == (1, 2)
 

@@ -2,13 +2,25 @@
 
 import pytest
 from frames import frame_of
-from status_rows import BEFORE, DAY_MS, MONTH, NOW, A, B, event, old_row
+from status_rows import BEFORE, DAY_MS, MONTH, NOW, A, B, event, linked, old_row
 
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.due_rules import due_rule
+from nutbeam.policy.schedules.host_intervals import host_intervals
 from nutbeam.policy.schema import CHANGES, STATE, Status
+from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
-from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_RETRY, FETCH_SUCCESS
+from nutbeam.web.exchange.status import (
+    EXCEPTION,
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_TEMP,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+    NOTFOUND,
+    SUCCESS,
+)
+from nutbeam.web.rule_files.rule_files import RuleFile
 
 DAY = 86_400
 
@@ -28,11 +40,12 @@ FORCED = (
     "it was not modified, and its interval was over max_fetch_interval: it is fetched again without "
     "conditions"
 )
+MISSING = {"protocol_status": NOTFOUND}
 LONG = {"fetch_interval": 200 * DAY}
 # Event, columns of the row and of the event, options, the rule.
 CASES = [
-    (FETCH_SUCCESS, {}, NEW, {}, ("schedule", "schedule default: 30 days")),
-    (FETCH_NOTMODIFIED, {}, {}, {}, ("schedule", "schedule default: 30 days")),
+    (FETCH_SUCCESS, {}, NEW, {}, ("interval", "30 days, its interval, after its last fetch")),
+    (FETCH_NOTMODIFIED, {}, {}, {}, ("interval", "30 days, its interval, after its last fetch")),
     (
         FETCH_SUCCESS,
         {"fetch_interval": DAY, "fixed_interval": DAY},
@@ -48,18 +61,18 @@ CASES = [
         {},
         ("retry_after", "failure 2 of 3: its server asked for a wait of 0:10:00"),
     ),
-    (FETCH_GONE, {}, {}, {}, ("gone", "it is gone: its interval is 45 days, grown by half")),
+    (FETCH_GONE, {}, MISSING, {}, ("gone", "it is gone: its interval is 45 days, grown by half")),
     (
         FETCH_RETRY,
         {"retries": 2},
-        {},
+        {"protocol_status": EXCEPTION},
         {},
         ("gone", "it is gone: its interval is 45 days, grown by half"),
     ),
     (
         FETCH_GONE,
         {"fetch_interval": 70 * DAY},
-        {},
+        MISSING,
         {},
         ("gone", "it is gone: its interval is 81 days, nine tenths of max_fetch_interval"),
     ),
@@ -85,7 +98,7 @@ CASES = [
         {},
         NEW,
         {"schedule": "adaptive"},
-        ("schedule", "schedule adaptive: 24 days"),
+        ("interval", "24 days, its interval, after its last fetch"),
     ),
     (
         FETCH_SUCCESS,
@@ -94,7 +107,7 @@ CASES = [
         {"schedule": "adaptive"},
         (
             "sync_delta",
-            "schedule adaptive: 42 days, 3 days earlier, towards the time of the last change",
+            "42 days, its interval, 3 days earlier, towards the time of the last change",
         ),
     ),
 ]
@@ -105,18 +118,96 @@ def test_update_has_set_the_date_by_this_rule(what, row, came, options, expected
     assert rule_after(what, row, came, **options) == expected
 
 
-def test_an_estimate_of_changes_is_shown():
-    name, detail = rule_after(FETCH_SUCCESS, {}, NEW, schedule="rate")
-    assert name == "schedule"
-    assert detail.startswith("schedule rate: ")
-    assert "; it changes about every " in detail
+SEEN_TWICE = {"change_shape": 0.15, "change_days": 30.7}
+NOTHING = "nothing is known yet of how often it changes"
+# Event, columns of the row and of the event, what is said of the page's changes.
+RATES = [
+    (FETCH_SUCCESS, {"protocol_status": SUCCESS}, NEW, "by its visits it changes about every "),
+    (FETCH_SUCCESS, {"last_fetch_time": None}, NEW, NOTHING),
+    (FETCH_REDIR_TEMP, {}, {}, NOTHING),
+    (FETCH_REDIR_TEMP, {"change_shape": 0.15, "change_days": 0.7}, {}, NOTHING),
+    (FETCH_NOTMODIFIED, {}, {}, "it has not changed in the 30 days of its visits"),
+    (FETCH_NOTMODIFIED, SEEN_TWICE, {}, "it has not changed in the 60 days of its visits"),
+]
+
+
+@pytest.mark.parametrize(("what", "row", "came", "expected"), RATES)
+def test_only_changes_that_were_seen_make_a_rate(what, row, came, expected):
+    name, detail = rule_after(what, row, came, schedule="rate")
+    assert name == "interval"
+    interval, _, said = detail.partition("; ")
+    assert interval.endswith(", its interval, after its last fetch")
+    assert said.startswith(expected)
+
+
+def test_no_schedule_is_named_because_a_row_does_not_know_which_one_it_was():
+    """The interval may be longer than today's options allow."""
+    row = {**old_row(Status.DB_FETCHED, signature=A), "fetch_interval": 131 * DAY}
+    row |= {"fetch_time": BEFORE + 131 * DAY_MS, **NONE}
+    expected = ("interval", "131 days, its interval, after its last fetch")
+    assert due_rule(row, UpdateOptions()) == expected
+    assert due_rule(row, UpdateOptions(schedule="adaptive")) == expected
+
+
+NONE = {"fixed_interval": None, "change_shape": None, "change_days": None}
+
+
+def test_an_orphan_that_came_back():
+    options = UpdateOptions(scoring=("opic", "orphan"))
+    scorings, table = chosen_scorings(options), Surroundings()
+    old = old_row(Status.DB_ORPHAN, signature=A, fetch_time=NOW + 29 * DAY_MS)
+    old |= {"last_fetch_time": NOW - DAY_MS}
+    for extra in ({}, {"signature": None, "etag": None, "last_modified": None}):
+        before = frame_of(STATE, old | extra)
+        rows, _, _ = update_state(
+            before, frame_of(CHANGES, linked(0.1)), NOW, options, table, scorings
+        )
+        row = rows.row(0, named=True)
+        assert row["status"] == Status.DB_UNFETCHED
+        name, detail = due_rule(row, options)
+        assert name == "revived"
+        assert detail == (
+            "it was an orphan until a link to it was found, and has kept its date: 30 days, its "
+            "interval, after its last fetch"
+        )
+
+
+def test_a_page_that_its_server_has_and_no_page_links_to():
+    """Scoring orphan has marked it as gone; its interval has not grown."""
+    row = {**old_row(Status.DB_GONE, signature=A, protocol_status=1), **NONE}
+    row["fetch_time"] = BEFORE + MONTH * 1000
+    expected = ("interval", "30 days, its interval, after its last fetch")
+    assert due_rule(row, UpdateOptions()) == expected
+
+
+def test_an_interval_from_the_file_of_hosts_names_the_file():
+    file = RuleFile("hosts.txt", "example.com 7200 86400\n")
+    hosts = host_intervals(file, 60, 90 * DAY)
+    options = UpdateOptions(schedule="adaptive", host_intervals="hosts.txt")
+    for interval, which in ((7200, "shortest"), (DAY, "longest"), (3 * 3600, "")):
+        row = {**old_row(Status.DB_FETCHED, signature=A), **NONE, "fetch_interval": interval}
+        row |= {"fetch_time": BEFORE + interval * 1000}
+        name, detail = due_rule(row, options, hosts)
+        assert name == "interval"
+        note = f"; that is the {which} interval of its host in hosts.txt"
+        assert detail.endswith(note if which else "after its last fetch")
+
+
+def test_a_row_that_filterdb_has_moved():
+    row = {**old_row(Status.DB_FETCHED), **NONE, "document": None, "page": None}
+    row |= {"fetch_time": BEFORE + 5000}
+    name, detail = due_rule(row, UpdateOptions())
+    assert name == "moved"
+    assert detail.startswith("it has no body any more, as after filterdb has changed its URL: due ")
 
 
 def test_dates_that_update_has_not_set():
-    row = {**old_row(Status.DB_FETCHED, signature=A), "fixed_interval": None, "change_shape": None}
-    row |= {"change_days": None, "fetch_time": BEFORE + DAY_MS}
+    row = {**old_row(Status.DB_FETCHED, signature=A), **NONE, "fetch_time": BEFORE + DAY_MS}
     assert row["fetch_interval"] == MONTH
     expected = ("set", "1 day after its last fetch; its interval is 30 days")
     assert due_rule(row, UpdateOptions()) == expected
+    assert due_rule(row, UpdateOptions(schedule="adaptive")) == expected
     new = {**row, "last_fetch_time": None}
     assert due_rule(new, UpdateOptions()).name == "never_fetched"
+    late = {**row, "status": int(Status.DB_UNFETCHED), "retries": 1, "fetch_time": BEFORE}
+    assert due_rule(late, UpdateOptions()) == ("set", "failure 1 of 3: tried again 0:00:00 later")

@@ -99,11 +99,15 @@ def test_a_schedule_of_a_plugin_gets_no_interval_that_is_too_long(kind, days, st
         ),
         (lambda rows: rows.with_columns(fetch_time=NOW + 91 * DAY_MS), "at most 7776000 s"),
         (lambda rows: rows.with_columns(fetch_time=None), "due after None s"),
+        (lambda rows: None, "it must return a frame, got None"),
+        (lambda rows: rows.drop("metadata"), "it must keep all columns, and has dropped metadata"),
+        (lambda rows: rows.with_columns(fetch_time="x"), "ColumnNotFoundError: "),
+        (lambda rows: 1 / 0, "ZeroDivisionError: division by zero$"),
     ],
 )
 def test_a_schedule_that_is_wrong_is_named(change, message):
     old = old_row(Status.DB_FETCHED, signature=A)
-    with pytest.raises(ValueError, match=rf"^schedule 'mine': .*{message}"):
+    with pytest.raises(ValueError, match=rf"^schedule 'mine' of module {__name__}: .*{message}"):
         updated([old], event(FETCH_SUCCESS, signature=A), name="mine",
                 schedule=lambda visits, _: change(visits))  # fmt: skip
 

@@ -59,16 +59,14 @@ def product_dates(
         inc_rate=settings.inc_rate,
         dec_rate=settings.dec_rate,
         min_interval=settings.min_interval,
-        max_interval=settings.max_interval,
+        max_interval=min(settings.max_interval, limits.max_fetch_interval),
         sync_delta=settings.sync_delta,
         sync_delta_rate=settings.sync_delta_rate,
         fetch_interval=limits.fetch_interval,
         max_fetch_interval=limits.max_fetch_interval,
     )
     lines = (f"{host} {least} {most}" for host, (least, most) in settings.hosts.items())
-    hosts = host_intervals(
-        RuleFile("hosts", "\n".join(lines)), options.min_interval, options.longest
-    )
+    hosts = host_intervals(RuleFile("hosts", "\n".join(lines)), options.shortest, options.longest)
     lines = (f"{mime}\t{inc}\t{dec}" for mime, (inc, dec) in settings.mimes.items())
     rates = mime_rates(RuleFile("rates", "\n".join(lines)))
     own = AdaptiveSchedule(hosts) if name == "adaptive" else MimeAdaptiveSchedule(hosts, rates)

@@ -50,7 +50,7 @@ STILL_THERE = (1, 21)  # protocol status: success, not modified
 
 OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "batch_id",
-           "document", "page")  # fmt: skip
+           "document", "page", "usage")  # fmt: skip
 HANDED_ON = ("fetch_interval", "fixed_interval", "metadata")
 # The columns of STATE that this reference knows.
 KNOWN = ("key", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
@@ -143,8 +143,10 @@ def _unchanged(old: Row | None) -> int:
 def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     before, after = row["signature"], event["signature"]
     change = UNKNOWN if None in (before, after) else MODIFIED if before != after else NOTMODIFIED
-    text = event.get("document") or row["document"]  # a body without a text leaves the text before
-    row |= {name: event.get(name) for name in OF_BODY} | {"document": text}
+    kept = {name: row[name] for name in ("document", "usage")}
+    row |= {name: event.get(name) for name in OF_BODY}
+    if event.get("document") is None:  # a body without a text leaves the text before
+        row |= kept
     modified = modified_time_of(row["modified_time"], event["fetch_time"], change)
     if rules.delete_failed_parse and event.get("parse_status") == FAILED_TO_PARSE:
         row |= {"status": PARSE_FAILED, "signature": None, "retries": 0}

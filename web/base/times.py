@@ -1,4 +1,4 @@
-"""Reads times that people type."""
+"""Reads times that people type, and writes durations that people read."""
 
 import datetime
 
@@ -21,3 +21,17 @@ def time_of(text: str) -> int:
         raise ValueError(
             f"must be a date such as 2026-11-01 or a time such as 2026-11-01T12:30Z, got {text!r}"
         ) from error
+
+
+def in_words(seconds: float) -> str:
+    """Returns a duration for people, in days and hours, minutes and seconds.
+
+    >>> in_words(2_592_000), in_words(90_061.4), in_words(3_600), in_words(-5)
+    ('30 days', '1 day, 1:01:01', '1:00:00', '-0:00:05')
+    """
+    if round(seconds) < 0:
+        return f"-{in_words(-seconds)}"
+    try:
+        return str(datetime.timedelta(seconds=round(seconds))).removesuffix(", 0:00:00")
+    except OverflowError:
+        return f"{seconds:.3g} s"

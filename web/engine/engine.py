@@ -216,7 +216,10 @@ class Engine:
         if verdict == DENIED:
             outcome = Outcome(status.FETCH_GONE, status.ROBOTS_DENIED, reason)
             return Visit(queue, task, _result(queue, task, outcome))
-        return await self._fetch(queue, task)
+        visit = await self._fetch(queue, task)
+        if visit.result is not None and rules.usages:
+            visit.result.usage = rules.usage(task.url)
+        return visit
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
         """Returns the robots.txt that an earlier run has read, if it is not too old."""

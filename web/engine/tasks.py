@@ -54,6 +54,7 @@ class Result:
         message: The reason as a short text; empty for success.
         redirect: Absolute URL of the redirect's target, if any.
         fetched_at: UTC ms.
+        usage: What robots.txt allows the content to be used for; None: it is silent.
     """
 
     task: Task
@@ -63,3 +64,4 @@ class Result:
     message: str = ""
     redirect: str | None = None
     fetched_at: int = 0
+    usage: str | None = None

@@ -19,6 +19,8 @@ _TOKENS = {
     "nofollow": ("nofollow",),
     "noarchive": ("noarchive",),
     "nocache": ("noarchive",),
+    "noai": ("noai",),
+    "noimageai": ("noimageai",),
 }
 _UNAVAILABLE = "unavailable_after"
 # Rules with a value; any other word before a colon is the name of one robot.

@@ -66,7 +66,8 @@ class Page:
         anchors: The text of each link, else the ``alt`` of its image; at most
             1,000 characters.
         rels: The ``rel`` of each link, in lower case.
-        directives: Those of ``noindex``, ``nofollow`` and ``noarchive`` that hold.
+        directives: Those of ``noindex``, ``nofollow``, ``noarchive``, ``noai`` and ``noimageai`` that
+            hold.
         refresh: Absolute URL and seconds of a meta refresh.
         language: ISO 639-1 code of what ``html lang``, a meta element or the header
             Content-Language declares, else as detected, if wanted. Parsers

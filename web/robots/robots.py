@@ -10,13 +10,14 @@ from typing import NamedTuple
 from ..base.clock import EARLIEST_MS, now_ms
 from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
+from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
 from ..exchange.status import classify, redirect_target
 from ..network.route import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
-from .rules import read_robots_rules
+from .rules import RobotsRule, UsageRule, read_robots_rules
 
 MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
 ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
@@ -82,6 +83,7 @@ class RobotsRules:
             the last robots.txt applies, or none if there was none (2.3.1.4).
         crawl_delay: Seconds, if the agent's group has a delay; while the server fails,
             that of the last robots.txt.
+        usages: Content-Usage lines for the agent.
         sitemaps: URLs of sitemaps in it: the first hundred of at most 2,048 characters.
 
     >>> rules = RobotsRules(RobotsRecord(200, "User-agent: *\\nDisallow: /x", 0), "bot")
@@ -91,7 +93,7 @@ class RobotsRules:
 
     __slots__ = (
         *("_agents", "_packed", "_cache", "crawl_delay", "error", "failing_since"),
-        *("fetched_at", "retry_after", "sitemaps", "state", "status"),
+        *("fetched_at", "retry_after", "sitemaps", "state", "status", "usages"),
     )
 
     def __init__(
@@ -107,13 +109,14 @@ class RobotsRules:
         self.retry_after = retry_after
         self.crawl_delay: float | None = None
         self.sitemaps: tuple[str, ...] = ()
+        self.usages: tuple[UsageRule, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
         self._packed = b""
         self._cache = _LARGE if len(text) > _LARGE_CHARS else _OTHERS
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
             reading = read_robots_rules(text, self._agents)
-            self.crawl_delay = reading.crawl_delay
+            self.crawl_delay, self.usages = reading.crawl_delay, reading.usages
             self.sitemaps = _sitemaps(reading.sitemaps)
             self._cache.put(self, Matcher(reading.rules))
 
@@ -146,6 +149,29 @@ class RobotsRules:
         if path.startswith(_ROBOTS_PATH) and path[len(_ROBOTS_PATH) :][:3] in ("", "%3F"):
             return _ALL_ALLOWED  # RFC 9309 2.2.2
         return self._matcher().decide(path)
+
+    def usage(self, url: str) -> str | None:
+        """Returns what robots.txt allows the content of a URL to be used for; None: it is silent.
+
+        The longest pattern that matches counts, and all its lines.
+
+        >>> text = "User-agent: *\\nContent-Usage: train-ai=n\\nContent-Usage: /a/ train-ai=y"
+        >>> rules = RobotsRules(RobotsRecord(200, text, 0), "bot")
+        >>> rules.usage("http://h/a/b"), rules.usage("http://h/c")
+        ('train-ai=y', 'train-ai=n')
+        """
+        if not self.usages:
+            return None
+        matcher = Matcher([RobotsRule(True, rule.pattern, 0) for rule in self.usages])
+        try:
+            best = matcher.decide(comparable_path(url)).rule
+        except (TooCostly, ValueError):
+            return None
+        if best is None:
+            return None
+        pattern = self.usages[best].pattern
+        said = (read_usage(rule.usage) for rule in self.usages if rule.pattern == pattern)
+        return usage_text(joined_usage(said))
 
     @property
     def record(self) -> RobotsRecord:

@@ -4,6 +4,7 @@ One regular expression reads the whole text, and each line that it finds takes a
 time grows only linearly with the length of the text.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -12,19 +13,21 @@ from typing import NamedTuple
 # A field and its value; the colon may be missing.
 _LINE = re.compile(
     r"^[^\S\n]*+(user[- ]?agent|allow|dis{1,2}al{1,2}ow|diasllow|disallaw|site-?map|sitemaps"
-    r"|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
+    r"|crawl[- ]delay|content-usage|request[- ]rate|visit[- ]time)(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
     re.IGNORECASE | re.MULTILINE,
 )
-_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _OTHER = range(6)
+_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _USAGE, _OTHER = range(7)
 _KINDS = {
     **dict.fromkeys(("user-agent", "user agent", "useragent"), _AGENT),
     **dict.fromkeys(("sitemap", "site-map", "sitemaps"), _SITEMAP),
     **dict.fromkeys(("crawl-delay", "crawl delay"), _DELAY),
     **dict.fromkeys(("request-rate", "request rate", "visit-time", "visit time"), _OTHER),
     "allow": _ALLOW,
+    "content-usage": _USAGE,
     **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow"), _DISALLOW),
     **dict.fromkeys(("diasllow", "disallaw"), _DISALLOW),
 }  # fmt: skip
+MAX_USAGES = 100
 _FOR_ALL, _OWN = 0, 1 << 20
 
 
@@ -42,6 +45,18 @@ class RobotsRule(NamedTuple):
     line: int
 
 
+class UsageRule(NamedTuple):
+    """A Content-Usage line (IETF aipref): what content of some paths may be used for.
+
+    Attributes:
+        pattern: The paths; ``/`` if the line names none.
+        usage: The preferences, as in the line.
+    """
+
+    pattern: str
+    usage: str
+
+
 class RobotsReading(NamedTuple):
     """The part of a robots.txt for one agent.
 
@@ -49,11 +64,13 @@ class RobotsReading(NamedTuple):
         rules: The rules in the order of the file.
         crawl_delay: Crawl delay in s, or None.
         sitemaps: Its sitemaps, which are for all agents.
+        usages: The first hundred Content-Usage lines.
     """
 
     rules: list[RobotsRule]
     crawl_delay: float | None
     sitemaps: list[str]
+    usages: tuple[UsageRule, ...] = ()
 
 
 _Line = tuple[int, str, int]  # kind, value, number
@@ -106,7 +123,22 @@ def read_robots_rules(text: str, agents: tuple[str, ...]) -> RobotsReading:
     lines = [line for group in groups if best in group.ranks for line in group.lines]
     of_paths = (line for line in lines if line[0] in (_ALLOW, _DISALLOW))
     rules = [RobotsRule(kind == _ALLOW, value, at) for kind, value, at in of_paths]
-    return RobotsReading(rules, _crawl_delay(lines), sitemaps)
+    usages = (_usage_rule(value) for kind, value, _ in lines if kind == _USAGE)
+    return RobotsReading(
+        rules, _crawl_delay(lines), sitemaps, tuple(itertools.islice(usages, MAX_USAGES))
+    )
+
+
+def _usage_rule(value: str) -> UsageRule:
+    """Returns the rule of a line; its paths are optional, and come first.
+
+    >>> _usage_rule("/a train-ai=n"), _usage_rule("train-ai=n")
+    (UsageRule(pattern='/a', usage='train-ai=n'), UsageRule(pattern='/', usage='train-ai=n'))
+    """
+    pattern, *usage = value.split(maxsplit=1)
+    if pattern.startswith(("/", "*")) and "=" not in pattern:
+        return UsageRule(pattern, "".join(usage))
+    return UsageRule("/", value)
 
 
 def split_lines(text: str) -> list[str]:

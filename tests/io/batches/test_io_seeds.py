@@ -7,7 +7,7 @@ from dropping import as_nobody
 
 from nutbeam.io.batches import seed_files
 from nutbeam.io.batches import seeds as module
-from nutbeam.io.batches.seeds import SeedSource, read_seeds, sources
+from nutbeam.io.batches.seeds import SeedSource, read_seeds, sources, unread_folders
 from nutbeam.policy.schema import SEEDS, empty
 from nutbeam.web.base.errors import UsageError, UserError
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
@@ -59,6 +59,22 @@ def test_words_are_urls_files_and_folders(tmp_path):
     ]
 
 
+def test_hidden_files_of_a_folder_are_not_read(tmp_path):
+    """As Hadoop does; a hidden file that is named is read."""
+    (tmp_path / ".DS_Store").write_bytes(b"\0\0")
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(UsageError, match=r"^no seed files in folder '.*'$"):
+        sources([str(tmp_path)])
+    (tmp_path / ".more").write_text("http://b.com/")
+    (tmp_path / "seeds").write_text("http://a.com/")
+    for below in (".git", "more"):
+        (tmp_path / below).mkdir()
+    assert [source.path for source in sources([str(tmp_path)])] == [str(tmp_path / "seeds")]
+    assert unread_folders([str(tmp_path), "http://a.com/"]) == [str(tmp_path / "more")]
+    hidden = str(tmp_path / ".more")
+    assert [source.path for source in sources([hidden])] == [hidden]
+
+
 def test_many_urls_as_words_are_read_at_once(monkeypatch):
     words = [f"http://h{n}.com/" for n in range(450)]
     (source,) = sources(words)
@@ -106,7 +122,9 @@ def test_words_that_name_no_seeds(tmp_path, name, content, message):
 
 def test_a_folder_without_files(tmp_path):
     (tmp_path / "below").mkdir()
-    with pytest.raises(UsageError, match=r"^no seed files in folder '.*'$"):
+    with pytest.raises(
+        UsageError, match=r"^no seed files in folder '.*'; folders in it are not read: .*/below$"
+    ):
         sources([str(tmp_path)])
 
 
@@ -161,7 +179,8 @@ def test_what_stands_behind_tabs(seed_file):
      "nutch.fetchInterval=1.5", "nutch.fetchInterval=-1", "nutch.fetchInterval=2147483648",
      "nutch.fetchInterval=9999999999999999999999", "nutch.fetchInterval.fixed=-1",
      "nutch.fetchDelay=-1", "nutch.fetchDelay=soon", "nutch.fetchDelay=nan",
-     "nutch.fetchDelay=86401", "nutch.fetchDelay="],
+     "nutch.fetchDelay=86401", "nutch.fetchDelay=",
+     "nutch.fetchInterval=0", "nutch.fetchInterval.fixed=0"],
 )  # fmt: skip
 def test_values_that_are_none_are_counted_and_left_out(seed_file, piece):
     rows, counts = read(seed_file(f"http://a.com/\t{piece}\tk=v\n"))
@@ -192,6 +211,20 @@ def test_bad_lines_are_counted_and_shown_with_their_numbers(seed_file, caplog):
     shown = [record.getMessage() for record in caplog.records]
     assert shown[1] == f"{source.path}:4: scheme_not_allowed: 'ftp://a.com/'"
     assert [line.split(":")[1] for line in shown] == ["3", "4", "5", "6", "7"]
+
+
+def test_bad_values_are_shown_with_their_lines(seed_file, caplog):
+    lines = [f"http://a.com/{n}\tnutch.score=bad{n}\tnutch.fetchInterval=0" for n in range(7)]
+    source = seed_file("# head\n" + "\n".join(lines))
+    with caplog.at_level(logging.WARNING, "nutbeam.inject"):
+        rows, counts = read(source)
+    assert (len(rows), counts) == (7, {"lines": 7, "bad_values": 14})
+    shown = [record.getMessage() for record in caplog.records]
+    assert shown[:2] == [
+        f"{source.path}:2: bad value, ignored: 'nutch.score=bad0'",
+        f"{source.path}:2: bad value, ignored: 'nutch.fetchInterval=0'",
+    ]
+    assert len(shown) == module.SHOWN
 
 
 def test_few_of_many_bad_lines_are_shown(seed_file, caplog):

@@ -2,7 +2,13 @@ import polars as pl
 import pytest
 from plugins import install
 
-from nutbeam.io.parsing.plugins import SCORINGS, check_plugins, load_plugins, scorings_of
+from nutbeam.io.parsing.plugins import (
+    SCORINGS,
+    check_plugins,
+    load_plugins,
+    scorings_of,
+    warn_of_hidden,
+)
 from nutbeam.pipelines.launch.workers import check_worker
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.transforms.operations import Ticket
@@ -46,3 +52,14 @@ def test_a_worker_without_the_plugin_says_so(tmp_path, monkeypatch):
         UsageError, match=r"on the workers: no scoring 'elsewhere' is installed.*--plugin"
     ):
         check_worker(Ticket(str(tmp_path), "one"), 0, ((SCORINGS, ("elsewhere",)),))
+
+
+def test_a_plugin_with_the_name_of_a_built_in_one_is_no_secret(tmp_path, monkeypatch, caplog):
+    install(tmp_path, "hidden", {}, {"opic": "two:A", "free": "two:B"}, group="nutbeam.scorings")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    warn_of_hidden(ScoringOptions(scoring=("link",)))
+    assert not caplog.records
+    warn_of_hidden(ScoringOptions())
+    assert [record.getMessage() for record in caplog.records] == [
+        "scoring 'opic' is the built-in one; the plug-in of that name is not used: rename it"
+    ]

@@ -263,7 +263,7 @@ def test_what_may_not_be_written(original, tmp_path_factory):
         (["crawl", *AGENT, "--ca_file", __file__], repr(__file__)),
         (["crawl", *AGENT, "--overwrite_known", "--update_known"], "contradict each other"),
         (["inject", "http://a.example.com/", "--operation", "a/b"], "'a/b'"),
-        (["inject"], "missing argument SEEDS"),
+        (["inject"], "missing argument SEEDS: URLs, files or folders; only --filter_normalize_all"),
         (["generate", "--top_n", "0"], "0"),
         (["generate", "--restrict_status", "db_fine"], "'db_fine'"),
         (["generate", "--runner", "Nobody"], "Nobody"),

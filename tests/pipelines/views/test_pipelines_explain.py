@@ -328,3 +328,25 @@ def test_a_link_between_local_files_is_in_the_scope(explained, tmp_path):
     assert record["reason"] is None
     (record,) = explained(table, urls[2], *words, "--source", "http://a.example.com/")
     assert record["reason"] == "file_from_elsewhere"
+
+
+def test_a_schedule_that_does_not_exist_is_refused(table, capsys):
+    capsys.readouterr()
+    assert nutbeam("explain", table, f"{SITE}/", "--schedule", "bogus") == 2
+    assert "no schedule 'bogus' is installed: there are default, " in capsys.readouterr().err
+
+
+def test_the_rule_of_a_date_is_shown_in_words(table, capsys):
+    capsys.readouterr()
+    assert nutbeam("explain", table, f"{SITE}/") == 0
+    said = capsys.readouterr().out
+    assert "\ndue: interval: 30 days, its interval, after its last fetch\n" in said
+    assert "\nnot chosen: not_due: due at " in said
+    (table / "hosts.txt").write_text("site.example.com 2592000 86400000\n")
+    bad = ("--schedule", "adaptive", "--host_intervals", table / "hosts.txt")
+    assert nutbeam("explain", table, f"{SITE}/", *bad) == 2
+    assert "hosts.txt:1: expected a host, its shortest" in capsys.readouterr().err
+    (table / "hosts.txt").write_text("site.example.com 2592000 0\n")
+    assert nutbeam("explain", table, f"{SITE}/", *bad) == 0
+    said = capsys.readouterr().out
+    assert f"fetch; that is the shortest interval of its host in {table / 'hosts.txt'}\n" in said

@@ -114,3 +114,54 @@ def test_each_name_has_a_scoring(name, tmp_path):
         url_boost_file=str(tmp_path / "file"),
     )  # fmt: skip
     assert [step.name for step in chosen_scorings(options).steps] == [name]
+
+
+def test_no_scoring_at_all_is_refused():
+    with pytest.raises(ValueError, match="--scoring must name at least one scoring, got ''"):
+        ScoringOptions(scoring=())
+
+
+def raises(self, rows, *_):
+    raise RuntimeError("boom")
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (raises, "RuntimeError: boom"),
+        (lambda self, rows, *_: None, "it must return a frame, got None"),
+        (lambda self, rows, *_: rows.head(1), "it must return all 2 rows, in their order, got 1"),
+        (lambda self, rows, *_: rows.drop("key"), "it must keep all columns, and has dropped key"),
+    ],
+)
+def test_a_fault_of_a_scoring_names_it(step, message):
+    rows = pl.DataFrame({"key": ["a", "b"], "score": [1.0, 2.0], "distance": [0, 1]})
+    rows = rows.with_columns(last_inlink_day=0, status=2)
+    calls = {
+        "sort_value": lambda scorings: scorings.sort_value(rows),
+        "share": lambda scorings: scorings.share(rows),
+        "judged": lambda scorings: scorings.judged(rows, NOW),
+    }
+    for name, call in calls.items():
+        made = type("Mine", (Scoring,), {"name": "mine", "__module__": "my_package", name: step})
+        chosen = chosen_scorings(ScoringOptions(scoring=("orphan", "mine")), {"mine": made})
+        with pytest.raises(
+            ValueError, match=f"^scoring 'mine' of module my_package: {name}: {message}$"
+        ):
+            call(chosen)
+
+
+def no_scoring():
+    """A function, not a class."""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (no_scoring, "TypeError: no_scoring.. takes 0 positional arguments but 1 was given$"),
+        (lambda options: options, "must be a class derived from Scoring, got <function"),
+    ],
+)
+def test_what_is_no_scoring_is_named(make, message):
+    with pytest.raises(ValueError, match=f"^scoring 'mine' of module {__name__}:? ?{message}"):
+        chosen_scorings(ScoringOptions(scoring=("mine",)), {"mine": make})

@@ -131,3 +131,12 @@ def test_sitemaps_of_robots_txt_are_learnt():
     assert host.sitemaps == ("http://a.example.com/s.xml",)
     (again,) = run(answer, urls(1), known={host.host: host})[1].hosts()
     assert again.sitemaps == host.sitemaps
+
+
+def test_robots_txt_says_what_pages_may_be_used_for():
+    def answer(path, connection):
+        robots = reply(b"User-agent: *\nContent-Usage: /1 train-ai=n")
+        return robots if path == "/robots.txt" else pages(path, connection)
+
+    results, _, _ = run(answer, urls(2))
+    assert {r.task.url: r.usage for r in results} == {f"{A}/0": None, f"{A}/1": "train-ai=n"}

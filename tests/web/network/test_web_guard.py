@@ -197,7 +197,7 @@ def networks():
         yield str(ipaddress.IPv6Address((0xFFFF << 32) + int(block[0]))) + f"/{length}", block
 
 
-@pytest.mark.parametrize(("mapped", "block"), networks())
+@pytest.mark.parametrize(("mapped", "block"), list(networks()))
 def test_a_mapped_block_is_the_ipv4_block(mapped, block):
     """An address that the one opens the other opens, and no other."""
     guard, same = Guard([mapped]), Guard([str(block)])

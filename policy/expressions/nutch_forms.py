@@ -1,0 +1,107 @@
+"""Rewrites the forms of Nutch's expressions (JEXL) as Python.
+
+``&&`` becomes ``and``, ``||`` ``or``, ``eq`` ``==``, ``null`` ``None``. Two forms need an operator
+that Python has and this language does not, the invert operator: ``!x`` becomes ``~x``, which binds
+as tightly as in JEXL, and ``x =~ 'a.*'`` becomes ``x == ~'a.*'``.
+"""
+
+import re
+from typing import NamedTuple
+
+from .expression_error import ExpressionError
+
+MAX_CHARS = 4096
+MAX_NESTING = 50  # of brackets
+_MAX_NUMBER = 40  # characters of a number
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n\f]+)
+      | (?P<text>[rR]?(?:'(?:[^'\\\n]|\\[^\n])*'|"(?:[^"\\\n]|\\[^\n])*"))
+      | (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+      | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
+      | (?P<sign>=~|!~|&&|\|\||==|!=|<=|>=|\*\*|//|[<>+\-*/%()\[\],.!])""",
+    re.VERBOSE,
+)
+MATCH_SIGNS = ("=~", "!~")
+_SIGNS = {"=~": " == ~", "!~": " != ~", "&&": " and ", "||": " or ", "!": "~"}
+_WORDS = {
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "null": "None", "true": "True", "false": "False",
+}  # fmt: skip
+_ADVICE = {
+    "=": "= is not an operator, == compares",
+    "?": "? is not an operator, write A if CONDITION else B",
+    "&": "& is not an operator, write and",
+    "|": "| is not an operator, write or",
+    "~": "~ is not an operator, write not",
+    "'": "a text is not closed",
+    '"': "a text is not closed",
+}
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+
+
+class PythonForm(NamedTuple):
+    """An expression as Python.
+
+    Attributes:
+        source: ASCII text for Python's parser.
+        origin: For each character of it, and its end, the index in the user's text.
+    """
+
+    source: str
+    origin: list[int]
+
+
+def python_form(text: str) -> PythonForm:
+    """Returns an expression in Python's syntax alone.
+
+    Raises:
+        ExpressionError: It is too long, nested too deeply, or has a character that no expression has.
+
+    >>> python_form("a =~ 'x' && !(b eq null)").source
+    "a  == ~ 'x'  and  ~(b == None)"
+    """
+    if len(text) > MAX_CHARS:
+        problem = f"an expression has at most {MAX_CHARS} characters, got {len(text)},"
+        raise ExpressionError(problem, text, MAX_CHARS)
+    pieces: list[str] = []
+    origin: list[int] = []
+    at = nesting = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise ExpressionError(_ADVICE.get(text[at], "a strange character"), text, at)
+        piece = _python(found, text)
+        nesting += (piece in ("(", "[")) - (piece in (")", "]"))
+        if nesting > MAX_NESTING:
+            raise ExpressionError(f"more than {MAX_NESTING} brackets are open", text, at)
+        pieces.append(piece)
+        origin += [at] * len(piece)
+        at = found.end()
+    return PythonForm("".join(pieces), [*origin, len(text)])
+
+
+def _python(found: re.Match[str], text: str) -> str:
+    piece = found.group()
+    match found.lastgroup:
+        case "space":
+            return " "
+        case "text":
+            value = piece[2:-1] if piece[0] in "rR" else _ESCAPE.sub(_unescaped, piece[1:-1])
+            if any("\ud800" <= char <= "\udfff" for char in value):
+                raise ExpressionError("a half of a surrogate pair", text, found.start())
+            return ascii(value)
+        case "number" if len(piece) > _MAX_NUMBER:
+            raise ExpressionError(
+                f"a number of more than {_MAX_NUMBER} characters", text, found.start()
+            )
+        case "name":
+            return _WORDS.get(piece, piece)
+    return _SIGNS.get(piece, piece)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Returns the character of an escape; an unknown one stays, as regular expressions need it."""
+    digits = found[1] or found[2]
+    return chr(int(digits, 16)) if digits else _ESCAPES.get(found[3], found[0])

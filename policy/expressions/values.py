@@ -1,0 +1,207 @@
+"""Values of expressions: a polars expression with its type."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+import polars as pl
+
+from .expression_error import Refused
+
+# Times a polars expression may use parts of itself: it is a tree, so what is used twice doubles.
+MAX_WEIGHT = 5000
+
+
+class Type(Enum):
+    """Types of values, as messages call them."""
+
+    NUMBER = "a number"
+    TEXT = "a text"
+    TRUTH = "true or false"
+    TIME = "a time"
+    DURATION = "a duration"
+    TEXTS = "a list of texts"
+    RECORDS = "a list"
+    MAP = "a map"
+    CHOICE = "a list of values"
+    MISSING = "None"
+
+
+@dataclasses.dataclass(frozen=True)
+class Codes:
+    """The codes of a column, such as statuses.
+
+    Attributes:
+        number: The codes as they are stored.
+        words: For each name, the codes that it means.
+    """
+
+    number: pl.Expr
+    words: Mapping[str, tuple[int, ...]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """A value of each row.
+
+    Attributes:
+        expr: The polars expression. Times are ms since 1970, durations seconds.
+        type: Its type.
+        weight: Size of the expression.
+        constant: The value itself, if it is written in the expression; of a choice a tuple.
+        is_constant: Whether it is.
+        finite: Whether a number is surely neither NaN nor infinite.
+        codes: The codes behind a text, if it is the name of a code.
+        unit: Unit of the numbers of a column.
+    """
+
+    expr: pl.Expr
+    type: Type
+    weight: int = 1
+    constant: object = None
+    is_constant: bool = False
+    finite: bool = True
+    codes: Codes | None = None
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.weight > MAX_WEIGHT:
+            raise Refused("the expression is too complex")
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """A name that expressions may use.
+
+    Attributes:
+        name: The name.
+        value: Its value.
+        needs: Columns of the frame that it is made of.
+        meaning: A sentence for the documentation.
+    """
+
+    name: str
+    value: Value
+    needs: tuple[str, ...]
+    meaning: str = ""
+
+
+def number(expr: pl.Expr, *parts: Value, finite: bool = False) -> Value:
+    """Returns a number made of some parts, each used once."""
+    return Value(expr, Type.NUMBER, 1 + sum(part.weight for part in parts), finite=finite)
+
+
+def truth(expr: pl.Expr, *parts: Value) -> Value:
+    """Returns true or false, made of some parts, each used once; a missing value is false."""
+    return Value(expr.fill_null(False), Type.TRUTH, 2 + sum(part.weight for part in parts))
+
+
+def text(expr: pl.Expr, *parts: Value) -> Value:
+    """Returns a text made of some parts, each used once."""
+    return Value(expr, Type.TEXT, 1 + sum(part.weight for part in parts))
+
+
+def finite(value: Value) -> Value:
+    """Returns a number or duration with missing values in place of NaN and infinity."""
+    if value.finite:
+        return value
+    expr = pl.when(value.expr.is_finite()).then(value.expr)
+    return dataclasses.replace(value, expr=expr, weight=2 * value.weight + 2, finite=True)
+
+
+def literal(value: object) -> Value:
+    """Returns a constant.
+
+    Raises:
+        Refused: It is no finite number.
+    """
+    match value:
+        case None:
+            return Value(pl.lit(None), Type.MISSING, is_constant=True)
+        case bool():
+            return Value(pl.lit(value), Type.TRUTH, constant=value, is_constant=True)
+        case str():
+            return Value(pl.lit(value), Type.TEXT, constant=value, is_constant=True)
+        case int() if -(2**53) <= value <= 2**53:
+            return Value(pl.lit(value), Type.NUMBER, constant=value, is_constant=True)
+        case int() | float():
+            as_float = float(value)
+            if as_float - as_float != 0:
+                raise Refused("a number that is too large")
+            return Value(pl.lit(as_float), Type.NUMBER, constant=as_float, is_constant=True)
+    raise Refused(f"no value of the language: {type(value).__name__}")
+
+
+_FOLDED = {
+    Type.NUMBER: pl.Float64,
+    Type.DURATION: pl.Float64,
+    Type.TIME: pl.Float64,
+    Type.TEXT: pl.String,
+    Type.TRUTH: pl.Boolean,
+}
+
+
+def folded(value: Value) -> Value:
+    """Returns a value without columns as the literal that it is; other values stay.
+
+    polars' optimizer makes columns of one row of some expressions without columns.
+    """
+    dtype = _FOLDED.get(value.type)
+    if dtype is None or value.is_constant or value.weight == 1 or value.expr.meta.root_names():
+        return value
+    found = pl.select(finite(value).expr.cast(dtype)).item()
+    expr = pl.lit(found, dtype)
+    return Value(expr, value.type, constant=found, is_constant=found is not None)
+
+
+def combined(parts: list[Value], every: bool) -> Value:
+    """Returns whether all of some truths, or any, are true."""
+    decisive = [part for part in parts if part.is_constant and part.constant is not every]
+    others = [part for part in parts if not part.is_constant]
+    if decisive or not others:
+        return literal(not every if decisive else every)
+    if len(others) == 1:
+        return others[0]
+    horizontal = pl.all_horizontal if every else pl.any_horizontal
+    return same(others, "the conditions", horizontal)
+
+
+def as_truth(value: Value) -> Value:
+    """Returns whether a value counts as true: as in Python, and a missing value is false."""
+    return folded(_truth_of(value))
+
+
+def _truth_of(value: Value) -> Value:
+    expr = value.expr
+    match value.type:
+        case Type.TRUTH:
+            return value if value.is_constant else truth(expr, value)
+        case Type.NUMBER | Type.DURATION:
+            sound = finite(value)
+            return truth(sound.expr != 0, sound)
+        case Type.TEXT:
+            return truth(expr.str.len_bytes() > 0, value)
+        case Type.TEXTS | Type.RECORDS | Type.MAP:
+            return truth(expr.list.len() > 0, value)
+        case Type.TIME:
+            return Value(expr.is_not_null(), Type.TRUTH, value.weight + 1)
+        case Type.MISSING:
+            return literal(False)
+    raise Refused(f"{value.type.value} is neither true nor false")
+
+
+def same(values: list[Value], what: str, build: Callable[[list[pl.Expr]], pl.Expr]) -> Value:
+    """Returns a value made of several of one type; missing ones fit every type.
+
+    Raises:
+        Refused: Their types differ.
+    """
+    types = list(dict.fromkeys(v.type for v in values if v.type is not Type.MISSING))
+    if len(types) > 1:
+        raise Refused(f"{what} must be of one type, got {types[0].value} and {types[1].value}")
+    found = types[0] if types else Type.MISSING
+    if found is Type.CHOICE:
+        raise Refused(f"{what} cannot be {found.value}")
+    weight = 1 + sum(value.weight for value in values)
+    sound = all(value.finite for value in values)
+    return Value(build([value.expr for value in values]), found, weight, finite=sound)

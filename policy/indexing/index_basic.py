@@ -1,0 +1,69 @@
+"""The index filters ``basic`` and ``anchor``."""
+
+import polars as pl
+
+from ...web.base.columns import nulls
+from ...web.urls.domains import registered_domain
+from ...web.urls.key_columns import from_keys
+from .index_filter import IndexFilter
+from .index_pages import hosts_of
+
+
+class Basic(IndexFilter):
+    """Indexes host, URL, title, text, caching policy and time."""
+
+    name = "basic"
+    fields = {  # noqa: RUF012 - a declaration
+        "host": "Host of the page.",
+        "url": "URL to show: the representative one, if a redirect led to the page.",
+        "title": "Title, cut to `--max_title_length`; no field if there is none.",
+        "content": "Text, cut to `--max_content_length`.",
+        "cache": "`content` if the page must not be shown from a cache.",
+        "tstamp": "When the page was fetched.",
+        "domain": "Registered domain, with `--add_domain`.",
+    }
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the fields."""
+        hosts = hosts_of(pages.get_column("key"))
+        titles = _cut(pl.col("title"), self.options.max_title_length)
+        archived = pl.col("directives").list.contains("noarchive").fill_null(False)
+        fields = pages.select(
+            host=hosts,
+            url=pl.coalesce("repr_url", from_keys(pages.get_column("key"))),
+            title=pl.when(titles.str.len_bytes() > 0).then(titles),
+            content=_cut(pl.col("text").fill_null(""), self.options.max_content_length),
+            cache=pl.when(archived).then(pl.lit("content")),
+            tstamp=pl.col("fetch_time"),
+        )
+        if self.options.add_domain:
+            known = hosts.drop_nulls().unique()
+            domains = pl.Series([registered_domain(host) for host in known], dtype=pl.String)
+            found = hosts.replace_strict(known, domains, return_dtype=pl.String)
+            fields = fields.with_columns(found.alias("domain"))
+        return documents.with_columns(fields)
+
+
+def _cut(text: pl.Expr, most: int) -> pl.Expr:
+    return text if most < 0 else text.str.slice(0, most)
+
+
+class Anchor(IndexFilter):
+    """Indexes the texts of links to a page."""
+
+    name = "anchor"
+    fields = {"anchor": "Texts of the links to the page."}  # noqa: RUF012 - a declaration
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the field."""
+        if "anchors" not in pages.columns:
+            return documents.with_columns(nulls(len(documents)).alias("anchor"))
+        texts = pages.get_column("anchors").cast(pl.List(pl.String))
+        texts = texts.list.eval(pl.element().filter(pl.element().str.strip_chars() != ""))
+        if self.options.anchor_deduplicate:
+            # As Nutch: texts that differ only in case are equal; the first stays.
+            first = pl.element().str.to_lowercase().is_first_distinct()
+            texts = texts.list.eval(pl.element().filter(first))
+        some = pl.col("anchor").list.len() > 0
+        found = texts.alias("anchor").to_frame().select(pl.when(some).then("anchor"))
+        return documents.with_columns(found)

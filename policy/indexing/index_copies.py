@@ -1,0 +1,130 @@
+"""Index filters that copy facts of pages: ``metadata``, ``links``, ``language``, ``feed`` …"""
+
+import functools
+
+import polars as pl
+
+from ...web.urls.domains import suffix_and_domain
+from ...web.urls.key_columns import from_keys
+from .index_filter import IndexFilter
+from .index_pages import entries_of, header, hosts_of, target_urls
+
+
+class MetadataFields(IndexFilter):
+    """Indexes chosen metadata of pages, of responses and of rows under their names."""
+
+    name = "metadata"
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the fields; of a name in several places the row's value counts, as in Nutch."""
+        options, headers = self.options, pages.get_column("headers")
+        found = entries_of(pages.get_column("metadata"), options.index_parse_md)
+        found |= {name: header(headers, name.lower()) for name in options.index_content_md}
+        for name, values in entries_of(
+            pages.get_column("row_metadata"), options.index_db_md
+        ).items():
+            found[name] = values.zip_with(values.is_not_null(), found.get(name, values))
+        return documents.with_columns(values.alias(name) for name, values in found.items())
+
+
+class LinkFields(IndexFilter):
+    """Indexes the links of a page, those to it, and their numbers."""
+
+    name = "links"
+    fields = {  # noqa: RUF012 - a declaration
+        "outlinks": "URLs, or hosts, that the page links to.",
+        "inlinks": "URLs, or hosts, of the pages that link to it.",
+        "outlink_count": "Number of its links.",
+        "inlink_count": "Number of the pages that link to it.",
+    }
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the fields."""
+        options = self.options
+        own = hosts_of(pages.get_column("key"))
+        outlinks = target_urls(pages.get_column("outlinks"))
+        inlinks = pages.get_column("inlinks").cast(pl.List(pl.String))
+        return documents.with_columns(
+            self._shown(outlinks, own, options.links_outlinks_host_ignore).alias("outlinks"),
+            self._shown(inlinks, own, options.links_inlinks_host_ignore).alias("inlinks"),
+            outlinks.list.len().cast(pl.Int64).alias("outlink_count"),
+            inlinks.list.len().cast(pl.Int64).alias("inlink_count"),
+        )
+
+    def _shown(self, urls: pl.Series, own: pl.Series, ignore: bool) -> pl.Series:
+        numbered = pl.DataFrame({"url": urls, "own": own}).with_row_index("page")
+        flat = numbered.explode("url").drop_nulls("url")
+        host = pl.col("url").str.extract(r"^[a-z]+://(\[[^\]]*\]|[^/:?#]*)", 1)
+        if ignore:
+            flat = flat.filter(host != pl.col("own"))
+        if self.options.links_hosts_only:
+            flat = flat.with_columns(url=host).unique(["page", "url"], maintain_order=True)
+        lists = flat.group_by("page", maintain_order=True).agg("url")
+        return numbered.select("page").join(lists, on="page", how="left")["url"]
+
+
+class Language(IndexFilter):
+    """Indexes the language that a page declares."""
+
+    name = "language"
+    fields = {"lang": "Language of the page."}  # noqa: RUF012 - a declaration
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the field; as in Nutch, it is ``unknown`` if the page does not declare one."""
+        return documents.with_columns(
+            pages.get_column("language").fill_null("unknown").alias("lang")
+        )
+
+
+class TopLevelDomain(IndexFilter):
+    """Indexes the public suffix of the host."""
+
+    name = "tld"
+    fields = {"tld": "Public suffix of the host, such as `co.uk`."}  # noqa: RUF012
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the field."""
+        hosts = hosts_of(pages.get_column("key"))
+        known = hosts.drop_nulls().unique()
+        suffixes = pl.Series([suffix_and_domain(host)[0] for host in known], dtype=pl.String)
+        found = hosts.replace_strict(known, suffixes, return_dtype=pl.String)
+        return documents.with_columns(found.alias("tld"))
+
+
+class Headings(IndexFilter):
+    """Indexes headings: a list of texts for each kind in ``--index_headings``."""
+
+    name = "headings"
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the fields."""
+        found = entries_of(pages.get_column("metadata"), self.options.index_headings)
+        return documents.with_columns(
+            values.str.split("\n").alias(name) for name, values in found.items()
+        )
+
+
+class FeedFields(IndexFilter):
+    """Indexes author and date of an item of a feed, and the feed itself."""
+
+    name = "feed"
+    fields = {  # noqa: RUF012 - a declaration
+        "author": "Author of the item.",
+        "published": "When it was published, as the feed has it.",
+        "feed": "URL of the feed.",
+    }
+
+    def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+        """Adds the fields to parts of feeds."""
+        part = pages.get_column("part_of").is_not_null()
+        found = entries_of(pages.get_column("metadata"), ("author", "published"))
+        feeds = _urls(pages.get_column("part_of"))
+        empty = functools.partial(pl.Series, [None], dtype=pl.String)
+        return documents.with_columns(
+            values.zip_with(part, empty().new_from_index(0, len(values))).alias(name)
+            for name, values in (found | {"feed": feeds}).items()
+        )
+
+
+def _urls(keys: pl.Series) -> pl.Series:
+    return from_keys(keys) if keys.null_count() < len(keys) else keys.cast(pl.String)

@@ -1,0 +1,104 @@
+"""The chosen index filters in their order, and what pages become by them."""
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from ...web.base.columns import nulls
+from ...web.urls.key_columns import from_keys
+from ..expressions.expression_error import or_nearest
+from ..scoring.scorings import OPIC, Scorings
+from .index_basic import Anchor, Basic
+from .index_copies import (
+    FeedFields,
+    Headings,
+    Language,
+    LinkFields,
+    MetadataFields,
+    TopLevelDomain,
+)
+from .index_drops import ExprFilter, MimeTypeFilter, SubcollectionFields
+from .index_fields import Replace, Static
+from .index_filter import IndexFilter
+from .index_more import More
+from .index_options import IndexFilterOptions
+from .index_pages import DROPPED
+
+MakeFilter = Callable[[IndexFilterOptions], IndexFilter]
+BUILT_IN: Mapping[str, type[IndexFilter]] = {
+    made.name: made
+    for made in (
+        *(Basic, Anchor, More, MetadataFields, LinkFields, Static, Replace, ExprFilter),
+        *(MimeTypeFilter, Language, SubcollectionFields, Headings, FeedFields, TopLevelDomain),
+    )
+}
+# Fields that every document has.
+OWN_FIELDS = {
+    "id": "URL of the page.",
+    "segment": "Batch in which it was fetched.",
+    "digest": "Fingerprint of its content, hexadecimal.",
+    "boost": "Its factor: of its score, or of its rank if it has one.",
+}
+
+
+def chosen_filters(
+    options: IndexFilterOptions, plugins: Mapping[str, MakeFilter] | None = None
+) -> tuple[IndexFilter, ...]:
+    """Returns the index filters that options choose.
+
+    Args:
+        options: Their names and options.
+        plugins: Filters of users, by name.
+
+    Raises:
+        ValueError: There is no such filter, or one lacks an option; the message quotes it.
+
+    >>> [filter.name for filter in chosen_filters(IndexFilterOptions(index_filters=("basic",)))]
+    ['basic']
+    """
+    known: dict[str, MakeFilter] = {**BUILT_IN, **(plugins or {})}
+    for name in options.index_filters:
+        if name not in known:
+            raise ValueError(f"index_filters: unknown filter {or_nearest(name, known)}")
+    return tuple(known[name](options) for name in options.index_filters)
+
+
+def documents_of_pages(
+    pages: pl.DataFrame,
+    filters: tuple[IndexFilter, ...],
+    options: IndexFilterOptions,
+    scorings: Scorings = OPIC,
+) -> pl.DataFrame:
+    """Returns what pages become in an index.
+
+    Args:
+        pages: INDEX_PAGES rows.
+        filters: The filters, in order.
+        options: Their options.
+        scorings: Scorings that make the boost of a page without a rank.
+
+    Returns:
+        One row per page, in their order: ``id``, the other fields, and ``dropped_by`` with the
+        name of the filter that left it out, or null. A document has no fields that are null.
+
+    Raises:
+        ValueError: A filter has not returned one row per page; the message has its name.
+    """
+    boosted = scorings.index_boost(pages.select("key", "score"), options)
+    rank = pages.get_column("rank").cast(pl.Float64)
+    ranked = rank.is_finite().fill_null(False) & (rank >= 0).fill_null(False)
+    documents = pl.DataFrame(
+        {
+            "id": from_keys(pages.get_column("key")),
+            "segment": pages.get_column("batch_id").cast(pl.String),
+            "digest": pages.get_column("signature").bin.encode("hex"),
+            "boost": rank.zip_with(ranked, boosted.get_column("boost").cast(pl.Float64)),
+            DROPPED: nulls(len(pages)),
+        }
+    )
+    ids = documents.get_column("id")
+    for step in filters:
+        documents = step.apply(documents, pages)
+        if not documents.get_column("id").equals(ids):
+            raise ValueError(f"index filter {step.name!r} must keep the rows and their order")
+    return documents

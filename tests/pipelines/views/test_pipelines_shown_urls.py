@@ -1,0 +1,58 @@
+"""The URL by which people know a page is shown beside its own, where a command shows a page."""
+
+import json
+
+import pytest
+from crawling import nutbeam
+from web_servers import doors, reply, serve
+
+SEED = "http://site.example.com/"
+TARGET = f"{SEED}home/index.html"
+
+
+def answer(path, _):
+    if path == "/":
+        return reply(b"", "302 Found", "Location: /home/index.html")
+    if path == "/home/index.html":
+        return reply(b"<title>Home</title>words", "200 OK", "Content-Type: text/html")
+    return reply(b"", "404 Not Found")
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """A table of a page that a temporary redirect leads to; (table, what crawl has printed)."""
+    table = tmp_path_factory.mktemp("shown") / "table"
+    with serve(answer) as server:
+        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = ("--rounds", "2", "--server_delay", "0", "--agent_name", "test",
+                 "--agent_email", "a@example.com")  # fmt: skip
+        assert nutbeam("crawl", table, SEED, *words, *reach) == 0
+    return table
+
+
+@pytest.fixture
+def said(crawled, capsys):
+    def run(command, *words):
+        capsys.readouterr()
+        assert nutbeam(command, crawled, *words) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_explain_and_readdb_show_both_urls(said):
+    assert f"\nshown as: {SEED}\n" in said("explain", TARGET)
+    assert "shown as" not in said("explain", SEED)
+    lines = said("readdb", "--top", "5").splitlines()
+    (found,) = (line for line in lines if f"\t{TARGET}" in line)
+    assert found.endswith(f"\t{TARGET}\tshown as {SEED}")
+    best = [
+        json.loads(line) for line in said("readdb", "--top", "5", "--format", "json").splitlines()
+    ]
+    assert {row["url"]: row["repr_url"] for row in best} == {SEED: None, TARGET: SEED}
+    assert f"repr_url: {SEED}\n" in said("readdb", TARGET)
+
+
+def test_pages_have_both_urls(said):
+    (page,) = (json.loads(line) for line in said("pages").splitlines())
+    assert (page["url"], page["repr_url"]) == (TARGET, SEED)

@@ -143,7 +143,7 @@ def _unchanged(old: Row | None) -> int:
 def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     before, after = row["signature"], event["signature"]
     change = UNKNOWN if None in (before, after) else MODIFIED if before != after else NOTMODIFIED
-    kept = {name: row[name] for name in ("document", "usage")}
+    kept = {name: row.get(name) for name in ("document", "usage")}
     row |= {name: event.get(name) for name in OF_BODY}
     if event.get("document") is None:  # a body without a text leaves the text before
         row |= kept

@@ -5,8 +5,9 @@
     batch.outcome signatures ─ probe ─ state[signature] of those only ─ FollowTwins ─ DedupByHash
         ─ LeadNearPages ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
 
-With near duplicates two steps look first which other pages the batch calls into question: pages
-near its pages, duplicates of those, and pages near these.
+One step looks first which duplicates come back: those of pages that are gone or changed, and those
+whose page is not known any more. With near duplicates it and another one look which other pages the
+batch calls into question: pages near its pages, duplicates of those, and pages near these.
 """
 
 import dataclasses
@@ -31,12 +32,12 @@ from ..policy.duplicates import (
     alive,
     apply_verdicts,
     comparable,
-    duplicates_of,
     follow_twins,
     near_duplicates_of,
     near_signatures,
     order_by,
     questioned,
+    returning,
     signature_rows,
     simhashes,
 )
@@ -93,10 +94,10 @@ class Probed:
         scanned = scan([root / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
         return questioned(collect(scanned))
 
-    def rows(self, wanted: pl.Expr) -> pl.DataFrame:
-        """Returns the wanted rows of the tablet, with the columns ``OF_STATE``."""
+    def rows(self, wanted: pl.Expr, columns: tuple[str, ...] = OF_STATE) -> pl.DataFrame:
+        """Returns the wanted rows of the tablet."""
         root = self.operation.root
-        return root.read(_STATE, [self.tablet], OF_STATE, lambda state: state.filter(wanted))
+        return root.read(_STATE, [self.tablet], columns, lambda state: state.filter(wanted))
 
 
 def run(invocation: Invocation) -> int:
@@ -106,7 +107,7 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
-    found, receipts, steps = _questioned(operations, options) if options.near else ((), (), ())
+    found, receipts, steps = _questioned(operations, options)
     probed = operations | "Tablets" >> ForEach(
         _tablets,
         _probe,
@@ -137,12 +138,13 @@ def _questioned(operations: beam.PCollection[Operation], options: DedupOptions) 
         _tablets_of_batch, _neighbours, (options,), step="Neighbours", **tells
     )
     near = beam.pvalue.AsList(neighbours["main"])
-    returning = operations | "Returning" >> ForEach(
+    if not options.near:
+        return (near,), (neighbours[_DONE],), ("Neighbours",)
+    back = operations | "Returning" >> ForEach(
         _tablets_of_batch, _returning, (near,), step="Returning", **tells
     )
-    back = beam.pvalue.AsList(returning["main"])
-    receipts = (neighbours[_DONE], returning[_DONE])
-    return (near, back), receipts, ("Neighbours", "Returning")
+    receipts = (neighbours[_DONE], back[_DONE])
+    return (near, beam.pvalue.AsList(back["main"])), receipts, ("Neighbours", "Returning")
 
 
 @dataclasses.dataclass
@@ -268,17 +270,23 @@ def _probed(operation: Operation) -> Iterator[Probed]:
 
 
 def _neighbours(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
-    """Yields the keys of pages near those of the batch, and hashes of duplicates of lost pages."""
+    """Yields the signatures of duplicates that come back, and the keys of pages near the batch's."""
     found = probed.questioned()
-    if not len(found.hashes):
+    back = returning(found.lost)
+    if not options.near or not len(found.hashes):
+        yield from _signatures(probed.rows(back, ("key", "status", "duplicate_of", "signature")))
         return
-    lost = pl.col("duplicate_of").is_in(found.lost.implode()).fill_null(value=False)
-    rows = probed.rows(_near(found.hashes, options.dedup_distance) | lost)
-    back, stay = duplicates_of(rows, found.lost), alive(rows)
-    hashes = back.select(hash=simhashes(back.get_column("signature"))).drop_nulls()
-    yield from to_chunks(hashes, QUESTIONED)
+    rows = probed.rows(_near(found.hashes, options.dedup_distance) | back)
+    yield from _signatures(rows.filter(back))
+    stay = alive(rows)
     numbered = stay.select("key", hash=simhashes(stay.get_column("signature")))
     yield from to_chunks(numbered.drop_nulls("hash"), QUESTIONED)
+
+
+def _signatures(rows: pl.DataFrame) -> Iterator[Chunk]:
+    found = rows.select("signature").drop_nulls().unique(maintain_order=True)
+    hashes = simhashes(found.get_column("signature"))
+    yield from to_chunks(found.with_columns(hash=hashes), QUESTIONED)
 
 
 def _returning(probed: Probed, neighbours: list[Chunk]) -> Iterator[Chunk]:
@@ -295,7 +303,7 @@ def _probe(
     probed: Probed,
     options: DedupOptions,
     neighbours: Iterable[Chunk] = (),
-    returning: Iterable[Chunk] = (),
+    returned: Iterable[Chunk] = (),
 ) -> Iterator[Chunk]:
     PROGRESS.add()
     if probed.outcome == ():
@@ -304,15 +312,15 @@ def _probe(
     if probed.outcome is not None:
         found = probed.questioned()
         lost = found.lost
-        wanted = pl.col("signature").is_in(found.signatures.implode())
-        near = _together([*neighbours, *returning])
+        near = _together([*neighbours, *returned])
+        signatures = pl.concat([found.signatures, near.get_column("signature").drop_nulls()])
+        wanted = pl.col("signature").is_in(signatures.implode())
         pages = near.drop_nulls("key")
         hashes = np.union1d(found.hashes, near.get_column("hash").drop_nulls().to_numpy())
         if options.near and len(hashes):
             of_page = pl.col("duplicate_of").is_in(pages.get_column("key").implode())
-            of_lost = pl.col("duplicate_of").is_in(lost.implode())
             wanted |= _near(hashes, options.dedup_distance)
-            wanted |= (of_page | of_lost).fill_null(value=False)
+            wanted |= of_page.fill_null(value=False) | returning(lost)
     rows = probed.rows(wanted)
     found_pages = comparable(rows, probed.operation.now, lost)
     if pages is not None and len(pages):

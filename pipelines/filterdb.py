@@ -4,6 +4,7 @@
 
     state[key, status, distance, times] ─ normalize ─ filter ─ scope ─ age
         ├─ rows that move, keys that go ─ route to tablets ─ drop, move, merge ─▶ state'
+        ├─ duplicates of pages that leave ─ route ─ the next dedup compares them ─▶ state'
         ├─ hosts that seeds move to ─ route ─ merge ─▶ hosts'
         └─ keys that go ─▶ removed' of each open batch
 
@@ -29,6 +30,8 @@ from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.filtering import (
     JUDGED,
+    KEPT_PAGE,
+    LEAVING,
     REKEYED,
     DropOptions,
     FilterOptions,
@@ -36,13 +39,17 @@ from ..policy.filtering import (
     departures,
     filter_rows,
     hosts_of_seeds,
+    kept_pages,
+    leaving_pages,
+    questioned_duplicates,
     rekey_rows,
 )
-from ..policy.schema import HOSTS
+from ..policy.schema import HOSTS, to_frame
 from ..policy.scope import judge_known
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..transforms.for_each import ForEach
+from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -57,6 +64,9 @@ _OPEN = (
     "the rules of its time: run filterdb again after its updatedb"
 )
 COUNTS = "counts"
+_KEPT, _LEAVING = "kept", "leaving"
+# Limit of a partition in the shuffle of duplicates, and size of a row, in bytes.
+_PARTITION_BYTES, _ROW_BYTES = 32 << 20, 150
 # Judges rows of the state; see ``judge_known``.
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
@@ -105,15 +115,13 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     begins = Look("filterdb") if trial else Begin("filterdb")
     operations = tickets | "Begin" >> begins
     judge = functools.partial(_judge, options=options)
-    found = operations | "Tablets" >> known_rows(
-        Filtering(judge, options, examples=trial), "Tablets"
-    )
+    found, counts = filter_known(operations, Filtering(judge, options, examples=trial), "Tablets")
     targets = {"state": Target(REKEYED, _resolver), "hosts": Target(HOSTS, merge_resolver)}
-    written = (operations, found["main"]) | ApplyChanges(targets, trial)
+    written = (operations, found) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
     reads = ("state", "hosts", "blocklist", "batches")
     ends = Tell(whole) if trial else Commit(reads=reads, whole=whole)
-    return (operations, written, found[COUNTS]) | "Commit" >> ends
+    return (operations, written, counts) | "Commit" >> ends
 
 
 def _judge(rows: pl.DataFrame, operation: Operation, options: FilterOptions) -> pl.DataFrame:
@@ -121,12 +129,38 @@ def _judge(rows: pl.DataFrame, operation: Operation, options: FilterOptions) -> 
     return judge_known(rows, options, seeds)
 
 
-def known_rows(how: Filtering, step: str) -> ForEach:
-    """Returns the step that filters the rows of the state: changes, and ``COUNTS``."""
-    return ForEach(
+def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: str) -> Any:
+    """Filters the rows of the state, and calls duplicates of pages that leave into question.
+
+    Cost: a shuffle of the keys of duplicates, and of those of leaving pages.
+
+    Returns:
+        (changes, counts).
+    """
+    found = operations | step >> ForEach(
         _tablets, _filter, (how,), tuple[str, Chunk],
-        outputs=(COUNTS,), step=step, receipts=COUNTS,
+        outputs=(COUNTS, _KEPT, _LEAVING), step=step, receipts=COUNTS,
     )  # fmt: skip
+    partitions = beam.pvalue.AsSingleton(
+        operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
+    )
+    joined = (found[_KEPT], found[_LEAVING]) | "KeptPages" >> JoinByHash(
+        "kept", {"leaves": "leaves"}, partitions
+    )
+    questioned = joined | "Questioned" >> beam.FlatMap(_questioned).with_output_types(
+        tuple[str, Chunk]
+    )
+    return (found["main"], questioned) | "Changes" >> beam.Flatten(), found[COUNTS]
+
+
+def _partitions(operation: Operation) -> int:
+    rows = 0 if operation.idle else sum(file.live_rows for file in operation.files("state"))
+    return 1 + rows * _ROW_BYTES // _PARTITION_BYTES
+
+
+def _questioned(joined: Chunk) -> Iterator[tuple[str, Chunk]]:
+    changes = questioned_duplicates(to_frame(joined))
+    yield from (("state", chunk) for chunk in to_chunks(changes))
 
 
 def _tablets(operation: Operation) -> Iterator[KnownRows]:
@@ -142,7 +176,7 @@ def _tablets(operation: Operation) -> Iterator[KnownRows]:
 
 def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     operation, tablet = item.operation, item.tablet
-    rows = operation.root.read("state", [tablet], JUDGED).sort("key")
+    rows = operation.root.read("state", [tablet], (*JUDGED, "duplicate_of")).sort("key")
     blocklist, counts = read_blocklist(operation), Counter[str]()
     leaving = []
     for part in rows.iter_slices(MAX_ROWS):
@@ -153,12 +187,16 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     if operation.job != "inject":
         PROGRESS.add()
     yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+    for chunk in to_chunks(kept_pages(rows), KEPT_PAGE):
+        yield beam.pvalue.TaggedOutput(_KEPT, chunk)
     if sum(map(len, leaving)):
         yield from _changes(item, pl.concat(leaving), how)
 
 
 def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator[Any]:
     yield from (("state", chunk) for chunk in to_chunks(departures(leaving)))
+    for chunk in to_chunks(leaving_pages(leaving), LEAVING):
+        yield beam.pvalue.TaggedOutput(_LEAVING, chunk)
     if leaving.get_column("reason").null_count():
         for rows in item.operation.root.scan("state", item.tablet):
             arrived = arrivals(rows, leaving)

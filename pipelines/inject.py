@@ -47,7 +47,7 @@ from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
 from .command_line.command import TABLE, Argument, Invocation
-from .filterdb import COUNTS, Filtering, known_rows
+from .filterdb import COUNTS, Filtering, filter_known
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 
@@ -152,8 +152,8 @@ def build(
     if options.filter_normalize_all:
         state = Target(_CHANGES, functools.partial(_filter_resolver, options=options))
         how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
-        known = operations | "Known" >> known_rows(how, "Known")
-        changes, counts = [*changes, known["main"]], [*counts, known[COUNTS]]
+        known, filtered = filter_known(operations, how, "Known")
+        changes, counts = [*changes, known], [*counts, filtered]
         reads, whole = [*reads, "batches"], [*whole, "Known"]
     targets = {"state": state, "hosts": Target(HOSTS, merge_resolver)}
     together = changes[0] if len(changes) == 1 else changes | "Together" >> beam.Flatten()

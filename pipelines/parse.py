@@ -15,6 +15,7 @@ from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import shared_pool
 from ..io.parsing.pool_options import PoolOptions
 from ..io.rows.hosts import seed_files
+from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
@@ -22,6 +23,7 @@ from ..policy.documents import DocumentOptions
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import ParsePages, document_options
+from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
@@ -48,7 +50,27 @@ class PageFile:
 
 
 def run(invocation: Invocation) -> int:
+    """Parses a batch.
+
+    Raises:
+        UserError: The batch was updated without being parsed.
+    """
+    batch = invocation.options.batch
+    if batch:
+        _check_in_time(str(invocation.table), batch)
     return run_job(invocation, build, "parse")
+
+
+def _check_in_time(table: str, batch: str) -> None:
+    manifest = newest_manifest(table)
+    known = manifest.batches.get(batch)
+    if known is None or known.phase != "updated":
+        return
+    if batch_component(batch, "documents") not in manifest.components:
+        raise UserError(
+            f"batch {batch!r} is updated, and has no texts: parse works only before updatedb; its "
+            "pages get a new text when they are fetched again"
+        )
 
 
 def build(

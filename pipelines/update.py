@@ -23,6 +23,7 @@ from ..io.batches.removed import without_removed
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
+from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.errors import MissingFile
@@ -49,8 +50,9 @@ from ..policy.updating.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..web.base.errors import UsageError
+from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.exchange.status import FETCH_NOTMODIFIED
 from .command_line.command import TABLE, Invocation
@@ -67,7 +69,15 @@ class UpdateTableOptions(UpdateOptions, LinkOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Options(UpdateTableOptions, BatchOptions):
-    """Options of updatedb. ``--batch`` may name several, with commas, and batches not parsed."""
+    """Options of updatedb."""
+
+    batch: str = option(
+        "",
+        "Ids of batches, with commas between them, applied in this order; none takes the oldest one "
+        "that is parsed. A batch that is named must be fetched; if it is not parsed, its pages bring "
+        "no links, keep the text that they had, and cannot be parsed any more.",
+        group="job",
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,9 +103,24 @@ def run(invocation: Invocation) -> int:
     batches = [name.strip() for name in invocation.options.batch.split(",")]
     if len(batches) == 1:
         return run_job(invocation, build, "update")
-    if not all(batches) or len(set(batches)) < len(batches):
-        raise UsageError(f"--batch must be different ids, got {invocation.options.batch!r}")
+    _check(str(invocation.table), batches, invocation.options.batch)
     return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
+
+
+def _check(table: str, batches: list[str], given: str) -> None:
+    """Checks all batches before the first is applied.
+
+    Raises:
+        UserError: A batch is missing, named twice, or not fetched yet.
+    """
+    if not all(batches):
+        raise UsageError(f"--batch must have an id between commas, got {given!r}")
+    twice = [name for name in batches if batches.count(name) > 1]
+    if twice:
+        raise UsageError(f"--batch may name a batch once, got {twice[0]!r} twice")
+    manifest = newest_manifest(table)
+    for name in batches:
+        phase_of(manifest, name, "fetched", "update")
 
 
 def _each(invocation: Invocation, batches: list[str]) -> Iterator[tuple[str, Invocation]]:

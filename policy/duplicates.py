@@ -84,8 +84,8 @@ class Questioned(NamedTuple):
 
     Attributes:
         signatures: Signatures of pages to compare.
-        lost: Keys of pages that are gone, or have other content now. Their duplicates are none
-            of them any more.
+        lost: Keys of pages that are gone, or have other content than they were known to have. Their
+            duplicates, if any, are none of them any more.
     """
 
     signatures: pl.Series
@@ -103,7 +103,8 @@ def questioned(outcome: pl.DataFrame) -> Questioned:
     Args:
         outcome: OUTCOME rows with the columns ``COMPARED``.
     """
-    had = pl.col("old_status").is_in([*_ALIVE, _DUPLICATE])
+    # inject may have replaced the row of a page that had duplicates: such a row is db_unfetched.
+    had = pl.col("old_status").is_in([*_ALIVE, _DUPLICATE, int(Status.DB_UNFETCHED)])
     changed = ~pl.col("status").is_in(_ALIVE) | pl.col("signature").ne_missing(
         pl.col("old_signature")
     )
@@ -138,10 +139,16 @@ def alive(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("status").is_in(_ALIVE))
 
 
-def duplicates_of(rows: pl.DataFrame, keys: pl.Series) -> pl.DataFrame:
-    """Returns the duplicates of pages."""
-    duplicate = pl.col("status") == _DUPLICATE
-    return rows.filter(duplicate & pl.col("duplicate_of").is_in(keys.implode()))
+def returning(lost: pl.Series) -> pl.Expr:
+    """Returns a condition: the page is a duplicate of a lost page, or of one that is not known.
+
+    A job that removes a page leaves its duplicates without ``duplicate_of``. Rows that an older
+    version wrote have none, either.
+    """
+    winner = pl.col("duplicate_of")
+    return (pl.col("status") == _DUPLICATE) & (
+        winner.is_null() | winner.is_in(lost.implode()).fill_null(value=False)
+    )
 
 
 def near_duplicates_of(rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
@@ -167,12 +174,11 @@ def comparable(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> p
     Args:
         rows: STATE rows with the columns ``OF_STATE``.
         now: Time in ms; a later fetch time is wrong, and does not make a page newer.
-        lost: Pages whose duplicates are compared, too; None: all duplicates are.
+        lost: Pages whose duplicates are compared, too, see ``returning``; None: all duplicates
+            are.
     """
     last = pl.col("last_fetch_time")
-    duplicate = pl.col("status") == _DUPLICATE
-    if lost is not None:
-        duplicate &= pl.col("duplicate_of").is_in(lost.implode()).fill_null(False)
+    duplicate = pl.col("status") == _DUPLICATE if lost is None else returning(lost)
     compared = pl.col("status").is_in(_ALIVE) | duplicate
     key = pl.col("key")
     return rows.filter(compared & pl.col("signature").is_not_null()).select(

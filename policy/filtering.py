@@ -5,6 +5,7 @@ the table has that one already, the two rows become one.
 """
 
 import dataclasses
+import math
 from collections import Counter
 
 import polars as pl
@@ -16,14 +17,22 @@ from ..web.rules.url_rules import host_keys
 from .blocklist import REASON as PURGED
 from .blocklist import Blocklist
 from .rule_counts import by_rule
-from .schedules.schedule import DAY_MS
+from .schedules.schedule import ScheduleOptions
 from .schema import HOSTS, STATE, TEXT, Status, conform, to_frame
 from .scope import TargetOptions
+from .scoring.orphan import is_orphan, without_link
+from .scoring.scoring_options import OrphanOptions
 
 # The columns that decide whether a row stays.
-JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day")
-# The changes of filterdb: a row that moves to its new key, or the key of a row that goes.
-REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_())])
+JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day", "modified_time",
+          "fetch_interval", "fixed_interval")  # fmt: skip
+# The changes of filterdb: a row that moves to its new key, the key of a row that goes, or the key of
+# a duplicate whose page goes.
+REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_()), ("questioned", pa.bool_())])
+# Duplicates with the page that was kept instead, and pages that go, for a join of the two.
+KEPT_PAGE = pa.schema([STATE.field("key"), ("kept", TEXT)])
+LEAVING = pa.schema([("kept", TEXT), ("leaves", TEXT)])
+_GROWTH = 1.5  # of the interval of a gone page, see ``gone_interval``
 # Columns about a body, which files have under the key that it was fetched with.
 _OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
             "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
@@ -33,22 +42,25 @@ _OF_ALL = ("key", "distance", "last_inlink_day", "cash", *_OF_BODY)
 
 
 @dataclasses.dataclass(frozen=True)
-class DropOptions:
+class DropOptions(OrphanOptions, ScheduleOptions):
     """Options of dropping URLs by their status and age."""
 
     GROUP = "filterdb"
 
     drop_gone: int = option(
         -1,
-        "Drop URLs that are gone, if their last fetch was this long ago; -1 drops none.",
+        "Drop URLs that have been gone for this long; -1 drops none. A row does not say since when "
+        "it is gone, but its interval tells for how long at least, because it grows with each "
+        "failure. Once it is 0.9 times --max_fetch_interval, the age of the page's last change "
+        "counts. Give the same intervals as to updatedb.",
         unit="s",
         nutch="db.update.purge.404",
         minimum=-1,
     )
     drop_orphans: int = option(
         -1,
-        "Drop orphans, which no page links to any more, if their last fetch was this long ago; -1 "
-        "drops none.",
+        "Drop orphans to which no link was found for this long, and for --mark_orphan_after at "
+        "least, whether or not their status is db_orphan already; -1 drops none.",
         unit="s",
         nutch="db.update.purge.orphans",
         minimum=-1,
@@ -97,18 +109,48 @@ def filter_rows(
 
 def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
     """Returns the reasons of rows that go because of their status and age."""
-    # A row that was never fetched has the age of its last link.
-    linked = pl.col("last_inlink_day").cast(pl.Int64) * DAY_MS
-    age = now - pl.coalesce("last_fetch_time", linked, pl.lit(0))
-    limits = (
-        (Status.DB_GONE, options.drop_gone, "gone"),
-        (Status.DB_ORPHAN, options.drop_orphans, "orphan"),
-    )
-    return [
-        reason_if((pl.col("status") == int(status)) & (age >= limit * 1000), reason)
-        for status, limit, reason in limits
-        if limit >= 0
-    ]
+    reasons = []
+    if options.drop_gone >= 0:
+        gone = pl.col("status") == int(Status.DB_GONE)
+        old = gone_for(now, options) >= options.drop_gone
+        reasons.append(reason_if(gone & old, "gone"))
+    if options.drop_orphans >= 0:
+        # An orphan to which no link was ever found is none of ours: another program has set it.
+        alone = without_link(now).fill_null(now) >= options.drop_orphans * 1000
+        reasons.append(reason_if(is_orphan(now, options) & alone, "orphan"))
+    return reasons
+
+
+def gone_for(now: int, options: ScheduleOptions) -> pl.Expr:
+    """Returns how long a page that is gone has been gone, s; seldom more than it really is.
+
+    Each failure makes the interval 1.5 times as long, up to a limit. So the intervals before this
+    one are known, and those longer than the page's own interval began with a failure, too. At the
+    limit their number is unknown; then the time since the page's last change counts, if that is
+    longer.
+
+    Args:
+        now: The time, ms.
+        options: The intervals with which update works.
+
+    >>> day = 86_400
+    >>> rows = {"fetch_interval": [45 * day, 81 * day], "fixed_interval": [None, None],
+    ...         "last_fetch_time": [0, 0], "modified_time": [0, -400 * day * 1000]}
+    >>> age = gone_for(10 * day * 1000, ScheduleOptions()) // day
+    >>> pl.DataFrame(rows).select(age).to_series().to_list()
+    [10.0, 410.0]
+    """
+    interval, limit = pl.col("fetch_interval").cast(pl.Float64), options.max_fetch_interval
+    own = pl.coalesce("fixed_interval", pl.lit(options.fetch_interval))
+    at_limit = (interval >= options.shortened).fill_null(False)
+    # What led to the limit was at least this long.
+    before = pl.when(at_limit).then(limit / _GROWTH).otherwise(interval / _GROWTH).fill_null(0.0)
+    steps = 1 + math.ceil(math.log(limit, _GROWTH))
+    failed = (before / _GROWTH**step for step in range(steps))
+    known = pl.sum_horizontal(pl.when(time > own + 1).then(time).otherwise(0.0) for time in failed)
+    surely = known + (now - pl.col("last_fetch_time").fill_null(now)) / 1000
+    unchanged = (now - pl.col("modified_time").fill_null(0)) / 1000
+    return pl.when(at_limit).then(pl.max_horizontal(surely, unchanged)).otherwise(surely)
 
 
 def departures(leaving: pl.DataFrame) -> pl.DataFrame:
@@ -126,7 +168,27 @@ def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
     moved = rows.join(moving, on="key", maintain_order="left")
     moved = moved.rename({"key": "origin", "target": "key"})
+    moved = moved.with_columns(duplicate_of=pl.lit(None, pl.String))
     return to_frame(conform(moved, REKEYED))
+
+
+def kept_pages(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns KEPT_PAGE rows of the duplicates among rows of the state."""
+    return rows.select("key", kept="duplicate_of").drop_nulls("kept")
+
+
+def leaving_pages(leaving: pl.DataFrame) -> pl.DataFrame:
+    """Returns LEAVING rows of what ``filter_rows`` has found."""
+    return leaving.select(kept="key", leaves="key")
+
+
+def questioned_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
+    """Returns changes for duplicates whose page leaves: the next dedup compares them again (Δ48).
+
+    Args:
+        joined: KEPT_PAGE rows with ``leaves``, null if the page stays where it is.
+    """
+    return joined.drop_nulls("leaves").select("key", questioned=pl.lit(True))
 
 
 def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
@@ -163,8 +225,12 @@ def rekey_rows(
     """
     leaves = pl.col("gone").fill_null(False)
     gone = changes.filter(leaves).get_column("key")
-    left = rows.filter(~pl.col("key").is_in(gone.implode()))
-    arrived = changes.filter(~leaves).drop("gone")
+    questioned = pl.col("questioned").fill_null(False)
+    asked = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
+    left = rows.filter(~pl.col("key").is_in(gone.implode())).with_columns(
+        duplicate_of=pl.when(~asked).then("duplicate_of")
+    )
+    arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():
         return left, {}
     met = pl.col("key").is_in(arrived.get_column("key").implode())

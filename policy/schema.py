@@ -358,7 +358,7 @@ SETTLED = pa.schema(
 
 # Parts of the table that a batch calls into question: keys of pages near its pages, and hashes of
 # duplicates whose page may not stay.
-QUESTIONED = pa.schema([STATE.field("key"), ("hash", pa.uint64())])
+QUESTIONED = pa.schema([*columns(STATE, "key", "signature"), ("hash", pa.uint64())])
 
 # The changes of dedup: duplicates with the page that stays, and pages that are none any more.
 # ``near``: their contents are not equal; or, without ``duplicate_of``, the page has near duplicates.

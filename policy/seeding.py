@@ -25,7 +25,8 @@ class SeedOptions(ScheduleOptions, ScoringOptions):
     )
     update_known: bool = option(
         False,
-        "Update score, interval and metadata of a known URL that is injected again.",
+        "Update score, interval and metadata of a known URL that is injected again: what its line "
+        "sets.",
         nutch="db.injector.update, inject -update",
     )
 
@@ -72,7 +73,7 @@ def inject_seeds(
     created = scorings.injected(_new_rows(fresh, now, options))
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
     if options.update_known:
-        kept = scorings.renewed(_renew(kept, known, options))
+        kept = scorings.renewed(_renew(kept, known))
     if len(known):
         is_seed = pl.col("key").is_in(known.get_column("key").implode())
         kept = kept.with_columns(distance=pl.when(is_seed).then(0).otherwise("distance"))
@@ -94,15 +95,12 @@ def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFra
     return to_frame(conform(frame, STATE))
 
 
-def _renew(rows: pl.DataFrame, seeds: pl.DataFrame, options: SeedOptions) -> pl.DataFrame:
+def _renew(rows: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
     given = seeds.drop("order").rename(lambda name: name if name == "key" else f"seed.{name}")
-    score, interval = pl.col("seed.score"), pl.col("seed.fetch_interval")
     renewed = rows.join(given, on="key", how="left", maintain_order="left").with_columns(
-        # A score equal to the default counts as not given (Nutch's rule).
-        score=pl.when(score != options.injected_score).then(score).otherwise("score"),
-        fetch_interval=pl.when(interval != options.fetch_interval)
-        .then(interval)
-        .otherwise("fetch_interval"),
+        # What a line sets counts, also if it equals the default (in Nutch it does not).
+        score=pl.coalesce("seed.score", "score"),
+        fetch_interval=pl.coalesce("seed.fetch_interval", "fetch_interval"),
         fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
     )
     return _overlay_metadata(renewed).select(rows.columns)

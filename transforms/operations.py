@@ -166,16 +166,23 @@ def check_phase(operation: Operation, needs: str, takes: str | None = None) -> b
     Raises:
         UserError: The batch does not exist or has not reached the phase.
     """
-    batches = operation.manifest().batches
-    if operation.batch not in batches:
-        known = ", ".join(sorted(batches)[-3:]) or "none"
-        raise UserError(f"no batch {operation.batch!r} in this table; newest batches: {known}")
-    phase = batches[str(operation.batch)].phase
-    if PHASES.index(phase) < PHASES.index(takes or needs):
-        raise UserError(
-            f"batch {operation.batch!r} is {phase}, {operation.job} needs one that is {needs}"
-        )
+    phase = phase_of(operation.manifest(), operation.batch, takes or needs, operation.job)
     return PHASES.index(phase) > PHASES.index(needs)
+
+
+def phase_of(manifest: Manifest, batch: str | None, needs: str, job: str) -> str:
+    """Returns the phase of a batch.
+
+    Raises:
+        UserError: The batch does not exist, or has not reached the phase that a job needs.
+    """
+    if batch not in manifest.batches:
+        known = ", ".join(sorted(manifest.batches)[-3:]) or "none"
+        raise UserError(f"no batch {batch!r} in this table; newest batches: {known}")
+    phase = manifest.batches[str(batch)].phase
+    if PHASES.index(phase) < PHASES.index(needs):
+        raise UserError(f"batch {batch!r} is {phase}, {job} needs one that is {needs}")
+    return phase
 
 
 Opens = Callable[[Operation, dict[str, int]], Batch | None]

@@ -96,6 +96,7 @@ _FLAGS: Mapping[tuple[str, str], str] = {
 _ELSEWHERE: Mapping[str, str] = {
     "db.update.purge.404": "--drop_gone of filterdb",
     "db.update.purge.orphans": "--drop_orphans of filterdb",
+    "db.update.max.inlinks": "not needed: updatedb adds up all links, file by file",
 }
 
 

@@ -3,7 +3,9 @@
 Cash is neither made nor lost by links: a page that gives some has so much less. A seed starts with
 its score as cash, and so does a row that another scoring has made. What a page gets is added to its
 score and to its cash; when it is fetched, its links get its cash in equal parts. A page without
-links keeps its cash (Nutch loses it), and so does one that has not changed.
+links keeps its cash (Nutch loses it), and so does one that has not changed. What a page pays follows
+from what its links get in the end. So the order of scorings does not matter: links get cash, even if
+a later scoring shares something else, and a page whose links a later scoring drops pays nothing.
 
 Cash is lost with links that update does not add to the table (``--max_new_per_host`` and similar
 limits), and with factors of links below 1; factors above 1 make cash.
@@ -31,23 +33,32 @@ class OpicCash(Opic):
         return rows.with_columns(cash=pl.col("score"))
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Gives each link an equal part of the page's cash."""
-        cash = _cash().fill_nan(0.0)
-        gives = (cash > 0) & (pl.col("links") > 0) & ~pl.col("unchanged")
-        return pages.with_columns(
-            share=pl.when(gives).then(cash / pl.col("links")).otherwise(0.0),
-            **{_SPENT: pl.when(gives).then(cash)},
-        )
+        """Looks up the cash of pages; a later scoring may change their score."""
+        return _given(pages.with_columns(cash=_cash().fill_nan(0.0)))
+
+    def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Gives each link an equal part of the page's cash, whatever other scorings share."""
+        pages = _given(pages)
+        spent = pl.col("share") * pl.col("links")
+        return pages.with_columns(pl.when(spent != 0).then(spent).alias(_SPENT))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Adds what the links bring to score and cash, and takes away what the page has given."""
         brought, spent = pl.col("inlink_score"), pl.col(_SPENT)
         changed = _cash() - spent.fill_null(0.0) + brought.fill_null(0.0)
-        changes = brought.is_not_null() | (spent.fill_null(0.0) != 0)
+        is_new = pl.col("status").is_null()  # its score is not cash, whoever sets it
+        changes = is_new | brought.is_not_null() | (spent.fill_null(0.0) != 0)
         return rows.with_columns(
             score=pl.col("score") + brought.fill_null(0.0),
             cash=pl.when(changes).then(changed).otherwise(pl.col("cash").cast(pl.Float64)),
         )
+
+
+def _given(pages: pl.DataFrame) -> pl.DataFrame:
+    """Divides the cash of pages among their links."""
+    cash = pl.col("cash")
+    gives = (cash > 0) & cash.is_finite() & (pl.col("links") > 0) & ~pl.col("unchanged")
+    return pages.with_columns(share=pl.when(gives).then(cash / pl.col("links")).otherwise(0.0))
 
 
 def _cash() -> pl.Expr:

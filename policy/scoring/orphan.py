@@ -4,8 +4,8 @@ After ``--mark_gone_after`` a page becomes db_gone, so that an index drops it; a
 ``--mark_orphan_after`` it becomes db_orphan. A page to which no link was ever found, and a seed,
 stay as they are. A later link revives the page.
 
-Only rows that update writes anyway are judged: those whose page was tried. ``orphans`` judges rows
-in another job.
+Only rows that update writes anyway are judged: those whose page was tried. ``is_orphan`` judges the
+others where a job reads them all, as filterdb does.
 """
 
 import polars as pl
@@ -13,7 +13,7 @@ import polars as pl
 from ...web.exchange.status import NOTMODIFIED, SUCCESS
 from ..base.row_status import Status
 from .scoring import Scoring
-from .scoring_options import ScoringOptions
+from .scoring_options import OrphanOptions
 
 _DAY_S = 86_400
 
@@ -62,12 +62,16 @@ def orphans(now: int, after: int) -> pl.Expr:
     >>> rows.select(orphans(2 * _DAY_S * 1000, _DAY_S)).to_series().to_list()
     [True, False, False, False]
     """
-    end = (pl.col("last_inlink_day").cast(pl.Int64) + 1) * _DAY_S * 1000
     is_seed = (pl.col("distance") == 0).fill_null(False)
-    return (end + after * 1000 <= now).fill_null(False) & ~is_seed
+    return (without_link(now) >= after * 1000).fill_null(False) & ~is_seed
 
 
-def is_orphan(now: int, options: ScoringOptions) -> pl.Expr:
+def without_link(now: int) -> pl.Expr:
+    """Returns how long no link to the page was found at least, ms; null: none was ever found."""
+    return now - (pl.col("last_inlink_day").cast(pl.Int64) + 1) * _DAY_S * 1000
+
+
+def is_orphan(now: int, options: OrphanOptions) -> pl.Expr:
     """Returns a condition: the page is an orphan, whether or not its row says so yet."""
     marked = pl.col("status") == int(Status.DB_ORPHAN)
     return marked | orphans(now, options.mark_orphan_after)

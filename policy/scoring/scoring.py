@@ -92,6 +92,14 @@ class Scoring:
         """
         return pages
 
+    def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Has the last word on what pages give, after ``share`` of all scorings.
+
+        Args:
+            pages: As for ``share``; ``links`` is final.
+        """
+        return pages
+
     def links(self, links: pl.DataFrame) -> pl.DataFrame:
         """Changes or drops links.
 

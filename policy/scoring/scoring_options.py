@@ -12,7 +12,37 @@ _EITHER = ("opic", "opic_cash")
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoringOptions:
+class OrphanOptions:
+    """Options of orphans: pages to which no page links any more."""
+
+    GROUP = "scoring"
+
+    mark_gone_after: int = option(
+        2_592_000,
+        "Scoring orphan: time without a link to a page after which it becomes db_gone.",
+        unit="s",
+        nutch="scoring.orphan.mark.gone.after",
+        minimum=0,
+    )
+    mark_orphan_after: int = option(
+        3_456_000,
+        "Scoring orphan and --drop_orphans: time without a link to a page after which it is an "
+        "orphan; the scoring gives it the status db_orphan.",
+        unit="s",
+        nutch="scoring.orphan.mark.orphan.after",
+        minimum=0,
+    )
+
+    def __post_init__(self) -> None:
+        if self.mark_orphan_after < self.mark_gone_after:
+            raise ValueError(
+                f"--mark_orphan_after must be at least --mark_gone_after ({self.mark_gone_after} "
+                f"s), got {self.mark_orphan_after} s"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoringOptions(OrphanOptions):
     """Options of the scorings, and their order."""
 
     GROUP = "scoring"
@@ -30,20 +60,6 @@ class ScoringOptions:
         "a seed list is the limit for what is found from that seed.",
         nutch="scoring.depth.max",
         minimum=1,
-    )
-    mark_gone_after: int = option(
-        2_592_000,
-        "Scoring orphan: time without a link to a page after which it becomes db_gone.",
-        unit="s",
-        nutch="scoring.orphan.mark.gone.after",
-        minimum=0,
-    )
-    mark_orphan_after: int = option(
-        3_456_000,
-        "Scoring orphan: time without a link to a page after which it becomes db_orphan.",
-        unit="s",
-        nutch="scoring.orphan.mark.orphan.after",
-        minimum=0,
     )
     goldstandard_file: str = option(
         "",
@@ -78,6 +94,7 @@ class ScoringOptions:
     )
 
     def __post_init__(self) -> None:
+        OrphanOptions.__post_init__(self)
         if not self.scoring:
             raise ValueError("--scoring must name at least one scoring, got ''")
         for name in self.scoring:
@@ -87,11 +104,6 @@ class ScoringOptions:
             raise ValueError("--scoring must have one of opic and opic_cash, got both")
         if "metadata" in self.scoring and not self.metadata_to_links:
             raise ValueError("--scoring metadata needs names: give --metadata_to_links")
-        if self.mark_orphan_after < self.mark_gone_after:
-            raise ValueError(
-                f"--mark_orphan_after must be at least --mark_gone_after ({self.mark_gone_after} "
-                f"s), got {self.mark_orphan_after} s"
-            )
 
 
 @dataclasses.dataclass(frozen=True)

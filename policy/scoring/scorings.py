@@ -118,6 +118,7 @@ class Scorings:
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Decides what pages give to each of their links; adds ``share``, passed and own columns."""
         pages = _applied(pages.with_columns(share=pl.lit(0.0)), self.steps, "share")
+        pages = _applied(pages, self.steps, "settled")
         share = pl.col("share")
         return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
 

@@ -47,13 +47,20 @@ _STATUS_OF = {
 _PRESENT = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 _MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
 # What a row without conditions does not have.
-_CONDITIONS = ("signature", "etag", "last_modified")
+_CONDITIONS = ("etag", "last_modified")
 # Columns that OUTCOME has and the state does not.
-_OF_OUTCOME = ("event.fetch_status", "old_status", "old_document", "old_signature")
+_OF_OUTCOME = (
+    "event.fetch_status",
+    "event.document",
+    "old_status",
+    "old_document",
+    "old_signature",
+)
 # Columns of a row that an event sets, and those that it sets only if it has a body.
 _OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
-_OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "document",
-            "page", "batch_id", "usage")  # fmt: skip
+_OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "page",
+            "batch_id")  # fmt: skip
+_OF_TEXT = ("document", "usage")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,6 +250,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
 def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
     has_body = _is(FETCH_SUCCESS)
+    has_text = has_body & pl.col("event.document").is_not_null()
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
     if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
@@ -256,14 +264,17 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
+        # Until a newer body is parsed, the text of the one before is kept, and what it may be used for.
+        **{name: _where(has_text, f"event.{name}", name) for name in _OF_TEXT},
         last_fetch_time=pl.col("event.fetch_time"),
         duplicate_of=pl.lit(None, pl.String),
     )
     if scheduled.get_column("force").any():
-        forced = {"status": int(Status.DB_UNFETCHED), "modified_time": 0}
+        # Signature and ``modified_time`` stay: the same content has not changed then, and its links
+        # give no score again. (Nutch forgets both.)
         scheduled = scheduled.with_columns(
             fetch_time=_where("force", "event.fetch_time", "fetch_time"),
-            **{name: _where("force", value, name) for name, value in forced.items()},
+            status=_where("force", int(Status.DB_UNFETCHED), "status"),
             **{name: _where("force", None, name) for name in _CONDITIONS},
         )
     # If parsing failed, the next request is unconditional, too.
@@ -271,8 +282,9 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
 
 
 def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:
-    """Returns the OUTCOME rows; a URL that has failed has no document."""
-    answered = _is(FETCH_SUCCESS, FETCH_NOTMODIFIED)
+    """Returns the OUTCOME rows; a URL that has failed, or was not parsed, has no document."""
+    parsed = _is(FETCH_SUCCESS) & pl.col("event.document").is_not_null()
+    answered = parsed | _is(FETCH_NOTMODIFIED)
     return (
         resolved.with_columns(
             document=pl.when(answered).then("document"), fetch_status="event.fetch_status"

@@ -15,7 +15,7 @@ class Site:
     """Three pages with the same content, and a home page that links to them."""
 
     def __init__(self):
-        self.gone = set()
+        self.gone, self.changed = set(), set()
 
     def __call__(self, path, _):
         if path in self.gone or path == "/robots.txt":
@@ -23,6 +23,12 @@ class Site:
         if path == "/":
             links = "".join(f'<a href="/{name}">x</a>' for name in ("a", "bb", "ccc"))
             return reply(links.encode(), "200 OK", "Content-Type: text/html")
+        if path in self.changed or path == "/other":
+            return reply(
+                b"<html><body>quite different words</body></html>",
+                "200 OK",
+                "Content-Type: text/html",
+            )
         return reply(SAME, "200 OK", "Content-Type: text/html")
 
 
@@ -79,3 +85,29 @@ def test_duplicates_that_were_not_fetched_again_come_back_too(backend):
     kept = min(found, key=lambda path: found[path][0])
     assert found.pop(kept) == (Status.DB_FETCHED, None)
     assert list(found.values()) == [(Status.DB_DUPLICATE, kept)]
+
+
+@pytest.mark.parametrize("way", ["filterdb", "purge", "inject"])
+def test_duplicates_of_a_page_that_an_operator_removes_come_back(tmp_path, way):
+    table, site = tmp_path / "table", Site()
+    with serve(site) as server:
+        words = ["--connect_to", f"a.example.com:80:127.0.0.1:{server.port}", "--server_delay", "0"]
+        assert nutbeam("crawl", table, f"{HOST}/", "--rounds", "2", *words) == 0
+        lost = kept_page(table)
+        exclude = ("--exclude", f"{lost}$")
+        if way == "filterdb":
+            assert nutbeam("filterdb", table, *exclude) == 0
+            words += exclude
+        elif way == "purge":
+            assert nutbeam("purge", table, "--url", f"{HOST}{lost}") == 0
+        else:
+            assert nutbeam("inject", table, f"{HOST}{lost}", "--overwrite_known") == 0
+            site.changed.add(lost)
+        if way != "inject":
+            assert nutbeam("inject", table, f"{HOST}/other") == 0
+        assert nutbeam("crawl", table, "--rounds", "1", *words) == 0
+    found = pages(table)
+    assert found.pop(lost, None) == ((Status.DB_FETCHED, None) if way == "inject" else None)
+    found.pop("/other", None)
+    (kept,) = (path for path, row in found.items() if row == (Status.DB_FETCHED, None))
+    assert [row for path, row in found.items() if path != kept] == [(Status.DB_DUPLICATE, kept)]

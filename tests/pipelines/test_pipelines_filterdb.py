@@ -11,7 +11,16 @@ from web_tables import Snapshot, newest
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.policy.blocklist import Blocklist
-from nutbeam.policy.filtering import REKEYED, FilterOptions, arrivals, departures, filter_rows
+from nutbeam.policy.filtering import (
+    REKEYED,
+    FilterOptions,
+    arrivals,
+    departures,
+    filter_rows,
+    kept_pages,
+    leaving_pages,
+    questioned_duplicates,
+)
 from nutbeam.policy.filtering import rekey_rows as rekeyed
 from nutbeam.policy.schema import empty
 from nutbeam.policy.scope import judge_known
@@ -73,7 +82,9 @@ def in_memory(table, options):
     seeds = read_seeds_hosts(pinned.root, seed_files(pinned))
     judged = judge_known(rows, FilterOptions(**options), seeds)
     leaving, counts = filter_rows(rows, judged, Blocklist(), now)
+    joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")
     changes = [empty(REKEYED), departures(leaving), arrivals(rows, leaving)]
+    changes.append(questioned_duplicates(joined))
     left, more = rekeyed(rows, pl.concat(changes, how="diagonal"), now)
     return left, counts | more
 

@@ -64,8 +64,35 @@ def test_without_a_name_a_batch_that_was_not_parsed_waits(batches, capsys):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("names", ["a,", ",", "a,b,a"])
-def test_odd_names_are_quoted(batches, names, capsys):
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("a,", "--batch must have an id between commas, got 'a,'"),
+        (",", "--batch must have an id between commas, got ','"),
+        ("a,b,a", "--batch may name a batch once, got 'a' twice"),
+    ],
+)
+def test_odd_names_are_quoted(batches, names, message, capsys):
     table, *_ = batches
     assert nutbeam("updatedb", table, "--batch", names) == 2
-    assert f"--batch must be different ids, got {names!r}" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
+
+
+def test_all_batches_are_checked_before_the_first_is_applied(batches, capsys):
+    table, parsed, _ = batches
+    assert nutbeam("generate", table, "--top_n", 1) == 0
+    known = manifest_of(table).batches
+    (generated,) = (name for name in known if known[name].phase == "generated")
+    assert nutbeam("updatedb", table, "--batch", f"{parsed},{generated}") == 3
+    message = f"batch {generated!r} is generated, update needs one that is fetched"
+    assert message in capsys.readouterr().err
+    assert manifest_of(table).batches[parsed].phase == "parsed"
+
+
+def test_an_updated_batch_without_texts_says_that_it_is_too_late_to_parse_it(batches, capsys):
+    table, parsed, fetched = batches
+    assert nutbeam("updatedb", table, "--batch", f"{parsed},{fetched}") == 0
+    assert nutbeam("parse", table, "--batch", fetched) == 3
+    assert f"batch {fetched!r} is updated, and has no texts" in capsys.readouterr().err
+    assert nutbeam("parse", table, "--batch", parsed) == 0
+    assert "done before" in capsys.readouterr().out

@@ -179,7 +179,7 @@ FETCHED, GONE = Status.DB_FETCHED, Status.DB_GONE
         (FETCHED, FETCHED, b"t", True),
         (Status.DB_DUPLICATE, GONE, b"s", True),
         (GONE, GONE, b"s", False),
-        (Status.DB_UNFETCHED, FETCHED, b"t", False),
+        (Status.DB_UNFETCHED, FETCHED, b"t", True),  # inject may have replaced the row
     ],
 )
 def test_what_a_batch_calls_into_question(old, new, after, lost):
@@ -191,7 +191,9 @@ def test_what_a_batch_calls_into_question(old, new, after, lost):
 def test_only_duplicates_of_what_is_lost_are_compared_again():
     rows = frame_of(STATE, duplicate("http://a.com/", "http://w.com/"), page("http://b.com/"),
                     duplicate("http://c.com/", "http://v.com/"))  # fmt: skip
+    unknown = frame_of(STATE, {**duplicate("http://d.com/", "http://v.com/"), "duplicate_of": None})
     lost = pl.Series([to_key("http://w.com/")])
     assert len(comparable(rows, NOW, lost)) == 2
+    assert len(comparable(unknown, NOW, lost)) == 1
     assert len(comparable(rows, NOW, lost.clear())) == 1
     assert len(comparable(rows, NOW)) == 3  # without a batch all are

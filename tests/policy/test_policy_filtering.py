@@ -15,14 +15,18 @@ from nutbeam.policy.filtering import (
     departures,
     filter_rows,
     hosts_of_seeds,
+    kept_pages,
+    leaving_pages,
+    questioned_duplicates,
     rekey_rows,
 )
-from nutbeam.policy.schema import STATE, Status
+from nutbeam.policy.schedules.schedule import ScheduleOptions, gone_interval
+from nutbeam.policy.schema import STATE, Status, empty
 from nutbeam.policy.scope import Seeds, judge_known
 from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key
 
-DAY = 86_400_000
+DAY, DAY_S = 86_400_000, 86_400
 NOW = 20_000 * DAY
 SEEDS = Seeds(frozenset({"a.com", "www.b.org"}), frozenset({"a.com", "b.org"}))
 
@@ -90,28 +94,85 @@ def test_rules_are_counted_and_reasons_too():
     }  # fmt: skip
 
 
-def test_gone_pages_and_orphans_go_by_the_age_of_their_last_fetch():
-    gone, orphan = int(Status.DB_GONE), int(Status.DB_ORPHAN)
+def dropped(rows, now, **options):
+    """The last letters of the keys of rows that go because of their age, with the reasons."""
+    judged = rows.select("key", reason=pl.lit(None, pl.String))
+    found, _ = filter_rows(rows, judged, Blocklist(), now, DropOptions(**options))
+    return {key[-1]: reason for key, _, reason in found.iter_rows()}
+
+
+def test_gone_pages_go_by_how_long_they_are_gone():
+    row_of_gone = {"status": int(Status.DB_GONE), "fetch_interval": 45 * DAY_S}
     rows = frame_of(
         STATE,
-        row("com.a:http/1", status=gone, last_fetch_time=NOW - 10 * DAY),
-        row("com.a:http/2", status=gone, last_fetch_time=NOW - 10 * DAY + 1),
-        row("com.a:http/3", status=orphan, last_fetch_time=NOW - 10 * DAY),
-        row("com.a:http/4", status=orphan, last_inlink_day=19_989),
-        row("com.a:http/5", status=orphan, last_inlink_day=19_991),
-        row("com.a:http/6", status=orphan),
-        row("com.a:http/7", status=int(Status.DB_FETCHED), last_fetch_time=1),
+        row("com.a:http/1", last_fetch_time=NOW - 10 * DAY, **row_of_gone),
+        row("com.a:http/2", last_fetch_time=NOW - 10 * DAY + 1, **row_of_gone),
+        row("com.a:http/3", status=int(Status.DB_FETCHED), last_fetch_time=1),
     )
-    judged = rows.select("key", reason=pl.lit(None, pl.String))
+    assert dropped(rows, NOW) == {}
+    assert dropped(rows, NOW, drop_gone=10 * DAY_S) == {"1": "gone"}
+    assert dropped(rows, NOW, drop_gone=0) == {"1": "gone", "2": "gone"}
 
-    def left(**options):
-        found, _ = filter_rows(rows, judged, Blocklist(), NOW, DropOptions(**options))
-        return {key[-1]: reason for key, _, reason in found.iter_rows()}
 
-    assert left() == {}
-    assert left(drop_gone=10 * 86_400) == {"1": "gone"}
-    assert left(drop_gone=0) == {"1": "gone", "2": "gone"}
-    assert left(drop_orphans=10 * 86_400) == {"3": "orphan", "4": "orphan", "6": "orphan"}
+@pytest.mark.parametrize(("limit", "fixed"), [(30, None), (90, None), (90, 10), (365, None)])
+def test_a_gone_page_is_dropped_though_the_crawl_tries_it_again_and_again(limit, fixed):
+    options, first = ScheduleOptions(), 1_000
+    page = {"status": int(Status.DB_GONE), "last_fetch_time": first * DAY, "fixed_interval": fixed,
+            "fetch_interval": 30 * DAY_S, "modified_time": (first - 30) * DAY}  # fmt: skip
+    if fixed:
+        page |= {"fixed_interval": fixed * DAY_S, "fetch_interval": fixed * DAY_S}
+    due = first
+    for day in range(first, first + 3 * 365, 5):
+        if day >= due:  # the server says 404 again
+            interval = pl.select(gone_interval(pl.lit(page["fetch_interval"]), options)).item()
+            page |= {"last_fetch_time": day * DAY, "fetch_interval": interval}
+            due = day - -interval // DAY_S
+        if dropped(
+            frame_of(STATE, row("com.a:http/1", **page)), day * DAY, drop_gone=limit * DAY_S
+        ):
+            break
+    # Up to the page's own interval earlier if its last change counts; later by one interval at most.
+    assert limit - 30 <= day - first <= limit + 90
+    assert limit == 365 or day - first >= limit
+
+
+def test_orphans_go_by_the_time_without_a_link_whether_or_not_they_are_marked():
+    orphan, fetched = int(Status.DB_ORPHAN), int(Status.DB_FETCHED)
+    recent = {"last_fetch_time": NOW - DAY}  # they are fetched again and again
+    rows = frame_of(
+        STATE,
+        row("com.a:http/1", status=orphan, last_inlink_day=19_939, **recent),
+        row("com.a:http/2", status=fetched, last_inlink_day=19_939, **recent),
+        row("com.a:http/3", status=fetched, last_inlink_day=19_939, **recent) | {"distance": 0},
+        row("com.a:http/4", status=orphan, last_inlink_day=19_940, **recent),
+        row("com.a:http/5", status=fetched, last_inlink_day=19_959, **recent),
+        row("com.a:http/6", status=fetched, last_inlink_day=19_960, **recent),
+        row("com.a:http/7", status=fetched, **recent),
+    )
+    orphans = dict.fromkeys("1245", "orphan")
+    assert dropped(rows, NOW, drop_orphans=0) == orphans
+    assert dropped(rows, NOW, drop_orphans=60 * DAY_S) == {"1": "orphan", "2": "orphan"}
+    later = {"mark_orphan_after": 50 * DAY_S}
+    assert "5" not in dropped(rows, NOW, drop_orphans=0, **later)
+    assert dropped(rows, NOW) == {}
+
+
+def test_duplicates_of_a_page_that_leaves_name_no_page_any_more():
+    duplicate = {"status": int(Status.DB_DUPLICATE), "duplicate_of": "com.w:http/"}
+    rows = frame_of(STATE, row("com.a:http/1", **duplicate), row("com.a:http/2", **duplicate),
+                    row("com.a:http/3", **duplicate | {"duplicate_of": "com.v:http/"}))  # fmt: skip
+    leaving = pl.DataFrame(
+        {"key": ["com.w:http/", "com.a:http/2"], "target": [None, "com.b:http/2"],
+         "reason": ["excluded", None]},
+        schema_overrides={"target": pl.String},
+    )  # fmt: skip
+    joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")
+    changes = [empty(REKEYED), departures(leaving), arrivals(rows, leaving),
+               questioned_duplicates(joined)]  # fmt: skip
+    left, _ = rekey_rows(rows, pl.concat(changes, how="diagonal"), NOW)
+    assert dict(left.select("key", "duplicate_of").iter_rows()) == {
+        "com.a:http/1": None, "com.b:http/2": None, "com.a:http/3": "com.v:http/",
+    }  # fmt: skip
 
 
 def test_nothing_moves_to_a_purged_name():

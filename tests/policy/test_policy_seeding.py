@@ -99,14 +99,18 @@ def test_updating_puts_the_line_over_what_was_known():
     assert rows == expected.to_dicts()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [seed(), seed(score=0.3, fetch_interval=60)],  # what equals the default was not given
-    ids=["nothing", "defaults"],
-)
-def test_updating_leaves_alone_what_was_not_given(line):
-    rows, _ = inject([KNOWN], [line], update_known=True, injected_score=0.3, fetch_interval=60)
+def test_updating_leaves_alone_what_was_not_given():
+    rows, _ = inject([KNOWN], [seed()], update_known=True, injected_score=0.3, fetch_interval=60)
     assert rows == frame_of(STATE, SEED).to_dicts()
+
+
+def test_what_a_line_sets_counts_even_if_it_is_the_default():
+    line, defaults = (
+        {"score": 0.3, "fetch_interval": 60},
+        {"injected_score": 0.3, "fetch_interval": 60},
+    )
+    (row,), _ = inject([KNOWN], [seed(**line)], update_known=True, **defaults)
+    assert (row["score"], row["fetch_interval"]) == (pytest.approx(0.3), 60)
 
 
 def test_updating_gives_metadata_to_a_row_that_has_none():

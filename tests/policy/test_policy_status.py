@@ -307,3 +307,12 @@ def test_how_rows_are_cut_does_not_matter(rows, files, at):
     assert whole.equals(pl.concat([low[0], high[0]]))
     assert outcome.equals(pl.concat([low[1], high[1]]))
     assert counts == {n: low[2].get(n, 0) + high[2].get(n, 0) for n in {*low[2], *high[2]}}
+
+
+def test_a_body_that_was_not_parsed_leaves_the_text_of_the_one_before():
+    before = old_row(Status.DB_FETCHED, signature=A)
+    row, (told,), _ = one(before, event(FETCH_SUCCESS, signature=None, document=None))
+    assert (row["document"], row["page"], row["batch_id"]) == ("d0", "p1", "b1")
+    # Without a signature the next request is unconditional, so the text is not old for ever.
+    assert (row["status"], row["signature"]) == (Status.DB_FETCHED, None)
+    assert (told["document"], told["old_document"]) == (None, "d0")

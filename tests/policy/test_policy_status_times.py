@@ -60,13 +60,18 @@ def test_too_long_an_interval_is_shortened(what):
 
 
 def test_a_304_with_too_long_an_interval_makes_the_page_due_without_conditions_once():
-    old = old_row(Status.DB_FETCHED, signature=A, retries=2, fetch_interval=TOO_LONG)
+    old = old_row(Status.DB_FETCHED, signature=A, retries=2, fetch_interval=TOO_LONG,
+                  modified_time=7)  # fmt: skip
     row, outcome, _ = one(old, event(FETCH_NOTMODIFIED))
     assert (row["status"], row["retries"]) == (Status.DB_UNFETCHED, 0)
     assert (row["fetch_interval"], row["fetch_time"]) == (CLAMPED, NOW)
-    # With any of these a server might answer again that nothing has changed.
-    assert (row["signature"], row["etag"], row["last_modified"]) == (None, None, None)
-    assert (row["modified_time"], row["document"]) == (0, "d0")
+    # With one of these a server might answer again that nothing has changed.
+    assert (row["etag"], row["last_modified"]) == (None, None)
+    assert (row["modified_time"], row["document"]) == (7, "d0")
+    same, _, _ = one(row, event(FETCH_SUCCESS, signature=A, fetch_time=NOW + 1))
+    assert (same["status"], same["modified_time"]) == (Status.DB_FETCHED, 7)
+    new, _, _ = one(row, event(FETCH_SUCCESS, signature=b"new", fetch_time=NOW + 1))
+    assert new["modified_time"] == NOW + 1
     assert outcome[0]["status"] == Status.DB_UNFETCHED
     again, _, _ = one(row, event(FETCH_NOTMODIFIED, fetch_time=NOW + 1))
     assert again["fetch_time"] == NOW + 1 + CLAMPED * 1000

@@ -143,7 +143,10 @@ def _unchanged(old: Row | None) -> int:
 def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     before, after = row["signature"], event["signature"]
     change = UNKNOWN if None in (before, after) else MODIFIED if before != after else NOTMODIFIED
+    kept = {name: row.get(name) for name in ("document", "usage")}
     row |= {name: event.get(name) for name in OF_BODY}
+    if event.get("document") is None:  # a body without a text leaves the text before
+        row |= kept
     modified = modified_time_of(row["modified_time"], event["fetch_time"], change)
     if rules.delete_failed_parse and event.get("parse_status") == FAILED_TO_PARSE:
         row |= {"status": PARSE_FAILED, "signature": None, "retries": 0}
@@ -169,9 +172,12 @@ def _schedule(row: Row, event: Row, change: str, rules: Rules) -> None:
 
 
 def force_fetch(row: Row, due: int) -> None:
-    """Makes a page due; nothing is left by which its server could answer 304 (forceRefetch)."""
-    row |= {"status": UNFETCHED, "fetch_time": due, "retries": 0, "modified_time": 0}
-    row |= {"signature": None, "etag": None, "last_modified": None}
+    """Makes a page due; nothing is left by which its server could answer 304 (forceRefetch).
+
+    Signature and the time of the last change stay, unlike in Nutch: the next body may be the same.
+    """
+    row |= {"status": UNFETCHED, "fetch_time": due, "retries": 0}
+    row |= {"etag": None, "last_modified": None}
 
 
 def _go(row: Row, event: Row, rules: Rules) -> None:
@@ -227,7 +233,8 @@ def _outcome(row: Row, old: Row | None, event: Row) -> Row:
     outcome["fetch_status"] = event["fetch_status"]
     outcome["old_status"] = old["status"] if old else None
     outcome["old_document"] = old["document"] if old else None
-    has_text = event["fetch_status"] in (SUCCESS, NOT_CHANGED)
+    parsed = event["fetch_status"] == SUCCESS and event.get("document") is not None
+    has_text = parsed or event["fetch_status"] == NOT_CHANGED
     outcome["document"] = row["document"] if has_text else None
     return outcome
 

@@ -68,6 +68,31 @@ def test_cash_is_conserved(seed):
         assert min(value or 0.0 for value in cash.values()) >= 0
 
 
+@pytest.mark.few(3)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("opic_cash", "similarity"),
+        ("similarity", "opic_cash"),
+        ("opic_cash", "depth"),
+        ("depth", "opic_cash", "similarity", "orphan"),
+    ],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_cash_is_conserved_in_every_order_of_scorings(names, seed, tmp_path):
+    (tmp_path / "gold.txt").write_text("apple pear")
+    dice = random.Random(seed)
+    web = ScoredWeb(*names, goldstandard_file=str(tmp_path / "gold.txt"), depth_max=3)
+    web.inject(*(f"p{n}" for n in range(4)))
+    for _ in range(6):
+        pages = random_pages(dice, 12)
+        texts = dice.choices(["apple", "apple pear", "plum", None], k=len(pages))
+        web.fetch(pages, text=dict(zip(pages, texts, strict=True)))
+        cash = web.column("cash")
+        assert sum(value or 0.0 for value in cash.values()) == pytest.approx(4.0, rel=1e-6)
+        assert min(value or 0.0 for value in cash.values()) >= 0
+
+
 def test_a_result_that_comes_too_late_gives_cash_and_pays_for_it():
     web = ScoredWeb("opic_cash")
     web.inject("a")

@@ -137,14 +137,27 @@ def _questioned(operations: beam.PCollection[Operation], options: DedupOptions) 
     neighbours = operations | "Neighbours" >> ForEach(
         _tablets_of_batch, _neighbours, (options,), step="Neighbours", **tells
     )
-    near = beam.pvalue.AsList(neighbours["main"])
+    near = _listed(neighbours["main"], "Near")
     if not options.near:
         return (near,), (neighbours[_DONE],), ("Neighbours",)
     back = operations | "Returning" >> ForEach(
         _tablets_of_batch, _returning, (near,), step="Returning", **tells
     )
     receipts = (neighbours[_DONE], back[_DONE])
-    return (near, beam.pvalue.AsList(back["main"])), receipts, ("Neighbours", "Returning")
+    return (near, _listed(back["main"], "Back")), receipts, ("Neighbours", "Returning")
+
+
+def _listed(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
+    """Returns chunks as a side input.
+
+    They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step that
+    has several, if one of them is a side input.
+    """
+    return beam.pvalue.AsList(chunks | name >> beam.Map(_itself).with_output_types(Chunk))
+
+
+def _itself(chunk: Chunk) -> Chunk:
+    return chunk
 
 
 @dataclasses.dataclass

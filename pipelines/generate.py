@@ -300,7 +300,8 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     operation = surveyed.operation
     PROGRESS.add()
     if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
-        return  # the zone map suffices: the tablet is not read
+        # The zone map suffices: the tablet is not read.
+        return
     rows, counts = _eligible(surveyed, options)
     rows, dropped = drop_blocked(rows, read_blocklist(operation))
     taken = allowed_keys(rows.get_column("key"), options.schemes)

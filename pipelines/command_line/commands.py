@@ -85,7 +85,7 @@ COMMANDS = {
                  "max_link_age"),
     ),
     "dedup": Command(
-        "dedup", "Mark pages of (nearly) equal content as duplicates of the best one.", group=CRAWL,
+        "dedup", "Mark duplicates: pages of (nearly) equal content.", group=CRAWL,
         example="mine --dedup_group host",
     ),
     "round": Command(

@@ -11,7 +11,6 @@ from typing import Any
 
 import apache_beam as beam
 import polars as pl
-from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 
 from ...io.batches.batches import live_file
 from ...io.snapshots.operations import Operation
@@ -86,7 +85,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     )
     found["main"].element_type = Chunk
     rows = found[_ROWS]
-    rows.element_type = convert_to_beam_type(tuple[str, Chunk])
+    rows.element_type = beam.typehints.Tuple[str, Chunk]
     operation = beam.pvalue.AsSingleton(operations)
     of_documents = (
         rows
@@ -142,8 +141,8 @@ def _links(item: LinkSource) -> Iterator[Any]:
 def _outlinks(grouped: tuple[str, Iterable[Chunk]], operation: Operation) -> Iterator[Chunk]:
     document, chunks = grouped
     file = live_file(operation.root, operation.manifest(), document)
-    if file is None:
-        return  # compact has dropped the file
+    if file is None:  # compact has dropped it
+        return
     keys = pl.concat(to_frame(chunk) for chunk in chunks).get_column("key")
     with operation.reading():
         found = scan([operation.root / file.path], DOCUMENTS).select("key", "part_of", "outlinks")

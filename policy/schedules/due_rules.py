@@ -15,7 +15,7 @@ from .host_intervals import HostIntervals
 from .schedule import DAY_S, LONGEST_RETRY_S
 from .schedule_options import RescheduleOptions
 
-_CONDITIONS = ("signature", "etag", "last_modified")
+_CONDITIONS = ("etag", "last_modified")
 _KNOWN_ENOUGH = 0.01  # float32 holds less than this of the numbers of a rate
 
 

@@ -270,11 +270,12 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
         duplicate_of=pl.lit(None, pl.String),
     )
     if scheduled.get_column("force").any():
-        # Signature and ``modified_time`` stay: the same content has not changed then, and its links
-        # give no score again. (Nutch forgets both.)
+        # The signature stays: if the content is the same, its links give no score again. (Nutch
+        # forgets it.) Without ``modified_time`` the request has no condition.
         scheduled = scheduled.with_columns(
             fetch_time=_where("force", "event.fetch_time", "fetch_time"),
             status=_where("force", int(Status.DB_UNFETCHED), "status"),
+            modified_time=_where("force", 0, "modified_time"),
             **{name: _where("force", None, name) for name in _CONDITIONS},
         )
     # If parsing failed, the next request is unconditional, too.

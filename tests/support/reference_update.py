@@ -174,9 +174,9 @@ def _schedule(row: Row, event: Row, change: str, rules: Rules) -> None:
 def force_fetch(row: Row, due: int) -> None:
     """Makes a page due; nothing is left by which its server could answer 304 (forceRefetch).
 
-    Signature and the time of the last change stay, unlike in Nutch: the next body may be the same.
+    The signature stays, unlike in Nutch: the next body may be the same.
     """
-    row |= {"status": UNFETCHED, "fetch_time": due, "retries": 0}
+    row |= {"status": UNFETCHED, "fetch_time": due, "retries": 0, "modified_time": 0}
     row |= {"etag": None, "last_modified": None}
 
 

@@ -18,7 +18,6 @@ import apache_beam as beam
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 
 from ...io.graph.stored_graph import write_edges, write_nodes
 from ...io.snapshots.operations import Operation
@@ -107,7 +106,7 @@ class GraphBlocks(Displayed):
             .with_output_types(tuple[int, Chunk])
             .with_outputs(_NODES, _RECEIPTS, main="main")
         )
-        kept[_NODES].element_type = convert_to_beam_type(tuple[int, Chunk])
+        kept[_NODES].element_type = beam.typehints.Tuple[int, Chunk]
         ranges = (
             kept[_NODES]
             | "ByKey" >> beam.GroupByKey()

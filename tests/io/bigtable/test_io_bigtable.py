@@ -190,5 +190,5 @@ def test_a_process_has_one_connection_whatever_the_threads(address):
 def test_versions_that_are_kept(address):
     found = open_admin(address).get_table(name=address.name).column_families
     assert {name: family.gc_rule.max_num_versions for name, family in found.items()} == {
-        "s": 4, "h": 4, "m": 1,
+        "s": 4, "h": 4, "l": 4, "m": 1,
     }  # fmt: skip

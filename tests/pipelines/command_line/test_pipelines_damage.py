@@ -134,7 +134,7 @@ def test_a_batch_that_does_not_exist(table, refuse, job):
     ("job", "phase", "needs"),
     [
         ("parse", "generated", "fetched"),
-        ("updatedb", "generated", "parsed"),
+        ("updatedb", "generated", "fetched"),
         ("dedup", "parsed", "updated"),
     ],
 )

@@ -235,7 +235,7 @@ def test_read_of_an_older_snapshot(crawled, table):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"what": "stat"}, "what must be one of state, hosts, pages, .* got 'stat'"),
+        ({"what": "stat"}, "what must be one of state, hosts, inlinks, pages, .* got 'stat'"),
         ({"columns": ["nix"]}, "columns must be of url, .* got 'nix'"),
         ({"columns": "url"}, "columns must be a list of names, got 'url'"),
         ({"snapshot": 9999}, "no snapshot 9999 in '.*': nutbeam history lists"),
@@ -303,4 +303,6 @@ def test_the_query_of_files_reads_right(table, crawled, capsys):
 
 def test_files_of_what_has_none_is_refused(crawled, capsys):
     assert command("files", crawled, "pages") == 2
-    assert "files can be listed of state, hosts, batch_fetchlist" in capsys.readouterr().err
+    assert (
+        "files can be listed of state, hosts, inlinks, batch_fetchlist" in capsys.readouterr().err
+    )

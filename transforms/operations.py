@@ -12,6 +12,7 @@ import apache_beam as beam
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
+from ..io.table.opening import open_table
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
 from ..web.base.errors import UserError
@@ -127,6 +128,9 @@ def begin_job(
         batch = new_id()
     elif known is None and needs and batch is None:
         batch = next_batch(ticket.table, job, needs)
+    elif known is None and needs and ticket.round is None:
+        # Nothing is pinned for a batch that a user has named wrong: a purge would wait for it.
+        phase_of(_newest(ticket.table), batch, takes or needs, job)
     operation = begin(ticket.table, job, name, batch, ticket.now, allows)
     if needs and not operation.idle:
         ahead = check_phase(operation, needs, takes)
@@ -143,8 +147,7 @@ def next_batch(table: str, job: str, needs: str) -> str:
     Raises:
         NothingInLine: No batch waits.
     """
-    operation = Operation(table, "", job, 0, 0, 0)
-    manifest = load_manifest(operation.root, operation.root.latest_snapshot())
+    manifest = _newest(table)
     if needs == "updated":
         if not manifest.without_links():
             raise NothingInLine(f"the links of all updated batches are inverted: nothing to {job}")
@@ -153,6 +156,11 @@ def next_batch(table: str, job: str, needs: str) -> str:
     if not waiting:
         raise NothingInLine(f"no batch is {needs}: nothing to {job}")
     return min(waiting)[1]
+
+
+def _newest(table: str) -> Manifest:
+    root = open_table(table)
+    return load_manifest(root, root.latest_snapshot())
 
 
 def check_phase(operation: Operation, needs: str, takes: str | None = None) -> bool:
@@ -323,8 +331,7 @@ def _finish(
 
 
 def _has_batch(operation: Operation) -> bool:
-    newest = load_manifest(operation.root, operation.root.latest_snapshot())
-    return operation.batch in newest.batches
+    return operation.batch in _newest(operation.table).batches
 
 
 def _commit(operation: Operation, written: list[Written], _: list[Any], how: Commit) -> Manifest:

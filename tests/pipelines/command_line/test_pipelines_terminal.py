@@ -150,7 +150,7 @@ def uses(folder, web, port):
             (damaged, "--stats"),
         ],
         "readlinkdb": [
-            (table, f"{SITE}/busy"), (table, "--dump", "-"), (table, f"{SITE}/no{EVIL}"),
+            (work, "--dump", "-"), (work, f"{SITE}/busy"), (table, f"{SITE}/no{EVIL}"),
             (damaged, "--top", "9"), (table, "--dump", "-", "--regex", f"({EVIL}"),
         ],
         "pages": [(table,), (evil, "-o", folder / f"pages{EVIL}.jsonl")],

@@ -30,8 +30,8 @@ WORDS = {
     "round": AGENT,
     "next": AGENT,
     "readdb": (),
-    "readlinkdb": (),
-    "mergelinkdb": ("TO",),
+    "readlinkdb": ("--dump", "-"),
+    "mergelinkdb": ("OTHER",),
     "webgraph": (),
     "linkrank": (),
     "scoreupdater": (),
@@ -139,7 +139,10 @@ def test_a_newer_table_in_bigtable(newer_as_a_whole, command, tmp_path, capsys):
 
 def refused(table, command, tmp_path, capsys, code=3, elsewhere=""):
     to = tmp_path / "to"
-    words = [str(to) if word == "TO" else word for word in WORDS[command]]
+    other = tmp_path / "other"
+    if "OTHER" in WORDS[command]:
+        assert nutbeam("inject", other, "http://d.example.com/") == 0
+    words = [{"TO": str(to), "OTHER": str(other)}.get(word, word) for word in WORDS[command]]
     words = [*words, table.address] if command == "table" else [table.address, *words]
     before = table.look()
     forget_settings()

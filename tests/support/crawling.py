@@ -202,7 +202,22 @@ def assert_same(found, right):
     """Asserts that two tables have the same contents."""
     assert not found.keys() ^ right.keys(), found.keys() ^ right.keys()
     for name, rows in found.items():
-        assert rows.equals(right[name]), name
+        assert rows.equals(right[name]), f"{name}: {differences(rows, right[name])}"
+
+
+def differences(found, right):
+    """Returns up to five keys of each column in which two frames differ, with both values."""
+    if found.get_column("key").to_list() != right.get_column("key").to_list():
+        return "other keys"
+    pairs = {
+        name: [
+            (key, one, other)
+            for key, one, other in zip(found["key"], found[name], right[name], strict=True)
+            if str(one) != str(other)
+        ][:5]
+        for name in found.columns
+    }
+    return {name: some for name, some in pairs.items() if some}
 
 
 def assert_same_frames(table, right):

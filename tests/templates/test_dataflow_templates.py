@@ -29,6 +29,9 @@ SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
 PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
 BARRED = "h1.example.com"
 EXCLUDED = "//h2"
+# Links and ranks, one after the other on one table; then its links are merged into another.
+LINKS = ("invertlinks", "webgraph", "linkrank", "scoreupdater")
+WITHIN = ("ignore_internal_host", "ignore_internal_domain")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,7 @@ def launcher(server):
     return Launcher(server)
 
 
-def parameters_of(command, table, web):
+def parameters_of(command, table, web, others=None):
     """Returns the parameters of a launch, checked as Dataflow would against the metadata."""
     given = {"table": str(table)} | ({} if "://" in str(table) else {"shared_path": "true"})
     if command == "inject":
@@ -57,6 +60,10 @@ def parameters_of(command, table, web):
         given["host"] = BARRED
     if command == "filterdb":
         given["exclude"] = EXCLUDED
+    if command == "webgraph":  # the first batch has links within hosts only
+        given |= dict.fromkeys(WITHIN, "false")
+    if command == "mergelinkdb":
+        given["others"] = str(others)
     if command in ("fetch", "round"):
         given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
     declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
@@ -78,23 +85,24 @@ def here(web, tmp_path_factory):
 def jobs(web, here, launcher, tmp_path_factory):
     """What was staged, by template, all of it when the table had nothing but seeds; and the tables.
 
-    The tables are that of the crawl, and copies of what was crawled in this process: one for purge
-    and one for filterdb.
+    The tables are that of the crawl, and copies of what was crawled in this process.
     """
     folder = tmp_path_factory.mktemp("dataflow")
     table = folder / "table"
-    copies = {name: shutil.copytree(here[0], folder / name) for name in ("purge", "filterdb")}
+    names = ("purge", "filterdb", "links", "mergelinkdb")
+    copies = {name: shutil.copytree(here[0], folder / name) for name in names}
+    alone = ("purge", "filterdb", *LINKS, "mergelinkdb")
 
     def stage(command):
-        its = copies.get(command, table)
-        return launcher.launch(command, folder, parameters_of(command, its, web))
+        its = copies["links"] if command in LINKS else copies.get(command, table)
+        return launcher.launch(command, folder, parameters_of(command, its, web, copies["links"]))
 
     with Prism(folder) as prism, ThreadPoolExecutor(2) as pool:
         staged = {"inject": stage("inject")}
         prism.run(staged["inject"])
         # The last round finds nothing that is due.
         rounds = ["round"] * len(manifest_of(here[0]).batches)
-        commands = [*PHASES, *rounds, "compact", *copies]
+        commands = [*PHASES, *rounds, "compact", *alone]
         ahead = list(pool.map(stage, commands))
         for job in ahead:
             prism.run(job)
@@ -126,6 +134,16 @@ def test_a_staged_job_leaves_what_the_command_leaves(here, jobs, tmp_path, comma
     assert manifest_of(table).counts == manifest_of(staged).counts
     assert manifest_of(table).counts[count] > 0
     assert_same(contents(staged), contents(table))
+
+
+def test_staged_links_and_ranks_are_those_of_the_commands(here, jobs, tmp_path):
+    table, merged = (shutil.copytree(here[0], tmp_path / name) for name in ("table", "merged"))
+    for command in LINKS:
+        within = [f"--{name}=false" for name in WITHIN if command == "webgraph"]
+        assert nutbeam(command, table, *within) == 0
+    assert nutbeam("mergelinkdb", merged, table) == 0
+    assert_same(contents(jobs[2]["links"]), contents(table))
+    assert_same(contents(jobs[2]["mergelinkdb"]), contents(merged))
 
 
 @pytest.mark.parametrize("command", TEMPLATES)

@@ -46,6 +46,7 @@ from ..web.base.options import also
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
+from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 COMPONENT = "links"
@@ -80,8 +81,11 @@ class Aging:
 
 
 def run(invocation: Invocation) -> int:
-    """Inverts a batch, or one after the other all that wait."""
-    if invocation.options.batch:
+    """Inverts a batch, or one after the other all that wait.
+
+    A job that is only submitted inverts one, because several would run at once.
+    """
+    if invocation.options.batch or only_submits(invocation.beam_args):
         return run_job(invocation, build, "invertlinks")
     waiting = newest_manifest(str(invocation.table)).without_links()
     if len(waiting) < 2:

@@ -57,6 +57,7 @@ from ..web.base.progress import PROGRESS
 from ..web.exchange.status import FETCH_NOTMODIFIED
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
+from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
@@ -103,6 +104,9 @@ def run(invocation: Invocation) -> int:
     batches = [name.strip() for name in invocation.options.batch.split(",")]
     if len(batches) == 1:
         return run_job(invocation, build, "update")
+    if only_submits(invocation.beam_args):
+        given = invocation.options.batch
+        raise UsageError(f"--batch must be one id for a job that is only submitted, got {given!r}")
     _check(str(invocation.table), batches, invocation.options.batch)
     return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
 

@@ -65,6 +65,11 @@ def _interrupted(pipeline: beam.Pipeline) -> KeyboardInterrupt:
     return KeyboardInterrupt(*(words if runner.startswith(_CLUSTERS) else []))
 
 
+def only_submits(beam_args: Sequence[str]) -> bool:
+    """Returns whether jobs with these options are submitted, and run when the command has ended."""
+    return bool(beam_options(beam_args).view_as(StandardOptions).no_wait_until_finish)
+
+
 def waits(pipeline: beam.Pipeline) -> bool:
     """Returns whether ``run_pipeline`` waits for the end of a pipeline."""
     return not pipeline.options.view_as(StandardOptions).no_wait_until_finish

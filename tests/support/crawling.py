@@ -207,8 +207,9 @@ def assert_same(found, right):
 
 def differences(found, right):
     """Returns up to five keys of each column in which two frames differ, with both values."""
-    if found.get_column("key").to_list() != right.get_column("key").to_list():
-        return "other keys"
+    keys, others = (frame.get_column("key").to_list() for frame in (found, right))
+    if keys != others:
+        return f"{len(keys)} and {len(others)} keys, such as {keys[:3]} and {others[:3]}"
     pairs = {
         name: [
             (key, one, other)

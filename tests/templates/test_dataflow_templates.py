@@ -83,15 +83,17 @@ def here(web, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def jobs(web, here, launcher, tmp_path_factory):
-    """What was staged, by template, all of it when the table had nothing but seeds; and the tables.
+    """What was staged, by template, and the tables.
 
-    The tables are that of the crawl, and copies of what was crawled in this process.
+    All was staged when the table had nothing but seeds, but for mergelinkdb, which reads the newest
+    snapshot of the other tables at its launch. The tables are that of the crawl, and copies of what
+    was crawled in this process.
     """
     folder = tmp_path_factory.mktemp("dataflow")
     table = folder / "table"
     names = ("purge", "filterdb", "links", "mergelinkdb")
     copies = {name: shutil.copytree(here[0], folder / name) for name in names}
-    alone = ("purge", "filterdb", *LINKS, "mergelinkdb")
+    alone = ("purge", "filterdb", *LINKS)
 
     def stage(command):
         its = copies["links"] if command in LINKS else copies.get(command, table)
@@ -106,6 +108,8 @@ def jobs(web, here, launcher, tmp_path_factory):
         ahead = list(pool.map(stage, commands))
         for job in ahead:
             prism.run(job)
+        staged["mergelinkdb"] = stage("mergelinkdb")
+        prism.run(staged["mergelinkdb"])
     return staged | dict(zip(commands, ahead, strict=True)), table, copies
 
 

@@ -7,8 +7,9 @@ round. Both write the ranks.
 
 Budget: at most three times scipy's time; under 1 GB.
 
-``--sizes`` instead ranks graphs of 2 and of 20 million links, in blocks of the same size. Budget:
-peak memory equal within 20 %, apart from the 256 MB of decoded links that a process may keep. ``--build`` makes the graph of a link table, of 500,000 and of five million
+``--sizes`` instead ranks graphs of 2 and of 20 million links, in blocks of the same size. Memory is
+bounded by a block and a cache of decoded links of 256 MB (``KEPT_BYTES``), which a small graph does
+not fill. Budget: the peaks differ by no more than the cache and 20 %. ``--build`` makes the graph of a link table, of 500,000 and of five million
 links.
 """
 

@@ -6,7 +6,7 @@
     tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
-It changes no row, so readers are not disturbed. It skips tablets that another job
+It changes no row, so readers are not disturbed; with ``--keep_inlinks`` it leaves out links. It skips tablets that another job
 has changed in the meantime. It skips all tablets while a job is under way
 that changes tablets.
 """
@@ -22,6 +22,7 @@ import polars as pl
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
+from ..io.table.opening import open_table
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
@@ -29,6 +30,7 @@ from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.kinds import kind_of, kinds_in_tablets
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
+from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
@@ -49,6 +51,13 @@ class Options(JobOptions):
         604_800,
         "How long a snapshot can be read after it was replaced; then its files are deleted. It "
         "must be longer than any export takes.",
+        group="compact",
+    )
+    keep_inlinks: int = option(
+        0,
+        "How many inlinks of a page stay in a tablet of the link table that is rewritten: the best, "
+        "as readers choose them; 0 keeps all. Ranks count all links that are there.",
+        minimum=0,
         group="compact",
     )
     keep_batches: int = option(
@@ -79,6 +88,11 @@ class Survey:
 
 
 def run(invocation: Invocation) -> int:
+    if invocation.options.keep_inlinks and not open_table(str(invocation.table)).in_files("links"):
+        raise UsageError(
+            "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows, got "
+            f"{invocation.options.keep_inlinks}"
+        )
     return run_job(invocation, build, "compact")
 
 
@@ -86,7 +100,9 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     """Compacts a table; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("compact", allows=UPKEEP)
     items = functools.partial(_items, options=options)
-    done = operations | "Work" >> ForEach(items, _work, outputs=(NAMED,), step="Work")
+    done = operations | "Work" >> ForEach(
+        items, _work, (options.keep_inlinks,), outputs=(NAMED,), step="Work"
+    )
     named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
     commit = functools.partial(_commit, options=options)
     return (operations, done["main"], named) | Finish(commit, whole=("Work",))
@@ -111,10 +127,10 @@ def _spent(operation: Operation, options: Options) -> list[str]:
     )
 
 
-def _work(item: Folding | Survey) -> Iterator[Any]:
+def _work(item: Folding | Survey, most_inlinks: int) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, Folding):
-        yield fold(item.operation, item.component, item.group)
+        yield fold(item.operation, item.component, item.group, most_inlinks)
         return
     columns = kind_of(item.component).refers
     rows = item.operation.root.read(item.component, [item.tablet], columns)

@@ -5,6 +5,7 @@
     state[key, status, distance, times] ─ normalize ─ filter ─ scope ─ age
         ├─ rows that move, keys that go ─ route to tablets ─ drop, move, merge ─▶ state'
         ├─ duplicates of pages that leave ─ route ─ the next dedup compares them ─▶ state'
+        ├─ pages that leave ─ their documents ─ links ─ route ─ end ─▶ links'
         ├─ hosts that seeds move to ─ route ─ merge ─▶ hosts'
         └─ keys that go ─▶ removed' of each open batch
 
@@ -44,16 +45,19 @@ from ..policy.filtering import (
     questioned_duplicates,
     rekey_rows,
 )
+from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.schema import HOSTS, to_frame
 from ..policy.scope import judge_known
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
+from ..transforms.end_links import COMPONENT, EndLinks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
+from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
 from .upkeep.dry_run import Example, Look, Tell, run_dry
 
@@ -64,9 +68,11 @@ _OPEN = (
     "the rules of its time: run filterdb again after its updatedb"
 )
 COUNTS = "counts"
+_SOURCES = "sources"
 _KEPT, _LEAVING = "kept", "leaving"
 # Limit of a partition in the shuffle of duplicates, and size of a row, in bytes.
 _PARTITION_BYTES, _ROW_BYTES = 32 << 20, 150
+ENDED_LINKS = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
 # Judges rows of the state; see ``judge_known``.
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
@@ -116,10 +122,12 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     operations = tickets | "Begin" >> begins
     judge = functools.partial(_judge, options=options)
     found, counts = filter_known(operations, Filtering(judge, options, examples=trial), "Tablets")
-    targets = {"state": Target(REKEYED, _resolver), "hosts": Target(HOSTS, merge_resolver)}
+    targets = {
+        "state": Target(REKEYED, _resolver), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,
+    }  # fmt: skip
     written = (operations, found) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
-    reads = ("state", "hosts", "blocklist", "batches")
+    reads = ("state", "hosts", "blocklist", "batches", COMPONENT)
     ends = Tell(whole) if trial else Commit(reads=reads, whole=whole)
     return (operations, written, counts) | "Commit" >> ends
 
@@ -132,15 +140,19 @@ def _judge(rows: pl.DataFrame, operation: Operation, options: FilterOptions) -> 
 def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: str) -> Any:
     """Filters the rows of the state, and calls duplicates of pages that leave into question.
 
-    Cost: a shuffle of the keys of duplicates, and of those of leaving pages.
+    The links of pages that leave end.
+
+    Cost: a shuffle of the keys of duplicates, and two of those of leaving pages.
 
     Returns:
         (changes, counts).
     """
     found = operations | step >> ForEach(
         _tablets, _filter, (how,), tuple[str, Chunk],
-        outputs=(COUNTS, _KEPT, _LEAVING), step=step, receipts=COUNTS,
+        outputs=(COUNTS, _KEPT, _LEAVING, _SOURCES), step=step, receipts=COUNTS,
     )  # fmt: skip
+    found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
+    ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
     )
@@ -150,7 +162,7 @@ def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: 
     questioned = joined | "Questioned" >> beam.FlatMap(_questioned).with_output_types(
         tuple[str, Chunk]
     )
-    return (found["main"], questioned) | "Changes" >> beam.Flatten(), found[COUNTS]
+    return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[COUNTS]
 
 
 def _partitions(operation: Operation) -> int:
@@ -176,7 +188,9 @@ def _tablets(operation: Operation) -> Iterator[KnownRows]:
 
 def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     operation, tablet = item.operation, item.tablet
-    rows = operation.root.read("state", [tablet], (*JUDGED, "duplicate_of")).sort("key")
+    linked = COMPONENT in operation.manifest().components
+    columns = (*JUDGED, "duplicate_of", *(["document"] if linked else []))
+    rows = operation.root.read("state", [tablet], columns).sort("key")
     blocklist, counts = read_blocklist(operation), Counter[str]()
     leaving = []
     for part in rows.iter_slices(MAX_ROWS):
@@ -191,6 +205,7 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
         yield beam.pvalue.TaggedOutput(_KEPT, chunk)
     if sum(map(len, leaving)):
         yield from _changes(item, pl.concat(leaving), how)
+        yield from _sources(rows, pl.concat(leaving)) if linked else ()
 
 
 def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator[Any]:
@@ -208,6 +223,14 @@ def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator
     else:
         told = note_removed(item.operation, leaving.get_column("key"))
     yield from (beam.pvalue.TaggedOutput(COUNTS, some) for some in told)
+
+
+def _sources(rows: pl.DataFrame, leaving: pl.DataFrame) -> Iterator[Any]:
+    """Yields the keys of pages that leave, by the file of their documents."""
+    named = rows.join(leaving.select("key"), on="key", how="semi").drop_nulls("document")
+    for (document,), pages in named.group_by("document", maintain_order=True):
+        for chunk in to_chunks(pages.select("key")):
+            yield beam.pvalue.TaggedOutput(_SOURCES, (str(document), chunk))
 
 
 def _resolver(operation: Operation) -> Resolver:

@@ -47,7 +47,7 @@ from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
 from .command_line.command import TABLE, Argument, Invocation
-from .filterdb import COUNTS, Filtering, filter_known
+from .filterdb import COUNTS, ENDED_LINKS, Filtering, filter_known
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 
@@ -148,14 +148,16 @@ def build(
     )  # fmt: skip
     changes, counts = [read["main"]], [read[COUNTS]]
     reads, whole = ["state", "hosts", "blocklist"], ["Read", RESOLVE]
+    targets = {"hosts": Target(HOSTS, merge_resolver)}
     state = Target(SEEDS, functools.partial(_seed_resolver, options=options))
     if options.filter_normalize_all:
         state = Target(_CHANGES, functools.partial(_filter_resolver, options=options))
         how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
         known, filtered = filter_known(operations, how, "Known")
         changes, counts = [*changes, known], [*counts, filtered]
-        reads, whole = [*reads, "batches"], [*whole, "Known"]
-    targets = {"state": state, "hosts": Target(HOSTS, merge_resolver)}
+        reads, whole = [*reads, "batches", *ENDED_LINKS], [*whole, "Known"]
+        targets |= ENDED_LINKS
+    targets["state"] = state
     together = changes[0] if len(changes) == 1 else changes | "Together" >> beam.Flatten()
     written = (operations, together) | ApplyChanges(targets)
     return (operations, written, *counts) | Commit(reads=tuple(reads), whole=tuple(whole))

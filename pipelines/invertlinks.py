@@ -40,6 +40,7 @@ from ..policy.inlinks.invert_options import InvertOptions
 from ..policy.schedules.schedule import ScheduleOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.end_links import COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import also
@@ -49,7 +50,6 @@ from .launch.job import BatchOptions, run_job
 from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
-COMPONENT = "links"
 _COUNTS = "counts"
 # In Bigtable a tablet has no zone map: each operation looks at one of so many for old links.
 _TURNS = 16

@@ -77,6 +77,7 @@ def documents_of(
     counts: Counter[str] = Counter()
     records: list[dict[str, Any]] = []
     links, parts = PageLinks(options, seeds, options.max_outlinks), Parts()
+    unfollowed = PageLinks(options, seeds, options.max_outlinks)
     columns = [name for name in NEEDED if name in pages.column_names]
     for row, page in enumerate(pages.select(columns).to_pylist()):
         page.setdefault("usage", None)  # a file of an earlier version does not have it
@@ -92,6 +93,7 @@ def documents_of(
         record, parsed = _document(page, options, filters, skip.get(row), counts)
         if parsed is not None:
             links.add(len(records), page["key"], parsed)
+            unfollowed.add(len(records), page["key"], parsed.of_unfollowed())
             assert record is not None
             parts.add(page | {"usage": record["usage"]}, parsed)
             parsed.release()
@@ -104,8 +106,12 @@ def documents_of(
         links.add(len(records), record["key"], part)
         signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
         records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
-    outlinks = links.outlinks(len(records), counts)
-    return _table(records, outlinks), capped(counts)
+    found = {
+        "outlinks": links.outlinks(len(records), counts),
+        # All of these are counted as dropped already.
+        "nofollow_links": unfollowed.outlinks(len(records), Counter()),
+    }
+    return _table(records, found), capped(counts)
 
 
 def _document(
@@ -194,7 +200,9 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _table(records: list[dict[str, Any]], outlinks: pa.Array) -> pa.Table:
-    fields = [field for field in DOCUMENTS if field.name != "outlinks"]
+def _table(records: list[dict[str, Any]], links: Mapping[str, pa.Array]) -> pa.Table:
+    fields = [field for field in DOCUMENTS if field.name not in links]
     table = pa.Table.from_pylist(records, schema=pa.schema(fields))
-    return conform(table.append_column("outlinks", outlinks), DOCUMENTS)
+    for name, column in links.items():
+        table = table.append_column(name, column)
+    return conform(table, DOCUMENTS)

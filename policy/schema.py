@@ -294,6 +294,12 @@ DOCUMENTS_COLUMNS = joined(
         code_column("parse_minor", PARSE_MINOR_NAMES, "Kind of success, or of failure."),
         Column("part_of", TEXT, "The page that this is a part of, such as a feed.", form=Form.URL),
         *STATE_COLUMNS.pick("usage"),
+        Column(
+            "nofollow_links",
+            LINKS,
+            "Accepted links that say `nofollow`, like `outlinks`. Only the link table has them, too.",
+            items=LINK_FIELDS,
+        ),
     ],
 )
 DOCUMENTS = DOCUMENTS_COLUMNS.schema

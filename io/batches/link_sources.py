@@ -10,6 +10,7 @@ from ...policy.inlinks.edges import EDGES_OF
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, OUTCOME, to_frame
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
+from ..snapshots.manifest import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, row_groups, scan
 from ..tablets.file_lists import DataFile
@@ -19,6 +20,11 @@ from .batches import batch_component, live_file
 # Statuses of URLs that are no pages any more, so that their links end.
 WITHOUT_LINKS = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM)
 _AT = "_row"
+# Jobs that remove no row from the state. A purge does; the blocklist names what it has removed.
+_REMOVE_NOTHING = ("updatedb", "generate", "fetch", "parse", "dedup", "invertlinks", "mergelinkdb",
+                   "compact", "purge", "webgraph", "linkrank", "scoreupdater")  # fmt: skip
+# If more snapshots were made since an update, they are not read one by one.
+_NEAR = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +48,7 @@ class OldDocuments:
 def divided(operation: Operation) -> Iterator[NewDocuments | OldDocuments]:
     """Yields the files whose links a batch changes, those of the batch first."""
     batch = str(operation.batch)
-    probe = not operation.manifest().is_newest(batch)
+    probe = not operation.manifest().is_newest(batch) or _may_have_left(operation, batch)
     for file in operation.files(batch_component(batch, "documents")):
         yield NewDocuments(operation, file, probe)
     own = f"{batch_component(batch, 'documents')}/"
@@ -51,6 +57,21 @@ def divided(operation: Operation) -> Iterator[NewDocuments | OldDocuments]:
     for path in paths:
         if not path.startswith(own):
             yield OldDocuments(operation, path, probe)
+
+
+def _may_have_left(operation: Operation, batch: str) -> bool:
+    """Returns whether pages may have left the table since the update of a batch."""
+    updated = operation.manifest().batches[batch].updated
+    if operation.snapshot - updated > _NEAR:
+        return True
+    return any(manifest.job not in _REMOVE_NOTHING for manifest in lineage(operation.root, updated))
+
+
+def documents_in(operation: Operation, path: str, keys: pl.Series) -> Iterator[pl.DataFrame]:
+    """Yields the documents with some keys in a file, by the name that rows have; none if it is gone."""
+    file = live_file(operation.root, operation.manifest(), path)
+    if file is not None and len(keys):
+        yield from _documents(operation, file, keys)
 
 
 def new_documents(item: NewDocuments) -> Iterator[pl.DataFrame]:
@@ -86,10 +107,8 @@ def superseded_documents(item: OldDocuments) -> Iterator[tuple[pl.DataFrame, pl.
         (DOCUMENTS rows, ``key`` and ``time`` of each).
     """
     times = replaced_pages(item)
-    file = live_file(item.operation.root, item.operation.manifest(), item.path)
-    if file is not None and len(times):
-        for documents in _documents(item.operation, file, times.get_column("key")):
-            yield documents, times
+    for documents in documents_in(item.operation, item.path, times.get_column("key")):
+        yield documents, times
 
 
 def replaced_pages(item: OldDocuments) -> pl.DataFrame:

@@ -1,8 +1,11 @@
 """Compacts tables: rewrites tablets, and drops files of batches that no row needs any more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ...policy.kinds import KINDS, SEED_HOSTS, Kept, kinds_of_batches
+import polars as pl
+
+from ...policy.inlinks.best_sources import keep_best
+from ...policy.kinds import KINDS, SEED_HOSTS, Kept, Kind, kinds_of_batches
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
@@ -41,15 +44,36 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
     ]
 
 
-def fold(operation: Operation, component: str, group: Sequence[Tablet]) -> Written:
-    """Rewrites adjacent tablets as new bases without runs; the rows stay the same."""
+def fold(
+    operation: Operation, component: str, group: Sequence[Tablet], most_inlinks: int = 0
+) -> Written:
+    """Rewrites adjacent tablets as new bases without runs; the rows stay the same.
+
+    With ``most_inlinks``, the link table keeps that number of inlinks of each page: the best.
+    """
     verify_tablets(operation.root, *group)
     root, schema = operation.root.files, stored_schema(operation.root, component, *group)
-    frames = (rows for tablet in group for rows in folded(root, schema, tablet))
+    frames: Iterator[pl.DataFrame] = (
+        rows for tablet in group for rows in folded(root, schema, tablet)
+    )
+    limited = KINDS[component].of_links and most_inlinks > 0
+    live: list[int] = []
+    if limited:
+        frames = keep_best(_counted(frames, KINDS[component], live), most_inlinks)
     files = write_bases(root, component, frames, schema)
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}
+    if limited and (dropped := sum(live) - sum(file.rows for file in files)):
+        counts["dropped/inlinks"] = dropped
     return Written(component, files, replaced, counts, tidies=True)
+
+
+def _counted(frames: Iterable[pl.DataFrame], kind: Kind, live: list[int]) -> Iterator[pl.DataFrame]:
+    """Yields the rows that count; adds their numbers to ``live``."""
+    for rows in frames:
+        counting = rows.filter(kind.counting)
+        live.append(len(counting))
+        yield counting
 
 
 def merge_seeds(operation: Operation) -> Iterator[Written]:

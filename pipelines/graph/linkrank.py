@@ -5,9 +5,12 @@
     nodes, edges ─ RankIterations ─ ranks known before ─▶ ranks'
 """
 
+import contextlib
 import dataclasses
 import functools
 import json
+import logging
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 import polars as pl
@@ -24,7 +27,12 @@ from ...policy.graph.hits import Hits
 from ...policy.graph.linkrank import LinkRank, PageRank
 from ...policy.graph.ranking import Ranking
 from ...policy.kinds import KINDS
-from ...transforms.graph.rank_iterations import RankedBlock, RankIterations, remove_rounds
+from ...transforms.graph.rank_iterations import (
+    ROUND_ENDS,
+    RankedBlock,
+    RankIterations,
+    remove_rounds,
+)
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ..command_line.command import TABLE, Invocation
@@ -34,6 +42,7 @@ from .webgraph import LevelOptions
 ARGUMENTS = (TABLE,)
 RANKINGS = ("linkrank", "pagerank", "hits", "harmonic")
 RANKS = "Ranks"
+RANK_LOG = logging.getLogger("nutbeam.linkrank")
 # Rounds by default. LinkRank makes all of them, as Nutch does; the others end when nothing changes.
 _ROUNDS = {"linkrank": 10, "pagerank": 100, "hits": 100, "harmonic": 100}
 _TOLERANCE = {"linkrank": 0.0, "pagerank": 1e-6, "hits": 1e-6, "harmonic": 0.0}
@@ -106,14 +115,41 @@ class Options(LevelOptions, JobOptions):
 def run(invocation: Invocation) -> int:
     options = invocation.options
     named = dataclasses.replace(options, operation=options.operation or new_id())
-    code = run_job(dataclasses.replace(invocation, options=named), build, "linkrank")
+    rounds = _Rounds(shown=invocation.format != "json")
+    with rounds.of_this_process():
+        code = run_job(dataclasses.replace(invocation, options=named), build, "linkrank")
     root = open_table(str(invocation.table))
     path = _changes_file(root, f"{named.operation}.linkrank", options.level)
-    if invocation.format != "json":
-        for number, change in enumerate(json.loads(read_if_there(path) or b"[]"), 1):
-            print(f"round {number}: change {change:.3g}")
+    rounds.show(json.loads(read_if_there(path) or b"[]"))
     remove_file(path)
     return code
+
+
+class _Rounds(logging.Handler):
+    """Prints the change of each round: when it ends, if this process ranks, else at the end."""
+
+    def __init__(self, *, shown: bool) -> None:
+        super().__init__()
+        self._shown = shown
+        self._printed = 0
+
+    @contextlib.contextmanager
+    def of_this_process(self) -> Iterator[None]:
+        """Prints rounds as they end."""
+        RANK_LOG.addHandler(self)
+        try:
+            yield
+        finally:
+            RANK_LOG.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.show(getattr(record, "changes", ()))
+
+    def show(self, changes: Sequence[float]) -> None:
+        """Prints the changes that are not printed yet."""
+        for number in range(self._printed, len(changes) if self._shown else 0):
+            print(ROUND_ENDS % (number + 1, changes[number]), flush=True)
+        self._printed = max(self._printed, len(changes))
 
 
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:

@@ -18,6 +18,7 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
+from ...policy.inlinks.anchors import says_nofollow
 from ...policy.kinds import KINDS
 from ...policy.page_rows import PageChoice
 from ...policy.parts import pages_first
@@ -126,11 +127,11 @@ def _links(item: LinkSource) -> Iterator[Any]:
     PROGRESS.add()
     root = item.operation.root
     if item.component == "links":
-        counting = KINDS["links"].counting
+        counting = KINDS["links"].counting & ~says_nofollow(pl.col("rel"))
         rows = root.read(
-            "links", [item.tablet], ("target", "source"), lambda some: some.filter(counting)
+            "links", [item.tablet], ("target", "source", "rel"), lambda some: some.filter(counting)
         )
-        yield from to_chunks(rows, LINKS_IN)
+        yield from to_chunks(rows.drop("rel"), LINKS_IN)
         return
     rows = root.read("state", [item.tablet], ("key", "document"), PageChoice().in_state)
     for (document,), group in rows.group_by("document", maintain_order=True):

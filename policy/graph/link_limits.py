@@ -14,6 +14,8 @@ from ..selection import groups
 
 # The nodes of a graph: URLs, hosts or registered domains.
 GRAPH_LEVELS = ("page", "host", "domain")
+# If a chunk has more links of a page, those that cannot count leave before the shuffle.
+MANY_LINKS = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,38 +65,89 @@ def limit_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, 
     │ a.x:http/ ┆ a.y:http/1 │
     └───────────┴────────────┘, {'dropped/internal': 1, 'dropped/repeated': 1})
     """
-    rows = edges.select("source", "target")
-    counts: dict[str, int] = {}
+    rows, internal = foreign_links(edges.select("source", "target"), limits)
+    kept, repeated = first_links(rows, limits)
+    return kept.select("source", "target"), dict(sorted({**internal, **repeated}.items()))
 
-    def kept(left: pl.DataFrame, reason: str) -> pl.DataFrame:
-        if len(left) < len(rows):
-            name = f"dropped/{reason}"
-            counts[name] = counts.get(name, 0) + len(rows) - len(left)
-        return left
 
-    rows = kept(rows.filter(pl.col("source") != pl.col("target")), "self_link")
+def foreign_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the links that leave their page, host or domain, and the numbers of the others.
+
+    Args:
+        edges: Columns ``source``, ``target`` and others, in any order.
+        limits: The rules.
+
+    Returns:
+        (links, with ``domain``: a hash of the target's domain, null if no rule needs it; counts).
+    """
+    rows = edges.filter(pl.col("source") != pl.col("target"))
+    counts = {"self_link": len(edges) - len(rows)}
+    domain = pl.lit(None, pl.UInt64)
     if limits.ignore_internal_domain or limits.limit_domain:
-        rows = rows.with_columns(
-            domain=groups(rows.get_column("target"), "domain"),
-            own=groups(rows.get_column("source"), "domain"),
-        )
+        rows = rows.with_columns(domain=groups(rows.get_column("target"), "domain"))
+        domain = pl.col("domain").hash()
+    before = len(rows)
     if limits.ignore_internal_domain:
-        rows = kept(rows.filter(pl.col("domain") != pl.col("own")), "internal")
+        rows = rows.filter(pl.col("domain") != groups(rows.get_column("source"), "domain"))
     elif limits.ignore_internal_host:
         hosts = groups(rows.get_column("target"), "host")
-        rows = kept(rows.filter(hosts != groups(rows.get_column("source"), "host")), "internal")
-    once = ["source", "target"]
-    rows = kept(rows.unique(once, keep="first", maintain_order=True), "repeated")
+        rows = rows.filter(hosts != groups(rows.get_column("source"), "host"))
+    counts["internal"] = before - len(rows)
+    return rows.with_columns(domain=domain), _reasons(counts)
+
+
+def first_links(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the first link of those that count once, and the numbers of the others by reason.
+
+    Args:
+        rows: From ``foreign_links``; the links of a source are in the order of the page.
+        limits: The rules.
+    """
+    once = [("repeated", ["source", "target"])]
     if limits.limit_page:
-        page = page_of(pl.col("target"))
-        rows = rows.with_columns(page=page)
-        rows = kept(
-            rows.unique(["source", "page"], keep="first", maintain_order=True), "limit_page"
-        )
+        rows = rows.with_columns(_page=page_of(pl.col("target")))
+        once.append(("limit_page", ["source", "_page"]))
     if limits.limit_domain:
-        some = rows.unique(["source", "domain"], keep="first", maintain_order=True)
-        rows = kept(some, "limit_domain")
-    return rows.select(once), dict(sorted(counts.items()))
+        once.append(("limit_domain", ["source", "domain"]))
+    counts = {}
+    for reason, names in once:
+        before = len(rows)
+        rows = rows.unique(names, keep="first", maintain_order=True)
+        counts[reason] = before - len(rows)
+    return rows.drop("_page", strict=False), _reasons(counts)
+
+
+def group_of(limits: LinkLimits) -> pl.Expr:
+    """Returns a number of the links of a page of which at most one counts.
+
+    Links with different numbers never exclude one another.
+    """
+    same = pl.col("target")
+    if limits.limit_domain:
+        same = pl.col("domain")
+    elif limits.limit_page:
+        same = page_of(same)
+    return pl.struct(pl.col("source"), same.alias("same")).hash()
+
+
+def thin_out(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Leaves out links of pages that have very many of which one counts, before all of them meet.
+
+    Args:
+        rows: From ``foreign_links``, with ``position``; not all links of a source.
+        limits: The rules.
+    """
+    sources = rows.get_column("source").value_counts().filter(pl.col("count") > MANY_LINKS)
+    if sources.is_empty():
+        return rows, {}
+    heavy = pl.col("source").is_in(sources.get_column("source").implode())
+    ordered = rows.filter(heavy).sort("source", "position", "target", maintain_order=True)
+    kept, counts = first_links(ordered, limits)
+    return pl.concat([rows.filter(~heavy), kept.select(rows.columns)]), counts
+
+
+def _reasons(counts: dict[str, int]) -> dict[str, int]:
+    return {f"dropped/{reason}": number for reason, number in counts.items() if number}
 
 
 def count_sources(edges: pl.DataFrame, limits: LinkLimits) -> pl.Series:

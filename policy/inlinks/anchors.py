@@ -29,16 +29,24 @@ def clean_anchors(anchors: pl.Series, longest: int) -> pl.Series:
     return cut.set(cut == "", None)
 
 
+def says_nofollow(rel: pl.Expr) -> pl.Expr:
+    """Returns whether all links between two pages say nofollow, by ``rel`` of the link table."""
+    return rel.str.contains("nofollow", literal=True).fill_null(False)
+
+
 def anchors_of(links: pl.DataFrame) -> list[str]:
     """Returns the texts under which a page is found: each once per host of a source, as in Nutch.
 
     Args:
-        links: Rows of the link table with one target, best first: ``source``, ``anchor``.
+        links: Rows of the link table with one target, best first: ``source``, ``anchor`` and
+            perhaps ``rel``; texts of links that say nofollow are left out.
 
     >>> anchors_of(pl.DataFrame({"source": ["com.a:http/1", "com.a:http/2", "com.b:http/"],
     ...     "anchor": ["Home\\nStart", "Home", "Home"]}))
     ['Home', 'Start', 'Home']
     """
+    if "rel" in links.columns:
+        links = links.filter(~says_nofollow(pl.col("rel")))
     texts = links.select(
         host=host_keys(links.get_column("source")), text=pl.col("anchor").str.split("\n")
     ).explode("text")

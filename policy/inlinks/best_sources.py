@@ -1,5 +1,7 @@
 """The best inlinks of a page: by the score of the source, then those from other hosts first."""
 
+from collections.abc import Iterable, Iterator
+
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
@@ -23,3 +25,34 @@ def best_inlinks(links: pl.DataFrame, most: int) -> pl.DataFrame:
     ).sort("target", "_score", "_internal", "source", descending=[False, True, False, False])
     number = pl.int_range(pl.len()).over("target")
     return ranked.filter(number < most).drop("_internal", "_score")
+
+
+def keep_best(parts: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
+    """Yields the best inlinks of each target, in the order of the keys.
+
+    Args:
+        parts: Rows of the link table that count, in key order, in pieces. A target may be in
+            several of them.
+        most: How many to keep of each target; 0 keeps all.
+
+    Memory holds a piece, and ``most`` rows of the target that may go on in the next one.
+
+    >>> rows = pl.DataFrame({"key": ["com.a:http/ com.b:http/", "com.a:http/ com.c:http/"],
+    ...     "target": 2 * ["com.a:http/"], "source": ["com.b:http/", "com.c:http/"],
+    ...     "score": [1.0, 2.0]})
+    >>> [part["source"].to_list() for part in keep_best([rows[:1], rows[1:]], 1) if len(part)]
+    [['com.c:http/']]
+    """
+    if not most:
+        yield from parts
+        return
+    last: pl.DataFrame | None = None
+    for part in parts:
+        rows = part if last is None else pl.concat([last, part])
+        rows = best_inlinks(rows, most).sort("key")
+        # A target that was cut goes on in the next piece.
+        goes_on = rows.get_column("target") == rows.get_column("target").last()
+        last = rows.filter(goes_on)
+        yield rows.filter(~goes_on)
+    if last is not None:
+        yield last

@@ -25,7 +25,9 @@ LINK_CHANGES = pa.schema(
         ("gone", pa.bool_()),
     ]
 )
-EDGES_OF = ("key", "fetch_time", "score", "outlinks")
+# Links that say nofollow are here, too, and nowhere else.
+_LISTS = ("outlinks", "nofollow_links")
+EDGES_OF = ("key", "fetch_time", "score", *_LISTS)
 RELS = ("nofollow", "sponsored", "ugc")
 _OUTLINKS = pl.Schema(pl.from_arrow(DOCUMENTS.empty_table()).schema)["outlinks"]  # type: ignore[union-attr]
 
@@ -36,7 +38,8 @@ def edges_of(
     """Returns the links of documents as changes, one per source and target.
 
     Args:
-        documents: DOCUMENTS rows with the columns ``EDGES_OF``; each key once.
+        documents: DOCUMENTS rows with the columns ``EDGES_OF``, perhaps without
+            ``nofollow_links``; each key once.
         options: Which links are kept.
 
     Returns:
@@ -68,11 +71,12 @@ def tombstones_of(
     """Returns tombstones for the links of documents that are not the newest ones of their pages.
 
     Args:
-        documents: DOCUMENTS rows with ``key`` and ``outlinks``; each key once.
+        documents: DOCUMENTS rows with ``key``, ``outlinks`` and perhaps ``nofollow_links``; each
+            key once.
         times: ``key`` and ``time``: when each page was fetched again, ms.
         options: Which links are kept.
     """
-    wide = documents.select("key", "outlinks", fetch_time=pl.lit(0), score=pl.lit(0.0))
+    wide = documents.with_columns(fetch_time=pl.lit(0), score=pl.lit(0.0))
     links, _ = _links(wide, options)
     times = times.select(source="key", then="time")
     links = links.join(times, on="source", how="inner", maintain_order="left")
@@ -91,18 +95,7 @@ def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
 
 def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
-    documents = documents.filter(pl.col("outlinks").list.len() > 0)
-    link = pl.col("outlinks").struct
-    links = documents.select(
-        pl.col("outlinks").cast(_OUTLINKS),
-        source="key",
-        time=pl.col("fetch_time").cast(pl.Int64),
-        score=pl.col("score").cast(pl.Float32),
-    ).explode("outlinks")
-    links = links.select(
-        "source", "time", "score", link.field("anchor"), link.field("rel"),
-        target=link.field("key"),
-    )  # fmt: skip
+    links = pl.concat(_exploded(documents, name) for name in _LISTS if name in documents.columns)
     found = len(links)
     links = links.filter(pl.col("target").is_not_null() & (pl.col("target") != pl.col("source")))
     counts = {"dropped/own_url": found - len(links)}
@@ -115,10 +108,31 @@ def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFram
     return links, {name: number for name, number in counts.items() if number}
 
 
+def _exploded(documents: pl.DataFrame, name: str) -> pl.DataFrame:
+    link = pl.col("links").struct
+    return (
+        documents.filter(pl.col(name).list.len() > 0)
+        .select(
+            pl.col(name).cast(_OUTLINKS).alias("links"),
+            source="key",
+            time=pl.col("fetch_time").cast(pl.Int64),
+            score=pl.col("score").cast(pl.Float32),
+        )
+        .explode("links")
+        .select(
+            "source", "time", "score", link.field("anchor"), link.field("rel"),
+            target=link.field("key"),
+        )
+    )  # fmt: skip
+
+
 def known_rel(rels: pl.Series) -> pl.Series:
     """Returns the known words of attributes ``rel``, in order of ``RELS``; null if there are none."""
     values = rels.unique().drop_nulls()
-    known = [" ".join(w for w in RELS if w in value.lower().split()) or None for value in values]
+    known = [
+        " ".join(w for w in RELS if w in value.lower().replace(",", " ").split()) or None
+        for value in values
+    ]
     words = pl.DataFrame({"rel": values, "word": pl.Series(known, dtype=pl.String)})
     found = rels.alias("rel").to_frame().join(words, on="rel", how="left", maintain_order="left")
     return found.get_column("word").alias("rel")

@@ -83,6 +83,7 @@ def test_what_a_page_says():
         "parse_minor": ParseMinor.REDIRECT,
         "part_of": None,
         "usage": None,
+        "nofollow_links": None,
     }  # fmt: skip
     assert (counts["parsed"], counts["outlinks"]) == (1, 2)
 
@@ -140,6 +141,21 @@ def test_links_that_are_not_taken_are_counted_with_a_reason():
         "dropped/filtered": 1,
         "dropped/nofollow": 1,
     }
+
+
+def test_links_that_say_nofollow_are_beside_the_others():
+    body = """<a href=ok rel=ugc>1</a> <a href=no rel="UGC nofollow">2</a> <a href=logo.png
+        rel=nofollow>3</a> <a href=n#top rel=nofollow,sponsored><img alt=4></a>"""
+    (found,), counts = documents(page(body))
+    rels = {link["key"].rpartition("/")[2]: link["rel"] for link in found["nofollow_links"]}
+    assert rels == {"no": "ugc nofollow", "n": "nofollow,sponsored"}
+    assert [link["anchor"] for link in found["nofollow_links"]] == ["2", "4"]
+    assert [link["anchor"] for link in found["outlinks"]] == ["1"]
+    assert {n: c for n, c in counts.items() if "link" in n or "/" in n} == {
+        "outlinks": 1, "dropped/nofollow": 3,
+    }  # fmt: skip
+    (closed,), _ = documents(page(f"<meta name=robots content=nofollow>{body}"))
+    assert (closed["outlinks"], closed["nofollow_links"]) == (None, None)
 
 
 def test_hash_bangs_of_links_are_kept_for_the_normalizer_that_wants_them():

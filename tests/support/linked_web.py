@@ -57,6 +57,9 @@ class LinkedWeb:
 
 def stored_links(table):
     """The links of the table: rel and anchors by target and source."""
+    component = newest_manifest(str(table)).components.get("links")
+    if component is None or not component.rows:  # all have ended
+        return {}
     rows = rows_of(table, "links").to_dicts()
     assert len({row["key"] for row in rows}) == len(rows)
     return {
@@ -79,7 +82,7 @@ def true_links(table):
         documents = collect(scan([root / file.path], DOCUMENTS)).to_dicts()
         own = [d for d in documents if d["key"] == row["key"]]
         own.sort(key=lambda document: document["part_of"] is not None)
-        for link in own[0]["outlinks"] or ():
+        for link in (*(own[0]["outlinks"] or ()), *(own[0]["nofollow_links"] or ())):
             if link["key"] != row["key"]:
                 found[link["key"], row["key"]].append(link)
     return {pair: _told(links) for pair, links in found.items()}

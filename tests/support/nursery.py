@@ -58,8 +58,8 @@ class Nursery:
                 return self._reap(), seconds
         raise AssertionError("it has gone without a word")
 
-    def kill(self, *words, after):
-        """Runs a command and kills it, and all that it has started, some seconds after it has begun.
+    def kill(self, *words, after=0.0, at="begun"):
+        """Runs a command and kills it, and all that it has started, some seconds after a moment.
 
         Returns:
             What it was about, last: ``begun`` (it was at work), ``committing``,
@@ -71,7 +71,7 @@ class Nursery:
             if said == "gone":
                 return "ended" if self._reap() >= 0 else about
             about = said
-            if said == "begun":
+            if said == at:
                 time.sleep(after)
                 # Its number is nobody else's until it is reaped.
                 os.killpg(pid, signal.SIGKILL)

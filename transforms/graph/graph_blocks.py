@@ -2,10 +2,10 @@
 
 ::
 
-    links ─ by key range of the source ─ limits ─┬─ keys ─ by key range ─ sort ─▶ ranges of nodes
-                                                 │            └─ numbers, blocks
-                                                 └─ number the sources ─ by key range of the target
-                                                      ─ number the targets ─ by block ─▶ blocks
+    links to others ─ by source ─ limits ─┬─ keys ─ by key range ─ sort ─▶ ranges of nodes
+                                          │            └─ numbers, blocks
+                                          └─ number the sources ─ by key range of the target
+                                               ─ number the targets ─ by block ─▶ blocks
 """
 
 import dataclasses
@@ -28,8 +28,17 @@ from ...io.tablets.ranges import Sample, sample_keys
 from ...io.tablets.written import Written
 from ...policy.graph.edge_pieces import Piece, pieces_of
 from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, local_piece, number_of
-from ...policy.graph.link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
-from ...policy.schema import TEXT, to_frame
+from ...policy.graph.link_limits import (
+    LinkLimits,
+    count_sources,
+    first_links,
+    foreign_links,
+    group_of,
+    page_of,
+    thin_out,
+    to_level,
+)
+from ...policy.schema import TEXT, conform, to_frame
 from ...policy.selection import groups
 from ...web.base.errors import UserError
 from ..elements.chunks import Chunk, to_chunks
@@ -49,12 +58,16 @@ from .graph_layout import (
 
 # Links as they come in: row keys, and the position of the link in its page.
 LINKS_IN = pa.schema([("source", TEXT), ("target", TEXT), ("position", pa.int32())])
+# With a hash of the domain of the target.
+_FOREIGN = pa.schema([*LINKS_IN, ("domain", pa.uint64())])
 _KEPT = pa.schema([("source", TEXT), ("target", TEXT)])
 _KEYS = pa.schema([("key", TEXT), ("in_links", pa.int64()), ("out_links", pa.int64())])
 # The domain and the page of the source are hashes: only whether two are equal counts.
+# ``first``: whether the link may be the one of its domain that counts.
 _NUMBERED = pa.schema(
-    [("source", pa.int64()), ("target", TEXT), ("domain", pa.uint64()), ("page", pa.uint64())]
-)
+    [("source", pa.int64()), ("target", TEXT), ("domain", pa.uint64()), ("page", pa.uint64()),
+     ("first", pa.bool_())]
+)  # fmt: skip
 _EDGES = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("counts", pa.bool_())])
 _NODES, _RECEIPTS = "nodes", "receipts"
 LIMIT, BLOCKS = "Limit", "Blocks"
@@ -67,8 +80,9 @@ class GraphBlocks(Displayed):
     Input:  (operations, links): one operation, and chunks of ``LINKS_IN``.
     Output: ``Written``: files of nodes and of links, and counts of links by reason.
 
-    Cost: three shuffles: all links, with both keys; the keys of each chunk, once; the links that
-    count, with a number and the key of the target. A key of a shuffle gets about 32 MB. A worker
+    Cost: three shuffles: links that are not internal, with both keys; the keys of each chunk, once;
+    the links that count, with a number and the key of the target. A key of a shuffle gets about
+    32 MB, however many links a page has, or there are to it. A worker
     holds that, or the links between two blocks in pieces. Between steps, links wait in files beside
     the blocks, which the last step deletes.
 
@@ -90,7 +104,11 @@ class GraphBlocks(Displayed):
     def expand(self, inputs: Any) -> beam.PCollection[Written]:
         operations, links = inputs
         how = GraphShape(self.level, self.limits, self.block_nodes)
-        links = links | "Level" >> beam.FlatMap(_to_level, self.level).with_output_types(Chunk)
+        foreign = links | "Foreign" >> beam.FlatMap(_foreign, how).with_outputs(
+            _RECEIPTS, main="main"
+        )
+        links = foreign["main"]
+        links.element_type = Chunk
         samples = links | "Sample" >> beam.FlatMap(_samples).with_output_types(Sample)
         plans = (
             (operations, samples) | "Samples" >> Together()
@@ -99,7 +117,10 @@ class GraphBlocks(Displayed):
         plan = beam.pvalue.AsSingleton(plans)
         kept = (
             links
-            | "Route" >> beam.FlatMap(_route, "source", plan).with_output_types(tuple[int, Chunk])
+            | "Route"
+            >> beam.FlatMap(_route_links, how, plan).with_output_types(
+                tuple[tuple[int, int], Chunk]
+            )
             | "BySource" >> beam.GroupByKey()
             | "Limit"
             >> beam.FlatMap(_limit, how, plan)
@@ -132,15 +153,20 @@ class GraphBlocks(Displayed):
             | "Spread" >> Spread()
             | "Blocks" >> beam.FlatMap(_write_block, how).with_output_types(Written)
         )  # fmt: skip
-        return (kept[_RECEIPTS], blocks) | beam.Flatten()
+        return (foreign[_RECEIPTS], kept[_RECEIPTS], blocks) | beam.Flatten()
 
 
-def _to_level(chunk: Chunk, level: str) -> Iterator[Chunk]:
-    if level == "page":
-        yield chunk
-        return
-    edges = to_level(to_frame(chunk), level).unique()
-    yield from to_chunks(edges.filter(pl.col("source") != pl.col("target")), LINKS_IN)
+def _foreign(chunk: Chunk, how: GraphShape) -> Iterator[Any]:
+    """Yields the links of a chunk that may count, and the numbers of the others."""
+    edges = to_frame(conform(chunk, LINKS_IN))
+    if how.level != "page":
+        edges = to_level(edges, how.level).unique(maintain_order=True)
+        edges = edges.filter(pl.col("source") != pl.col("target"))
+        edges = edges.with_columns(position=pl.lit(None, pl.Int32))
+    edges, counts = foreign_links(edges, how.limits)
+    edges, more = thin_out(edges, how.limits)
+    yield beam.pvalue.TaggedOutput(_RECEIPTS, Written(counts={**counts, **more}))
+    yield from to_chunks(edges, _FOREIGN)
 
 
 def _samples(chunk: Chunk) -> Iterator[Sample]:
@@ -152,22 +178,43 @@ def _samples(chunk: Chunk) -> Iterator[Sample]:
         yield dataclasses.replace(sample, bytes_per_key=each / 2, rows_per_key=rows)
 
 
-def _route(chunk: Chunk, side: str, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
+def _route_links(
+    chunk: Chunk, how: GraphShape, plan: GraphPlan
+) -> Iterator[tuple[tuple[int, int], Chunk]]:
+    links = to_frame(chunk)
+    links = links.with_columns(ranges_of(links.get_column("source"), plan))
+    part = _part(group_of(how.limits), plan.parts)
+    for (at, own), rows in links.group_by("range", part, maintain_order=True):
+        for some in to_chunks(rows, chunk.schema):
+            yield (int(str(at)), int(str(own))), some
+
+
+def _part(group: pl.Expr, parts: Sequence[int]) -> pl.Expr:
+    """Returns the number of a part: links of one range and one group are in the same part."""
+    if max(parts) == 1:
+        return pl.lit(0).alias("part")
+    known = pl.Series(parts, dtype=pl.UInt64)
+    return (group % pl.lit(known).gather(pl.col("range"))).alias("part")
+
+
+def _route_keys(chunk: Chunk, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
     frame = to_frame(chunk)
-    number = ranges_of(frame.get_column(side), plan)
+    number = ranges_of(frame.get_column("key"), plan)
     for (at,), rows in frame.with_columns(number).group_by("range", maintain_order=True):
         for part in to_chunks(rows, chunk.schema):
             yield int(str(at)), part
 
 
-def _limit(grouped: tuple[int, Iterable[Chunk]], how: GraphShape, plan: GraphPlan) -> Iterator[Any]:
+def _limit(
+    grouped: tuple[tuple[int, int], Iterable[Chunk]], how: GraphShape, plan: GraphPlan
+) -> Iterator[Any]:
     links = pl.concat(to_frame(chunk) for chunk in grouped[1])
     ordered = links.sort("source", "position", "target", maintain_order=True)
-    kept, counts = limit_links(ordered, how.limits)
+    kept, counts = first_links(ordered, how.limits)
     counts["links"] = len(kept)
     yield beam.pvalue.TaggedOutput(_RECEIPTS, Written(counts=counts, done={LIMIT: len(links)}))
     for chunk in to_chunks(kept, _KEPT):
-        yield grouped[0], chunk
+        yield grouped[0][0], chunk
     sides = [
         kept.group_by(pl.col("source").alias("key"))
         .agg(in_links=pl.lit(0, pl.Int64), out_links=pl.len().cast(pl.Int64)),
@@ -176,7 +223,7 @@ def _limit(grouped: tuple[int, Iterable[Chunk]], how: GraphShape, plan: GraphPla
     ]  # fmt: skip
     for keys in sides:
         for chunk in to_chunks(keys, _KEYS):
-            for number, part in _route(chunk, "key", plan):
+            for number, part in _route_keys(chunk, plan):
                 yield beam.pvalue.TaggedOutput(_NODES, (number, part))
 
 
@@ -217,19 +264,19 @@ def _number_sources(
     sources = edges.get_column("source")
     hashes = {"domain": pl.lit(0, pl.UInt64), "page": pl.lit(0, pl.UInt64)}
     if how.limits_sources:
-        # Links from one domain must meet.
         edges = edges.with_columns(domain=groups(sources, "domain"))
         hashes = {"domain": pl.col("domain").hash(), "page": page_of(pl.col("source")).hash()}
     numbered = edges.with_columns(**hashes).with_columns(
         number_of(sources, _ids_of(layout, item[0])).alias("source"),
         ranges_of(edges.get_column("target"), layout.plan),
     )
-    by = pl.col("domain") if how.limits_sources else pl.col("source").hash()
-    parts = pl.Series(layout.parts, dtype=pl.UInt64)
-    numbered = numbered.with_columns(
-        part=by % pl.lit(parts).gather(pl.col("range")) if max(parts) > 1 else pl.lit(0)
-    )
-    for (at, part), rows in numbered.group_by("range", "part", maintain_order=True):
+    # Links from one domain or page must meet, but those that are not the first of this chunk cannot count.
+    same = "domain" if how.limits.limit_domain else "page"
+    first = pl.struct("target", same).is_first_distinct() if how.limits_sources else pl.lit(True)
+    by = pl.when("first").then(same) if how.limits_sources else pl.lit(None, pl.UInt64)
+    numbered = numbered.sort("source").with_columns(first=first)
+    divided = _part(pl.coalesce(by, pl.col("source").hash()), layout.parts)
+    for (at, part), rows in numbered.group_by("range", divided, maintain_order=True):
         for chunk in to_chunks(rows, _NUMBERED):
             yield (int(str(at)), int(str(part))), chunk
 
@@ -241,7 +288,11 @@ def _number_targets(
     edges = pl.concat(to_frame(chunk) for chunk in grouped[1])
     targets = number_of(edges.get_column("target"), _ids_of(layout, number))
     edges = edges.with_columns(target=targets).sort("target", "source")
-    edges = edges.with_columns(count_sources(edges, how.limits))
+    firsts = edges.filter("first")
+    edges = pl.concat([
+        firsts.with_columns(count_sources(firsts, how.limits)),
+        edges.filter(~pl.col("first")).with_columns(counts=pl.lit(False)),
+    ])  # fmt: skip
     edges = edges.select("source", "target", "counts").sort("source", "target")
     (block,) = [at for at, some in enumerate(layout.blocks) if number in some]
     yield EdgeFile(block, _put(layout.plan.operation, how, edges), len(edges))

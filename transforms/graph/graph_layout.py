@@ -2,9 +2,11 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ...io.snapshots.operations import Operation
@@ -18,11 +20,19 @@ _LINK_BYTES = 100
 
 @dataclasses.dataclass(frozen=True)
 class GraphPlan:
-    """Key ranges: ``lows`` are their first keys, without that of the first range."""
+    """Key ranges.
+
+    Attributes:
+        operation: The operation.
+        lows: Their first keys, without that of the first range.
+        rows: Number of links.
+        parts: Into how many parts the links from each range are divided.
+    """
 
     operation: Operation
     lows: tuple[str, ...] = ()
     rows: int = 0
+    parts: tuple[int, ...] = (1,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +102,16 @@ def plan_graph(grouped: tuple[int, Iterable[Any]]) -> GraphPlan:
     samples = [item for item in items if isinstance(item, Sample)]
     ranges = plan_ranges([], samples, RANGE_BYTES)
     rows = round(sum(sample.rows_per_key * len(sample.keys) for sample in samples))
-    return GraphPlan(operation, tuple(str(some.low) for some in ranges[1:]), rows)
+    plan = GraphPlan(operation, tuple(str(some.low) for some in ranges[1:]), rows)
+    # A range is no smaller than a page, which may have any number of links.
+    links = np.zeros(len(ranges))
+    for sample in samples:
+        if sample.rows_per_key:
+            # A link has its size half at its source, half at its target.
+            at = ranges_of(pl.Series(sample.keys, dtype=pl.String), plan).to_numpy()
+            np.add.at(links, at, 2 * sample.bytes_per_key)
+    parts = tuple(max(1, math.ceil(size / RANGE_BYTES)) for size in links)
+    return dataclasses.replace(plan, parts=parts)
 
 
 def ranges_of(keys: pl.Series, plan: GraphPlan) -> pl.Series:

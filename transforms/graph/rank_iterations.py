@@ -17,6 +17,8 @@ from ..wiring.display import Displayed
 from ..wiring.phase_logs import logs_of
 
 _LOG = logging.getLogger("nutbeam.linkrank")
+# Logged when the change of a round is known, with the changes of all rounds as ``changes``.
+ROUND_ENDS = "round %d: change %.3g"
 # Most groups of blocks: each reports to all others after each round.
 MOST_GROUPS = 32
 
@@ -200,7 +202,7 @@ class _Work:
         change = ranking.change(last, before) if last else None
         changes = known.changes if change is None else (*known.changes, change)
         if change is not None and number == 0:
-            _LOG.info("round %d: change %.3g", len(changes), change)
+            _log_round(changes)
         if change is not None and has_converged(change, self.how.tolerance):
             return dataclasses.replace(known, changes=changes, ended=True)
         all_before = _Before(self.files, last, self.graph.blocks, number, ranking.gathered)
@@ -223,10 +225,16 @@ def _ranks(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[Ranked
     if not receipts[0].ended:
         last = how.ranking.change(receipts[0].round, totals)
         changes = changes if last is None else (*changes, last)
+        if last is not None and group == 0:
+            _log_round(changes)
     for block in range(group, graph.blocks, _groups(graph)):
         values = files.values(receipts[block].round, block)
         ranks = how.ranking.ranks(values, totals)
         yield RankedBlock(operation, block, graph.blocks, ranks, changes)
+
+
+def _log_round(changes: tuple[float, ...]) -> None:
+    _LOG.info(ROUND_ENDS, len(changes), changes[-1], extra={"changes": changes})
 
 
 def remove_rounds(operation: Operation, ranking: Ranking, level: str) -> None:

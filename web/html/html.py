@@ -146,11 +146,12 @@ class _Reader:
         rel = (attributes.get("rel") or "").lower()
         if tag == "form" and (attributes.get("method") or "").strip().lower() == "post":
             return
+        alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
+        anchor = self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt)
         if "nofollow" in rel and "nofollow" in rel.replace(",", " ").split():
             page.drop("nofollow")
+            page.add_unfollowed(href, anchor, rel)
         else:
-            alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
-            anchor = self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt)
             page.add_link(href, anchor, rel)
 
     def _anchor(self, tag: str, node: LexborNode) -> str:

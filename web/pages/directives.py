@@ -135,4 +135,4 @@ def obey_nofollow(page: Page) -> None:
     """Removes the links of a page that has ``nofollow``."""
     if "nofollow" in page.directives:
         page.drop("page_nofollow", len(page.hrefs))
-        page.hrefs, page.anchors, page.rels = [], [], []
+        page.hrefs, page.anchors, page.rels, page.unfollowed = [], [], [], []

@@ -66,6 +66,8 @@ class Page:
         anchors: The text of each link, else the ``alt`` of its image; at most
             1,000 characters.
         rels: The ``rel`` of each link, in lower case.
+        unfollowed: (href, anchor, rel) of the links that say nofollow. They are stored, and nothing
+            follows them.
         directives: Those of ``noindex``, ``nofollow``, ``noarchive``, ``noai`` and ``noimageai`` that
             hold.
         refresh: Absolute URL and seconds of a meta refresh.
@@ -98,6 +100,7 @@ class Page:
     hrefs: list[str] = dataclasses.field(default_factory=list)
     anchors: list[str] = dataclasses.field(default_factory=list)
     rels: list[str] = dataclasses.field(default_factory=list)
+    unfollowed: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     directives: set[str] = dataclasses.field(default_factory=set)
     refresh: tuple[str, int] | None = None
     language: str | None = None
@@ -133,6 +136,18 @@ class Page:
             self.hrefs.append(href)
             self.anchors.append(anchor)
             self.rels.append(rel)
+
+    def add_unfollowed(self, href: str, anchor: str, rel: str) -> None:
+        """Adds a link that says nofollow, unless it is too long."""
+        if len(href) <= _MAX_HREF_CHARS:
+            self.unfollowed.append((href, anchor, rel))
+
+    def of_unfollowed(self) -> "Page":
+        """Returns a page that has the links with nofollow as its links, and nothing else."""
+        page = Page(base=self.base, is_list=self.is_list)
+        for link in self.unfollowed:
+            page.add_link(*link)
+        return page
 
     def drop(self, reason: str, count: int = 1) -> None:
         """Counts links that are left out."""

@@ -1,5 +1,6 @@
 """The jobs of the web graph: the same graph and ranks as in memory, also after a kill."""
 
+import dataclasses
 import gzip
 import itertools
 import shutil
@@ -10,12 +11,15 @@ from crawling import manifest_of, nutbeam, rows_of
 from linked_tables import in_key_order, make_linked, random_edges, ranks_in
 
 from nutbeam.io.graph.round_files import RoundFiles
+from nutbeam.policy.graph import link_limits
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.harmonic import Harmonic
 from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.transforms.elements import chunks
+from nutbeam.transforms.graph import graph_blocks as graph_blocks_step
 from nutbeam.transforms.graph import graph_layout
 
 SMALL = ("--block_nodes", "9")
@@ -49,6 +53,54 @@ def twin(edges, level="page", limits=None, block_nodes=9):
     return graph_blocks(in_key_order(edges), limits or LinkLimits(), level, block_nodes)
 
 
+def hubs():
+    """Returns links of a page with very many, and to pages with very many from one domain."""
+    many = range(3_000)
+    pairs = [
+        *(("com.many:http/", f"com.t{n % 700}:http/{n}") for n in many),
+        *(("com.many:http/one", f"com.one:http/{n}?{n % 3}") for n in many),
+        *((f"com.farm.h{n % 50}:http/{n}", "com.hub:http/") for n in many),
+        *((f"com.s{n}:http/", "com.hub:http/") for n in many),
+    ]
+    edges = pl.DataFrame(pairs, schema=["source", "target"], orient="row")
+    return edges.sample(fraction=1, shuffle=True, seed=1)
+
+
+@pytest.mark.parametrize("limits", [LinkLimits(), LinkLimits(limit_domain=False),
+                                    LinkLimits(False, False, False, False)])  # fmt: skip
+def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limits):
+    most = 32_000
+    monkeypatch.setattr(graph_layout, "RANGE_BYTES", most)
+    monkeypatch.setattr(link_limits, "MANY_LINKS", 100)
+    monkeypatch.setattr(chunks, "MAX_ROWS", 400)
+    for name in ("_limit", "_node_range", "_number_targets"):
+        measured_by(monkeypatch, name, tmp_path / f"{name}.txt")
+    table = make_linked(tmp_path / "table", hubs())
+    words = [f"--{name}={value}" for name, value in dataclasses.asdict(limits).items()]
+    assert nutbeam("webgraph", table, *words) == 0
+    graph = twin(hubs(), limits=limits, block_nodes=1 << 20)
+    found = rows_of(str(table), "page_nodes").sort("key")
+    assert found.equals(graph.nodes.select(found.columns))
+    for path in tmp_path.glob("_*.txt"):
+        sizes = [int(line) for line in path.read_text().splitlines()]
+        assert max(sizes) < 2 * most, path.name
+        assert sum(sizes) > 4 * most or limits == LinkLimits(), path.name
+
+
+def measured_by(monkeypatch, name, path):
+    """Lets a step write down how many bytes each key of its shuffle has."""
+    real = getattr(graph_blocks_step, name)
+
+    def step(grouped, *more):
+        values = list(grouped[1])
+        with path.open("a") as file:
+            file.write(f"{sum(chunk.nbytes for chunk in values)}\n")
+        return real((grouped[0], values), *more)
+
+    step.__annotations__ = real.__annotations__
+    monkeypatch.setattr(graph_blocks_step, name, step)
+
+
 @pytest.mark.usefixtures("in_ranges")
 @pytest.mark.parametrize("level", ["page", "host", "domain"])
 def test_the_graph_of_a_table_is_that_in_memory(table, edges, level, capsys):
@@ -73,6 +125,8 @@ def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
         assert nutbeam("linkrank", table, "--ranking", ranking, "--rounds", 30) == 0
     printed = capsys.readouterr().out
     assert "round 30: change" in printed
+    # Printed while the job runs: its last line is after the rounds.
+    assert printed.rindex("round 30: change") < printed.rindex("linkrank: nodes")
     graph = twin(edges, limits=LinkLimits(False, False, False, False))
     found = ranks_in(table)
     for ranking, tolerance in (

@@ -9,7 +9,8 @@ from linked_web import HOST, LinkedWeb, fill_links, stored_links, true_links
 from web_servers import serve
 
 from nutbeam.io.snapshots.manifest import newest_manifest
-from nutbeam.io.tablets import resolve
+from nutbeam.io.tablets import resolve, tablet_writer
+from nutbeam.policy.inlinks.best_sources import best_inlinks
 from nutbeam.policy.schema import Status
 
 A, B, C = "http://a.com/", "http://b.org/", "http://c.net/x"
@@ -122,6 +123,50 @@ def test_compact_leaves_out_links_that_have_ended(crawl, monkeypatch):
     assert not len(rows_of(table, "links").drop_nulls("gone_since"))
     assert stored_links(table) == true_links(table)
     assert len(files_of(table, "links")) == 1
+    assert nutbeam("fsck", table) == 0
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("moves", [False, True])
+def test_pages_that_filterdb_removes_take_their_links_along(crawl, tmp_path, waits, moves):
+    table, web = crawl.table, crawl.web
+    if waits:
+        for page in range(web.pages):
+            web.change(page)
+        crawl.rounds("--rounds", "1", "--add_days", "200")
+    before = stored_links(table)
+    words = ["--exclude", "/[12]$"]
+    if moves:  # all pages
+        (tmp_path / "host-urlnormalizer.txt").write_text(f"{HOST} b.example.com\n")
+        words = ["--url_rules_dir", tmp_path, "--url_normalizers", "basic,host"]
+    assert nutbeam("filterdb", table, *words) == 0
+    if waits:
+        assert nutbeam("invertlinks", table) == 0
+    found = stored_links(table)
+    assert found == true_links(table)
+    assert any(source.endswith(("/1", "/2")) for _, source in before)
+    assert not [s for _, s in found if moves or s.endswith(("/1", "/2"))]
+    assert nutbeam("fsck", table) == 0
+
+
+def test_compact_keeps_the_best_inlinks_when_asked(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 8)
+    monkeypatch.setattr(tablet_writer, "ROW_GROUP_ROWS", 3)
+    table = str(tmp_path / "table")
+    assert nutbeam("inject", table, A) == 0
+    targets = {A: 9, B: 3, C: 2}
+    fill_links(table, {
+        (target, f"http://s{n}.com/"): (None, None, float(n * 7 % 5))
+        for target, most in targets.items() for n in range(most)
+    })  # fmt: skip
+    best = best_inlinks(rows_of(table, "links"), 3).sort("key")
+    assert nutbeam("compact", table) == 0
+    assert len(rows_of(table, "links")) == 14
+    capsys.readouterr()
+    for _ in range(2):  # once more where the inlinks of a page fill several tablets
+        assert nutbeam("compact", table, "--full", "--keep_inlinks", "3") == 0
+    assert "dropped/inlinks" in capsys.readouterr().out
+    assert rows_of(table, "links").equals(best)
     assert nutbeam("fsck", table) == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from nutbeam.policy.inlinks.anchors import MAX_TEXTS, anchors_of, clean_anchors
 from nutbeam.policy.inlinks.apply_links import apply_links, invert
-from nutbeam.policy.inlinks.best_sources import best_inlinks
+from nutbeam.policy.inlinks.best_sources import best_inlinks, keep_best
 from nutbeam.policy.inlinks.edges import edges_of, tombstones_of, with_halves
 from nutbeam.policy.inlinks.invert_options import InvertOptions
 from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_key, link_keys, range_of_target
@@ -63,6 +63,22 @@ def test_several_links_to_one_page_are_one():
     assert anchor.split("\n") == [str(n) for n in range(MAX_TEXTS)]
 
 
+def test_links_that_say_nofollow_are_told_apart():
+    pages = documents({"com.a:http/": [("com.b:http/", "B", "ugc"), ("com.d:http/", "D", None)]})
+    unfollowed = documents(
+        {"com.a:http/": [("com.c:http/", "C", "ugc nofollow"), ("com.d:http/", "d", "nofollow")]}
+    ).get_column("outlinks")
+    pages = pages.with_columns(unfollowed.alias("nofollow_links"))
+    rows = invert(edges_of(pages, InvertOptions())[0])
+    assert rows.select("target", "rel").rows() == [
+        ("com.b:http/", "ugc"), ("com.c:http/", "nofollow ugc"), ("com.d:http/", None),
+    ]  # fmt: skip
+    assert rows.get_column("anchor").to_list() == ["B", "C", "D\nd"]
+    assert anchors_of(rows) == ["B", "D", "d"]
+    times = pl.DataFrame({"key": ["com.a:http/"], "time": [2]})
+    assert len(tombstones_of(pages, times, InvertOptions())) == 3
+
+
 def test_own_internal_and_external_links():
     pages = {"com.a:http/": [("com.a:http/", "", None), ("com.a:http/b", "", None),
                              ("com.a.b:http/", "", None)]}  # fmt: skip
@@ -105,6 +121,20 @@ def test_the_best_sources():
     best = best_inlinks(links, 3).get_column("source").to_list()
     assert best == ["com.d:http/", "com.b:http/", "com.a:http/"]
     assert not len(best_inlinks(links, 0))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+@pytest.mark.parametrize("most", [1, 4])
+def test_the_best_sources_of_pieces_are_those_of_the_whole(size, most):
+    some = random.Random(size)
+    pairs = [(f"com.t{some.randrange(4)}:http/", f"com.s{n}:http/") for n in range(60)]
+    links = pl.DataFrame(pairs, schema=["target", "source"], orient="row").with_columns(
+        score=pl.Series([some.choice([None, 1.0, 2.0]) for _ in pairs])
+    )
+    links = links.with_columns(link_keys(links["target"], links["source"])).sort("key")
+    pieces = (links[at : at + size] for at in range(0, len(links), size))
+    kept = pl.concat(keep_best(pieces, most))
+    assert kept.equals(best_inlinks(links, most).sort("key"))
 
 
 KEYS = [f"com.{host}:http/{page}" for host in "ab" for page in range(3)]

@@ -185,6 +185,7 @@ def test_links_that_say_nofollow_are_counted_not_taken(page):
         "<a href=c rel='noopener,nofollow'>z</a>"
     )
     assert (found.hrefs, found.rels, found.dropped) == (["b"], ["nofollowing"], {"nofollow": 2})
+    assert found.unfollowed == [("a", "x", "ugc nofollow"), ("c", "z", "noopener,nofollow")]
 
 
 def test_ugc_and_sponsored_are_kept_with_the_link(page):

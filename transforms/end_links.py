@@ -1,0 +1,48 @@
+"""Ends the links of pages that leave the table."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ..io.batches.link_sources import documents_in
+from ..io.snapshots.operations import Operation
+from ..policy.inlinks.edges import tombstones_of
+from ..policy.inlinks.invert_options import InvertOptions
+from ..policy.schema import to_frame
+from .elements.chunks import Chunk, to_chunks
+
+COMPONENT = "links"
+
+
+class EndLinks(beam.PTransform):
+    """Makes changes of the link table that end the links of pages.
+
+    Input:  (operations, pages): one operation; pairs of the name of a file of documents and a chunk
+        with the keys (``key``) of pages whose newest documents are in that file.
+    Output: pairs of ``links`` and a chunk of changes, for ``ApplyChanges``.
+
+    Cost: a shuffle of the keys. The files are read, and no row of the link table.
+    """
+
+    def expand(self, inputs: Any) -> beam.PCollection[tuple[str, Chunk]]:
+        operations, pages = inputs
+        operation = beam.pvalue.AsSingleton(operations)
+        return (
+            pages
+            # Keys are small, so they are sent to the workers that read the documents.
+            | "ByDocuments" >> beam.GroupByKey()
+            | "Ended" >> beam.FlatMap(_ended, operation).with_output_types(tuple[str, Chunk])
+        )
+
+
+def _ended(
+    grouped: tuple[str, Iterable[Chunk]], operation: Operation
+) -> Iterator[tuple[str, Chunk]]:
+    keys = pl.concat(to_frame(chunk) for chunk in grouped[1]).select("key")
+    times = keys.with_columns(time=pl.lit(operation.now, pl.Int64))
+    for documents in documents_in(operation, grouped[0], keys.get_column("key")):
+        ended = tombstones_of(documents, times, InvertOptions())
+        for chunk in to_chunks(ended):
+            yield COMPONENT, chunk

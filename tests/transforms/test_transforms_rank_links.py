@@ -1,0 +1,89 @@
+"""RankLinks gives the ranks of GraphBlocks and RankIterations in memory, over chunks and rows."""
+
+from typing import NamedTuple
+
+import apache_beam as beam
+import polars as pl
+import pytest
+from linked_tables import in_key_order, random_edges
+from running import apply, run
+
+from nutbeam.policy.graph.graph_blocks import graph_blocks
+from nutbeam.policy.graph.hits import Hits
+from nutbeam.policy.graph.link_limits import LinkLimits
+from nutbeam.policy.graph.linkrank import LinkRank
+from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.transforms.graph.rank_links import RankLinks
+from nutbeam.web.urls.key_columns import from_keys
+from nutbeam.web.urls.row_keys import from_host_key
+
+
+class Link(NamedTuple):
+    source: str
+    target: str
+
+
+def urls_of(edges):
+    return edges.select(pl.col("source", "target").map_batches(from_keys))
+
+
+def twin(edges, ranking, level="page"):
+    """Returns rank and numbers of links by node, computed in memory."""
+    graph = graph_blocks(in_key_order(edges), LinkLimits(), level)
+    ranks, _ = rank_iterations(ranking, graph, 10)
+    keys = graph.nodes.get_column("key")
+    names = from_keys(keys) if level == "page" else [from_host_key(key) for key in keys]
+    degrees = graph.nodes.select("in_links", "out_links").rows()
+    name = next(name for name in ranks if name != "hub")
+    return {
+        n: (pytest.approx(rank), *d)
+        for n, rank, d in zip(names, ranks[name], degrees, strict=True)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("level", "ranking", "method"),
+                         [("page", "linkrank", LinkRank()), ("host", "hits", Hits())])  # fmt: skip
+def test_chunks_get_the_ranks_of_the_twins(tmp_path, level, ranking, method):
+    edges = random_edges(3)
+    chunks = [part.to_arrow() for part in urls_of(edges).iter_slices(50)]
+    found = apply(chunks, RankLinks(str(tmp_path / "graph"), ranking, level, block_nodes=9))
+    rows = pl.concat(pl.DataFrame(pl.from_arrow(chunk)) for chunk in found)
+    right = twin(edges, method, level)
+    assert {row[0]: (row[1], *row[3:]) for row in rows.rows()} == right
+    assert rows.get_column("hub").null_count() == (0 if ranking == "hits" else len(rows))
+
+
+def test_rows_and_bad_links(tmp_path):
+    edges = random_edges(4, nodes=20, links=60)
+    links = [Link(*row) for row in urls_of(edges).rows()]
+    links += [Link("nonsense", "http://a.com/"), Link("http://a.com/", "http://")]
+
+    def build(pipeline):
+        given = pipeline | beam.Create(links).with_output_types(Link)
+        return given | RankLinks(str(tmp_path / "graph"))
+
+    found = run(build)
+    assert {row.node: (row.rank, row.in_links, row.out_links) for row in found} == twin(
+        edges, LinkRank()
+    )
+    assert {row.hub for row in found} == {None}
+
+
+def test_no_links_have_no_ranks(tmp_path):
+    chunk = pl.DataFrame({"source": ["http://a.com/"], "target": ["http://a.com/"]}).to_arrow()
+    assert apply([chunk], RankLinks(str(tmp_path / "graph"))) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"ranking": "best"}, "ranking must be one of linkrank, .*, got 'best'"),
+        ({"level": "site"}, "level must be one of page, host, domain, got 'site'"),
+        ({"damping_factor": 2}, "damping_factor must be from 0 to 1, got 2"),
+        ({"block_nodes": 0}, "block_nodes must be at least 1, got 0"),
+        ({"tolerance": -1}, "tolerance must be at least 0, got -1"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(how, message):
+    with pytest.raises(ValueError, match=message):
+        RankLinks("graph", **how)

@@ -46,6 +46,7 @@ SHORT = (
     "test_a_crawl_makes_the_table_of_a_crawl_in_this_process",
     "test_a_round_counts_for_all_its_jobs_and_again_for_none",
     "test_agrees_with_the_whole_table_in_memory",
+    "test_leaders_over_partitions_are_those_of_the_whole_frame",
     "test_max_count_and_top_n_together_are_exact",
     "test_pages_as_parquet",
     "test_readdb_top",

@@ -136,11 +136,17 @@ class _Rounds(logging.Handler):
     @contextlib.contextmanager
     def of_this_process(self) -> Iterator[None]:
         """Prints rounds as they end."""
-        RANK_LOG.addHandler(self)
+        log, before = RANK_LOG, (RANK_LOG.level, RANK_LOG.propagate)
+        if not log.isEnabledFor(logging.INFO):  # then nobody else wants to see them
+            log.setLevel(logging.INFO)
+            log.propagate = False
+        log.addHandler(self)
         try:
             yield
         finally:
-            RANK_LOG.removeHandler(self)
+            log.removeHandler(self)
+            log.setLevel(before[0])
+            log.propagate = before[1]
 
     def emit(self, record: logging.LogRecord) -> None:
         self.show(getattr(record, "changes", ()))

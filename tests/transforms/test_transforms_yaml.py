@@ -128,6 +128,29 @@ def test_steps_of_a_chain(step, right):
         transform_of(text, pipeline)
 
 
+LINKS = """
+type: chain
+transforms:
+  - type: Create
+    config:
+      elements:
+        - {source: "http://a.com/", target: "http://b.com/"}
+        - {source: "http://c.com/", target: "http://b.com/"}
+        - {source: "http://b.com/", target: "http://c.com/"}
+"""
+
+
+def test_ranks_of_links(tmp_path):
+    step = f"{{type: RankLinks, config: {{folder: {tmp_path / 'graph'}, ranking: pagerank}}}}"
+    fields = "{type: MapToFields, config: {fields: {node: node, in_links: in_links}}}"
+    elements = json.dumps(
+        [{"node": f"http://{c}.com/", "in_links": n} for c, n in (("a", 0), ("b", 2), ("c", 1))]
+    )
+    check = f"{{type: AssertEqual, config: {{elements: {elements}}}}}"
+    with beam.Pipeline("FnApiRunner", options=PipelineOptions([])) as pipeline:
+        transform_of(f"{LINKS}  - {step}\n  - {fields}\n  - {check}", pipeline)
+
+
 @pytest.mark.parametrize(
     ("step", "message"),
     [

@@ -150,18 +150,18 @@ def test_pages_that_filterdb_removes_take_their_links_along(crawl, tmp_path, wai
 
 
 def test_compact_keeps_the_best_inlinks_when_asked(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 8)
-    monkeypatch.setattr(tablet_writer, "ROW_GROUP_ROWS", 3)
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 20)
+    monkeypatch.setattr(tablet_writer, "ROW_GROUP_ROWS", 7)
     table = str(tmp_path / "table")
     assert nutbeam("inject", table, A) == 0
-    targets = {A: 9, B: 3, C: 2}
+    targets = {A: 50, B: 3, C: 2}
     fill_links(table, {
         (target, f"http://s{n}.com/"): (None, None, float(n * 7 % 5))
         for target, most in targets.items() for n in range(most)
     })  # fmt: skip
     best = best_inlinks(rows_of(table, "links"), 3).sort("key")
     assert nutbeam("compact", table) == 0
-    assert len(rows_of(table, "links")) == 14
+    assert len(rows_of(table, "links")) == 55
     capsys.readouterr()
     for _ in range(2):  # once more where the inlinks of a page fill several tablets
         assert nutbeam("compact", table, "--full", "--keep_inlinks", "3") == 0

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = pathlib.Path(__file__).parent
+importlib.import_module("nutbeam")  # before Polars, as in a command
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +182,6 @@ def _peak_bytes() -> int:
 
 def _main(report: str, module: str, function: str) -> None:
     args = json.load(sys.stdin)
-    importlib.import_module("nutbeam")  # before Polars, as in a command
     shared = importlib.import_module("measure")  # the copy that the benchmark imports
     call = getattr(importlib.import_module(module), function)
     wall, cpu = time.perf_counter(), _cpu_seconds()

@@ -21,6 +21,7 @@ from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.inlinks.merging import merged_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.end_links import COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.errors import UsageError
@@ -29,7 +30,7 @@ from ..web.base.progress import PROGRESS
 from ..web.rules.url_options import UrlOptions
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.url_rules import rules_of
-from .invertlinks import COMPONENT, link_resolver, without_blocked
+from .invertlinks import link_resolver, without_blocked
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, worker_address
 from .views.export import Reading

@@ -75,9 +75,7 @@ RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 class Options(FilterOptions, JobOptions):
     """Options of filterdb."""
 
-    dry_run: bool = option(
-        False, "Change nothing: count what would be done, and show examples.", group="filterdb"
-    )
+    dry_run: bool = option(False, "Change nothing: count what would be done, and show examples.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,18 +37,18 @@ FORMATS = ("text", "json", *KINDS_OF_FILES)
 class Options(LaunchOptions):
     """Options of export."""
 
+    GROUP = "export"
+
     what: str = option(
         "state",
         "What to write: state, hosts, batches, or a component of all batches, such as batch_pages "
         "or batch_documents.",
-        group="export",
     )
     output: str = option(
         "-",
         "File to write; - is standard output. Without --format the ending gives the format: "
         ".parquet, .csv or .jsonl; standard output is JSON lines.",
         short="o",
-        group="export",
     )
 
     def __post_init__(self) -> None:

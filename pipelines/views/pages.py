@@ -40,26 +40,24 @@ class Options(LaunchOptions):
     output: str = option(
         "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end. "
         "- is standard output, as JSON lines.",
-        short="o", group="pages",
+        short="o",
     )  # fmt: skip
     columns: tuple[str, ...] = option(
-        (), "Columns to write, such as url,title,text; the default is all.", group="pages"
+        (), "Columns to write, such as url,title,text; the default is all."
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),
         "Statuses of the pages to write. By default pages that are alive: fetched (or not modified "
         "since), and those whose next fetch failed but is tried again.",
-        choices=STATUS_WORDS, group="pages",
+        choices=STATUS_WORDS,
     )  # fmt: skip
     since: str = option(
         "", "Only pages whose text was fetched at this date or time (UTC) or later, such as "
         "2026-11-01 or 2026-11-01T12:30.",
-        group="pages",
     )  # fmt: skip
     new: str = option(
         "", "Only pages that are new or changed since the run that wrote this file; then the file "
         "is written. Without the file all pages are written, and the file.",
-        group="pages",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -39,22 +39,20 @@ SHOWN = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "
 class Options(BestOptions):
     """Options of readlinkdb: a URL, or one of dump and top."""
 
+    GROUP = "links"
+
     dump: str = option(
         "",
         "Write the inlinks of all URLs to a file that ends in .txt, as Nutch does, or in .jsonl; "
         "- prints them.",
         nutch="readlinkdb -dump",
-        group="links",
     )
     regex: str = option(
         "",
         "With --dump: only URLs that match this expression as a whole.",
         nutch="readlinkdb -regex",
-        group="links",
     )
-    top: int = option(
-        0, "Show this many URLs with the most inlinks.", minimum=0, group="links"
-    )  # fmt: skip
+    top: int = option(0, "Show this many URLs with the most inlinks.", minimum=0)
 
     def __post_init__(self) -> None:
         if self.dump not in ("", "-") and Path(self.dump).suffix not in (".txt", ".jsonl"):

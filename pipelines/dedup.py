@@ -109,13 +109,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     operations = tickets | "Begin" >> Begin("dedup")
     found, receipts, steps = _questioned(operations, options)
     probed = operations | "Tablets" >> ForEach(
-        _tablets,
-        _probe,
-        (options, *found),
-        Chunk,
-        outputs=(_DONE,),
-        step="Tablets",
-        receipts=_DONE,
+        _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
     )
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)

@@ -38,16 +38,9 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
         minimum=-1,
     )
     count_mode: str = option(
-        "host",
-        "What max_count counts.",
-        choices=("host", "domain"),
-        nutch="generate.count.mode",
+        "host", "What max_count counts.", choices=("host", "domain"), nutch="generate.count.mode"
     )
-    min_score: float = option(
-        0.0,
-        "Take no URL with a lower score.",
-        nutch="generate.min.score",
-    )
+    min_score: float = option(0.0, "Take no URL with a lower score.", nutch="generate.min.score")
     max_distance: int = option(
         -1,
         "Take no URL that is more links away from the seeds; -1 is no limit.",

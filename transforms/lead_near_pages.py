@@ -92,10 +92,7 @@ class LeadNearPages(Displayed):
 
 
 def lead_near_pages(
-    rows: pl.DataFrame,
-    pairs: pl.DataFrame,
-    order_by: tuple[str, ...],
-    descending: tuple[bool, ...],
+    rows: pl.DataFrame, pairs: pl.DataFrame, order_by: tuple[str, ...], descending: tuple[bool, ...]
 ) -> pl.DataFrame:
     """Returns the rows from the best to the worst, with the page that stays.
 

@@ -246,9 +246,7 @@ def _part_rows(parts: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
     """Returns parts as rows, with the URL of their page and without its key."""
     urls = [from_key(key) for key in parts.get_column("key")]
     parts = parts.with_columns(
-        pl.Series("url", urls, dtype=pl.String),
-        key=pl.lit(None, pl.String),
-        score=pl.lit(0.0),
+        pl.Series("url", urls, dtype=pl.String), key=pl.lit(None, pl.String), score=pl.lit(0.0)
     )
     pages = given.select("row", pl.col("url").alias("_of"))
     parts = parts.join(pages, on="row", how="left", maintain_order="left")

@@ -222,12 +222,7 @@ def _deal(
 
 
 def partition_by_host(
-    chunk: Chunk,
-    partitions: int,
-    host: str = "host",
-    salt: str = "",
-    slot: str = "",
-    url: str = "",
+    chunk: Chunk, partitions: int, host: str = "host", salt: str = "", slot: str = "", url: str = ""
 ) -> Iterator[tuple[int, Chunk]]:
     """Splits a chunk by partition.
 

@@ -37,10 +37,7 @@ from .readlinkdb import link_line
 
 NO_TABLE = "-"
 _COLUMNS = shown_columns(KINDS["state"])
-ARGUMENTS = (
-    Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."),
-    URLS,
-)
+ARGUMENTS = (Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."), URLS)
 _SCOPES = ("inject", "outlink", "fetcher")
 
 

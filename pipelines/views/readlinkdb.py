@@ -27,10 +27,7 @@ from ..checkers.checking import row_key
 from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
 from .export import Reading
 
-ARGUMENTS = (
-    TABLE,
-    Argument("url", "Show the pages that link to this URL.", "?"),
-)
+ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"))
 # The columns of an inlink as users see it.
 SHOWN = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "last_seen")
 

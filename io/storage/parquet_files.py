@@ -183,6 +183,16 @@ def schema_of(path: Place) -> pa.Schema:
         return file.schema_arrow
 
 
+def row_count(path: Place) -> int:
+    """Returns the number of rows of a Parquet file, by its end.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    with _reading(path) as file:
+        return int(file.metadata.num_rows)
+
+
 def row_group_count(path: Place) -> int:
     """Returns the number of row groups of a Parquet file.
 

@@ -25,7 +25,7 @@ from ..io.batches.removed import note_removed
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
-from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.filtering import (
@@ -209,8 +209,4 @@ def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator
 
 
 def _resolver(operation: Operation) -> Resolver:
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        left, counts = rekey_rows(rows, changes, operation.now)
-        return Resolved(left, counts=counts, drops=True)
-
-    return resolve
+    return resolving(functools.partial(rekey_rows, now=operation.now), drops=True)

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -212,6 +213,20 @@ def output_of(text: str, flag: str, suffix: str = "") -> Output:
         raise UsageError(f"cannot write {flag} {text!r}: permission denied")
     compressed = path.suffix == ".gz"
     return Output(path, suffix or (path.with_suffix("") if compressed else path).suffix, compressed)
+
+
+def check_dump(dump: str, regex: str, *endings: str) -> None:
+    """Checks ``--dump`` and ``--regex`` of a command that writes records.
+
+    Raises:
+        ValueError: The file has another ending, or the expression is wrong.
+    """
+    if dump not in ("", "-") and Path(dump).suffix not in endings:
+        raise ValueError(f"--dump must end in {' or '.join(endings)}, got {dump!r}")
+    try:
+        re.compile(regex)
+    except re.error as error:
+        raise ValueError(f"--regex is no regular expression: {error}: {regex!r}") from error
 
 
 def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> int:

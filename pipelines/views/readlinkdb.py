@@ -25,7 +25,7 @@ from ...web.base.options import option
 from ...web.urls.row_keys import from_key
 from ..checkers.checking import row_key
 from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
-from .export import Reading
+from .export import Reading, check_dump
 
 ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"))
 # The columns of an inlink as users see it.
@@ -52,16 +52,9 @@ class Options(BestOptions):
     top: int = option(0, "Show this many URLs with the most inlinks.", minimum=0)
 
     def __post_init__(self) -> None:
-        if self.dump not in ("", "-") and Path(self.dump).suffix not in (".txt", ".jsonl"):
-            raise ValueError(f"--dump must end in .txt or .jsonl, got {self.dump!r}")
+        check_dump(self.dump, self.regex, ".txt", ".jsonl")
         if self.dump and self.top:
             raise ValueError("--dump and --top contradict each other: give one")
-        try:
-            re.compile(self.regex)
-        except re.error as error:
-            raise ValueError(
-                f"--regex is no regular expression: {error}: {self.regex!r}"
-            ) from error
 
 
 def run(invocation: Invocation) -> int:

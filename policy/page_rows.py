@@ -94,9 +94,9 @@ def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -
 def with_urls(links: pl.Series) -> pl.Series:
     """Returns LINKS with the URL of each target instead of its key; null is no link."""
     targets = links.explode().struct.field("key").drop_nulls().unique()
-    link = pl.element().struct
-    url = link.field("key").replace_strict(targets, from_keys(targets), return_dtype=pl.String)
-    link = pl.struct(url.alias("url"), link.field("anchor"), link.field("rel"))
+    field = pl.element().struct.field
+    url = field("key").replace_strict(targets, from_keys(targets), return_dtype=pl.String)
+    link = pl.struct(url.alias("url"), field("anchor"), field("rel"))
     return links.to_frame("links").select(pl.col("links").fill_null([]).list.eval(link)).to_series()
 
 

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import polars as pl
 import polars.io.plugins as pl_plugins
@@ -247,7 +247,7 @@ class _Summed(io.RawIOBase):
         self._file = None
 
 
-class ParquetWriter:
+class ParquetWriter(contextlib.AbstractContextManager["ParquetWriter"]):
     """Writes one Parquet file of a declared schema; it appears when it is complete.
 
     Attributes:
@@ -290,9 +290,6 @@ class ParquetWriter:
             self._target.close()
         self._done = True
         return self._sink.bytes
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

@@ -1,6 +1,6 @@
 """Writes tablets: rows in key order into files of about ``TABLET_ROWS``, cut between hosts."""
 
-from typing import Self
+import contextlib
 
 import polars as pl
 import pyarrow as pa
@@ -19,7 +19,7 @@ PLAIN = frozenset(
 )  # fmt: skip
 
 
-class TabletWriter:
+class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
     """Writes rows in key order into files of about ``TABLET_ROWS``, cut between hosts.
 
     A host is in one file, unless it is larger than a tablet. To complete its last
@@ -73,9 +73,6 @@ class TabletWriter:
         """Completes the last file; returns the descriptions of all files."""
         self._finish()
         return self._files
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Removes an incomplete file."""

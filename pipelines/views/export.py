@@ -28,6 +28,9 @@ from ...io.storage.reach import local_path
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.columns import Column
+from ...policy.schema import conform
+from ...policy.vocabulary import record_of, shown_frame, shown_schema
 from ...web.base.errors import UsageError
 from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
@@ -152,6 +155,19 @@ class Output:
         """Writes records as a part, in CSV or JSON lines."""
         with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
             text.writelines(_line(record, self.suffix) for record in records)
+
+    def write_frames(
+        self, path: Place, frames: Iterable[pl.DataFrame], columns: Sequence[Column]
+    ) -> None:
+        """Writes stored rows as a part, with these columns as users see them."""
+        if self.suffix != ".parquet":
+            rows = (row for frame in frames for row in frame.iter_rows(named=True))
+            self.write(path, (record_of(row, columns) for row in rows))
+            return
+        schema = shown_schema(columns)
+        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for frame in frames:
+                writer.write_table(conform(shown_frame(frame, columns), schema))
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
-import pyarrow.parquet as pq
 
 from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
-from ...io.storage.files import creating
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.page_rows import PageChoice, page_columns
-from ...policy.schema import conform, to_frame
-from ...policy.vocabulary import STATUS_WORDS, record_of, shown_frame, shown_schema, statuses_of
+from ...policy.schema import to_frame
+from ...policy.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...web.base.options import option
 from ...web.base.times import time_of
@@ -137,10 +135,4 @@ def _write(
     with reading.reading():
         verify_file(reading.root, file)
         pages = pages_of_file(reading, file, choice, rows)
-    if output.suffix == ".parquet":
-        with creating(path) as part:
-            shown = conform(shown_frame(pages, choice.columns), shown_schema(choice.columns))
-            pq.write_table(shown, part, compression="zstd")
-    else:
-        records = (record_of(page, choice.columns) for page in pages.iter_rows(named=True))
-        output.write(path, records)
+    output.write_frames(path, [pages], choice.columns)

@@ -44,14 +44,11 @@ NAMED = "named"
 class Options(JobOptions):
     """Options of compact."""
 
-    full: bool = option(
-        False, "Rewrite all tablets, not only those with runs on them.", group="compact"
-    )
+    full: bool = option(False, "Rewrite all tablets, not only those with runs on them.")
     snapshot_retention: int = seconds(
         604_800,
         "How long a snapshot can be read after it was replaced; then its files are deleted. It "
         "must be longer than any export takes.",
-        group="compact",
     )
     keep_inlinks: int = option(
         0,
@@ -65,7 +62,6 @@ class Options(JobOptions):
         "How many of the newest batches keep all their files. A file of an older batch is deleted "
         "after the retention if all its pages were fetched again.",
         minimum=0,
-        group="compact",
     )
 
 

@@ -21,7 +21,7 @@ import polars as pl
 from ..io.batches.batches import batch_component
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
-from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..policy.duplicates import (
     COMPARED,
@@ -109,13 +109,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     operations = tickets | "Begin" >> Begin("dedup")
     found, receipts, steps = _questioned(operations, options)
     probed = operations | "Tablets" >> ForEach(
-        _tablets,
-        _probe,
-        (options, *found),
-        Chunk,
-        outputs=(_DONE,),
-        step="Tablets",
-        receipts=_DONE,
+        _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
     )
     partitions = beam.pvalue.AsSingleton(
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
@@ -357,9 +351,4 @@ def _together(chunks: Iterable[Chunk]) -> pl.DataFrame:
 
 def verdict_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that marks duplicates and revives others."""
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        marked, counts = apply_verdicts(rows, changes)
-        return Resolved(marked, counts=counts)
-
-    return resolve
+    return resolving(apply_verdicts)

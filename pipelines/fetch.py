@@ -69,18 +69,18 @@ class FetchBatchOptions(
 ):
     """Options of fetching, without those of launching."""
 
+    GROUP = "fetch"
+
     flush_seconds: float = seconds(
         5.0,
         "Write a page to disk at most this long after it came, with all pages that came since. "
         "Pages that are not written are lost if the process dies.",
-        group="fetch",
     )
     max_lease_wait: float = seconds(
         3600.0,
         "Wait at most this long for another fetch of this table, then fail; -1 is no limit. A "
         "fetch whose process died is waited for no longer than a minute.",
         minimum=-1.0,
-        group="fetch",
     )
 
 

@@ -26,7 +26,7 @@ from ..io.batches.removed import note_removed
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
 from ..io.snapshots.operations import Operation
-from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.filtering import (
@@ -81,9 +81,7 @@ RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 class Options(FilterOptions, JobOptions):
     """Options of filterdb."""
 
-    dry_run: bool = option(
-        False, "Change nothing: count what would be done, and show examples.", group="filterdb"
-    )
+    dry_run: bool = option(False, "Change nothing: count what would be done, and show examples.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,8 +232,4 @@ def _sources(rows: pl.DataFrame, leaving: pl.DataFrame) -> Iterator[Any]:
 
 
 def _resolver(operation: Operation) -> Resolver:
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        left, counts = rekey_rows(rows, changes, operation.now)
-        return Resolved(left, counts=counts, drops=True)
-
-    return resolve
+    return resolving(functools.partial(rekey_rows, now=operation.now), drops=True)

@@ -31,7 +31,7 @@ from ..io.storage.files import creating
 from ..io.storage.places import in_store
 from ..io.storage.reach import absolute
 from ..io.table.opening import open_table
-from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.filtering import REKEYED, rekey_rows
@@ -195,12 +195,8 @@ def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOption
 
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
     scorings = scorings_of(options)
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        merged, counts = inject_seeds(rows, changes, operation.now, options, scorings)
-        return Resolved(merged, counts=counts)
-
-    return resolve
+    inject = functools.partial(inject_seeds, now=operation.now, options=options, scorings=scorings)
+    return resolving(inject)
 
 
 def _filter_resolver(operation: Operation, options: InjectOptions) -> Resolver:

@@ -43,12 +43,14 @@ _COUNTS = "counts"
 class Options(UrlOptions, JobOptions):
     """Options of mergelinkdb."""
 
+    GROUP = "links"
+
     normalize_links: bool = option(
-        False, "Normalize the URLs of links.", nutch="mergelinkdb -normalize", group="links"
+        False, "Normalize the URLs of links.", nutch="mergelinkdb -normalize"
     )
     filter_links: bool = option(
         False, "Leave out links from and to URLs that the filters refuse.",
-        nutch="mergelinkdb -filter", group="links",
+        nutch="mergelinkdb -filter",
     )  # fmt: skip
 
 

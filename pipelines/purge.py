@@ -42,26 +42,20 @@ ARGUMENTS = (TABLE,)
 class Options(JobOptions):
     """Options of purge."""
 
-    url: tuple[str, ...] = option((), "Purge this URL.", group="purge")
-    host: tuple[str, ...] = option((), "Purge all URLs of this host.", group="purge")
-    domain: tuple[str, ...] = option(
-        (), "Purge all URLs of this domain and the hosts below it.", group="purge"
-    )
-    unblock: bool = option(
-        False, "Purge nothing: remove the names from the blocklist.", group="purge"
-    )
+    url: tuple[str, ...] = option((), "Purge this URL.")
+    host: tuple[str, ...] = option((), "Purge all URLs of this host.")
+    domain: tuple[str, ...] = option((), "Purge all URLs of this domain and the hosts below it.")
+    unblock: bool = option(False, "Purge nothing: remove the names from the blocklist.")
     now: bool = option(
         False,
         "Delete at once the files that only older snapshots need: a rollback is impossible then. "
         "Without it, they are deleted when these snapshots expire.",
-        group="purge",
     )
     wait_seconds: int = option(
         600,
         "How long to wait for running jobs that would fail if the purge committed before them. "
         "After that they fail, and a crawl runs them again.",
         minimum=0,
-        group="purge",
     )
 
     def __post_init__(self) -> None:

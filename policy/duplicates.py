@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from ..web.base.columns import each_once
 from ..web.base.options import option
 from .dedup.near_pairs import Hashes, near_any
 from .schedules.schedule import TOLERANCE_MS
@@ -228,13 +229,11 @@ def signature_rows(pages: pl.DataFrame, options: DedupOptions, *, all_pages: boo
 
 def _scopes(names: pl.Series) -> pl.Series:
     """Returns a 64-bit hash of each name, the same on every worker."""
-    unique = names.unique()
-    numbers = [
-        int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) for name in unique
-    ]
-    hashes = pl.Series(numbers, dtype=pl.UInt64)
-    # The cast is for no names at all.
-    return names.replace_strict(unique, hashes).cast(pl.UInt64)
+
+    def hashed(name: str) -> int:
+        return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+
+    return each_once(names, hashed, pl.UInt64)
 
 
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:

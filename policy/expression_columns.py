@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 import pyarrow as pa
 
+from ..web.base.columns import each_once
 from ..web.rules.url_rules import host_keys
 from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key
@@ -116,7 +117,4 @@ def _code(column: Column, stored: pl.Expr) -> Value:
 
 
 def _hosts(keys: pl.Series) -> pl.Series:
-    names = host_keys(keys)
-    known = names.drop_nulls().unique()
-    made = pl.Series([from_host_key(name) for name in known], dtype=pl.String)
-    return names.replace_strict(known, made, return_dtype=pl.String)
+    return each_once(host_keys(keys), from_host_key)

@@ -7,12 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.base.options import option
-from ..web.exchange.status import (
-    FETCH_NOTMODIFIED,
-    FETCH_REDIR_PERM,
-    FETCH_SUCCESS,
-    SUCCESS,
-)
+from ..web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_PERM, FETCH_SUCCESS, SUCCESS
 from ..web.rules.url_rules import host_keys
 from ..web.urls.representative import choose_representative
 from ..web.urls.row_keys import from_key

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 import polars as pl
 
-from ..web.urls.row_keys import from_key
+from ..web.urls.key_columns import from_keys
 from .columns import Columns
 from .parts import pages_first
 from .schema import PAGE_COLUMNS, URL_COLUMN
@@ -86,19 +86,17 @@ def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -
     # The fetch time of a document is when it was fetched, that of the state when it is due.
     found = found.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
     if choice.named("links"):
-        found = found.with_columns(_with_urls(found.get_column("outlinks")).alias("links"))
+        found = found.with_columns(with_urls(found.get_column("outlinks")).alias("links"))
     columns = [*choice.state_columns, *(column.name for column in choice.columns)]
     return found.select([name for name in dict.fromkeys(columns) if name in found.columns])
 
 
-def _with_urls(links: pl.Series) -> pl.Series:
-    """Returns LINKS with the URL of each target instead of its key."""
+def with_urls(links: pl.Series) -> pl.Series:
+    """Returns LINKS with the URL of each target instead of its key; null is no link."""
     targets = links.explode().struct.field("key").drop_nulls().unique()
-    urls = [from_key(key) for key in targets]
-    target = pl.element().struct.field("key")
-    url = target.replace_strict(targets, urls, return_dtype=pl.String).alias("url")
-    others = (pl.element().struct.field(name) for name in ("anchor", "rel"))
-    link = pl.struct(url, *others)
+    field = pl.element().struct.field
+    url = field("key").replace_strict(targets, from_keys(targets), return_dtype=pl.String)
+    link = pl.struct(url.alias("url"), field("anchor"), field("rel"))
     return links.to_frame("links").select(pl.col("links").fill_null([]).list.eval(link)).to_series()
 
 

@@ -107,10 +107,7 @@ STATE_COLUMNS = Columns(
             "Scoring `depth`: how far from its seed pages may be; null: the usual limit.",
         ),
         Column(
-            "duplicate_of",
-            TEXT,
-            "Of a duplicate: the page that was kept instead.",
-            form=Form.URL,
+            "duplicate_of", TEXT, "Of a duplicate: the page that was kept instead.", form=Form.URL
         ),
         Column(
             "usage",
@@ -139,9 +136,7 @@ SEEDS = pa.schema(
 # The URLs of a batch; in key order within a file.
 FETCHLIST_COLUMNS = joined(
     STATE_COLUMNS.pick("key"),
-    [
-        Column("slot", pa.uint16(), "Part of the batch, the same for all URLs of a host."),
-    ],
+    [Column("slot", pa.uint16(), "Part of the batch, the same for all URLs of a host.")],
     STATE_COLUMNS.pick("score", "distance", "etag", "last_modified", "modified_time", "signature"),
     [
         Column("delay", pa.float64(), "Pause between requests to its host; null: the usual.", "s"),
@@ -157,9 +152,7 @@ HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 # Requests and responses, one row per URL that was tried.
 PAGES_COLUMNS = joined(
     STATE_COLUMNS.pick("key", "score", "distance"),
-    [
-        code_column("fetch_status", FETCH_STATUS_NAMES, "What the answer means."),
-    ],
+    [code_column("fetch_status", FETCH_STATUS_NAMES, "What the answer means.")],
     STATE_COLUMNS.pick("protocol_status", "protocol_message", "http_code"),
     [
         time_column("fetch_time", "When the request started."),

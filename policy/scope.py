@@ -6,7 +6,7 @@ import polars as pl
 
 from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
-from ..web.rules.url_rules import SameMode, Scope, UrlOptions, UrlRules, in_scope
+from ..web.rules.url_rules import Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls.domains import registered_domain
 from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key
@@ -102,7 +102,7 @@ def judge(
             inside = _inside(source, admitted, rules, options.scope, seeds)
             reasons.append(reason_if(~inside, "out_of_scope"))
         if options.ignore_internal_links:
-            internal = in_scope(source, keys, _mode(options.scope))
+            internal = in_scope(source, keys, options.scope)
             reasons.append(reason_if(internal, "internal_link"))
     judged = links.with_columns(admitted.drop("url")).with_columns(reason=pl.coalesce(reasons))
     return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
@@ -159,16 +159,12 @@ def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules)
     return admitted
 
 
-def _mode(scope: str) -> SameMode:
-    return "domain" if scope == "domain" else "host"
-
-
 def _inside(
     sources: pl.Series, admitted: pl.DataFrame, rules: UrlRules, scope: str, seeds: Seeds
 ) -> pl.Series:
     """Returns a mask of the links that are in the scope or exempt from it."""
     keys = admitted.get_column("key")
-    inside = in_scope(sources, keys, _mode(scope), seeds.of(scope))
+    inside = in_scope(sources, keys, scope, seeds.of(scope))
     exempt = (~inside & keys.is_not_null()).arg_true()
     if rules.exemptions is None or not len(exempt):
         return inside

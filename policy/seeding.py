@@ -7,6 +7,7 @@ import polars as pl
 from ..web.base.options import option
 from .schedules.schedule import ScheduleOptions
 from .schema import STATE, Status, conform, to_frame
+from .scoring.metadata import overlaid
 from .scoring.scoring_options import ScoringOptions
 from .scoring.scorings import OPIC, Scorings
 
@@ -103,16 +104,5 @@ def _renew(rows: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
         fetch_interval=pl.coalesce("seed.fetch_interval", "fetch_interval"),
         fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
     )
-    return _overlay_metadata(renewed).select(rows.columns)
-
-
-def _overlay_metadata(rows: pl.DataFrame) -> pl.DataFrame:
-    """Merges the seeds' metadata into that of the rows; for equal names the seeds' value counts."""
-    given, known = rows.get_column("seed.metadata"), rows.get_column("metadata")
-    if given.null_count() == len(given):
-        return rows
-    merged = [
-        old if new is None else {**(old or {}), **new}
-        for old, new in zip(known, given, strict=True)
-    ]
-    return rows.with_columns(pl.Series("metadata", merged, dtype=known.dtype))
+    metadata = overlaid(renewed.get_column("metadata"), renewed.get_column("seed.metadata"))
+    return renewed.with_columns(metadata).select(rows.columns)

@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from ..web.base.columns import falses
+from ..web.base.columns import each_once, falses
 from ..web.base.options import option
 from ..web.engine.queue_options import QueueOptions
 from ..web.rules.url_rules import host_keys
@@ -38,16 +38,9 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
         minimum=-1,
     )
     count_mode: str = option(
-        "host",
-        "What max_count counts.",
-        choices=("host", "domain"),
-        nutch="generate.count.mode",
+        "host", "What max_count counts.", choices=("host", "domain"), nutch="generate.count.mode"
     )
-    min_score: float = option(
-        0.0,
-        "Take no URL with a lower score.",
-        nutch="generate.min.score",
-    )
+    min_score: float = option(0.0, "Take no URL with a lower score.", nutch="generate.min.score")
     max_distance: int = option(
         -1,
         "Take no URL that is more links away from the seeds; -1 is no limit.",
@@ -190,9 +183,7 @@ def groups(keys: pl.Series, mode: str) -> pl.Series:
     hosts = host_keys(keys)
     if mode == "host":
         return hosts
-    names = hosts.unique()
-    domains = [host_key(registered_domain(from_host_key(name))) for name in names]
-    return hosts.replace_strict(names, domains, return_dtype=pl.String)
+    return each_once(hosts, lambda name: host_key(registered_domain(from_host_key(name))))
 
 
 def queue_names(

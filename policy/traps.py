@@ -31,9 +31,7 @@ class TrapOptions:
         minimum=-1,
     )
     max_parameters: int = option(
-        20,
-        "Follow no link with more parameters in its query; -1 is no limit.",
-        minimum=-1,
+        20, "Follow no link with more parameters in its query; -1 is no limit.", minimum=-1
     )
     max_parameter_length: int = option(
         500,
@@ -204,9 +202,7 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
     return _all(rows).scatter(beyond, False)
 
 
-def _best_in_all(
-    known: Mapping[str, int],
-) -> Callable[[pl.DataFrame, pl.Series, int], pl.Series]:
+def _best_in_all(known: Mapping[str, int]) -> Callable[[pl.DataFrame, pl.Series, int], pl.Series]:
     """Returns ``_best`` for limits that also count the URLs that hosts have already."""
 
     def best(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:

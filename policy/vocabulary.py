@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
 from .kinds import KINDS, Kind, kinds_in_tablets, kinds_of_batches
@@ -175,9 +176,7 @@ def _shown(column: Column, frame: pl.DataFrame) -> pl.Expr:
         case Form.HEX:
             return stored.bin.encode("hex")
         case Form.URL:
-            keys = frame.get_column(column.name).drop_nulls().unique()
-            urls = [from_key(key) for key in keys]
-            return stored.replace_strict(keys, urls, default=None, return_dtype=pl.String)
+            return pl.lit(from_keys(frame.get_column(column.name))).alias(column.name)
     return stored
 
 

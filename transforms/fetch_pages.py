@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Optional, Self
+from typing import Any, ClassVar, Optional
 
 import apache_beam as beam
 import polars as pl
@@ -210,7 +210,7 @@ class _Fetch(beam.DoFn):
             attempt.check()
 
 
-class _Attempt:
+class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
     """An attempt at a partition of a window; a process has one attempt at a time.
 
     A runner may fail in a later step and never close the iterator of this one. Its engine would
@@ -240,9 +240,6 @@ class _Attempt:
             if len(cls._known) > 1000:
                 cls._known.popitem(last=False)
         return attempt
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._end()

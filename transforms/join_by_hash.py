@@ -1,7 +1,7 @@
 """Adds columns of other rows with the same hash."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -38,23 +38,38 @@ class JoinByHash(Displayed):
     also: tuple[str, ...] = ()
 
     def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
-        rows, others = inputs
-        sided = tuple[int, tuple[bool, Chunk]]
-        parts = tuple(
-            side
-            | f"By{name}"
-            >> beam.FlatMap(
-                _split, self.hash, self.partitions, columns, name == "Others"
-            ).with_output_types(sided)
-            for name, side, columns in (
-                ("Rows", rows, ()),
-                ("Others", others, (*self.also, *self.columns)),
-            )
+        met = meet_by_hash(inputs, self.hash, self.partitions, (*self.also, *self.columns))
+        join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns))
+        return met | "Join" >> join.with_output_types(Chunk)
+
+
+def meet_by_hash(
+    inputs: Any, hash: str, partitions: int | beam.pvalue.AsSideInput, columns: Sequence[str]
+) -> beam.PCollection[tuple[int, Iterable[tuple[bool, Chunk]]]]:
+    """Brings two collections of chunks together, (rows, others), by the hash of a column.
+
+    Of the others only that column and ``columns`` come. ``sides_of`` divides what has met.
+    """
+    sides = tuple(
+        side
+        | f"By{name}"
+        >> beam.FlatMap(_split, hash, partitions, tuple(taken), name == "Others").with_output_types(
+            tuple[int, tuple[bool, Chunk]]
         )
-        join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns)).with_output_types(
-            Chunk
-        )
-        return parts | beam.Flatten() | "Meet" >> beam.GroupByKey() | "Join" >> join
+        for name, side, taken in zip(("Rows", "Others"), inputs, ((), columns), strict=True)
+    )
+    return sides | "Sides" >> beam.Flatten() | "Meet" >> beam.GroupByKey()
+
+
+def sides_of(
+    grouped: tuple[int, Iterable[tuple[bool, Chunk]]],
+) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+    """Returns (rows, others) of what has met."""
+    rows: list[pl.DataFrame] = []
+    others: list[pl.DataFrame] = []
+    for other, chunk in grouped[1]:
+        (others if other else rows).append(to_frame(chunk))
+    return rows, others
 
 
 def join_by_hash(
@@ -88,16 +103,14 @@ def _join(
     hash: tuple[str, ...],
     columns: Mapping[str, str],
 ) -> Iterator[Chunk]:
-    sides: dict[bool, list[pl.DataFrame]] = {False: [], True: []}
-    for other, chunk in grouped[1]:
-        sides[other].append(to_frame(chunk))
-    if not sides[False]:
+    some, others = sides_of(grouped)
+    if not some:
         return
-    others = pl.concat(sides[True]) if sides[True] else None
     # Together, because each join makes an index of the others.
-    for rows in pl.concat(sides[False]).iter_slices(MAX_ROWS):
-        if others is None:
-            others = rows.select(
-                *hash, *(pl.lit(None, pl.String).alias(c) for c in columns)
-            ).clear()
-        yield from to_chunks(join_by_hash(rows, others, hash, columns))
+    rows = pl.concat(some)
+    if not others:
+        nothing = (pl.lit(None, pl.String).alias(column) for column in columns)
+        others = [rows.select(*hash, *nothing).clear()]
+    known = pl.concat(others)
+    for part in rows.iter_slices(MAX_ROWS):
+        yield from to_chunks(join_by_hash(part, known, hash, columns))

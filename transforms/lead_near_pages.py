@@ -8,11 +8,10 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.dedup.clusters import leaders, stars
-from ..policy.schema import NEAR_PAIRS, SETTLED, to_frame
+from ..policy.schema import NEAR_PAIRS, SETTLED, empty, to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .join_by_hash import JoinByHash
+from .join_by_hash import JoinByHash, meet_by_hash, sides_of
 from .near_pairs import NearPairs
-from .partition import split_by_hash
 from .wiring.display import Displayed
 
 _ALONE = "alone"
@@ -70,20 +69,10 @@ class LeadNearPages(Displayed):
             pairs | "Nodes" >> beam.Map(_with_node).with_output_types(Chunk),
             stars,
         ) | "OfPairs" >> JoinByHash("node", named, self.partitions, ("scope",))
-        sided = tuple[int, tuple[bool, Chunk]]
-        sides = tuple(
-            side
-            | f"By{name}"
-            >> beam.FlatMap(_by_cluster, self.partitions, name == "Pairs").with_output_types(sided)
-            for name, side in (("Rows", in_cluster["rows"]), ("Pairs", of_pairs))
-        )
-        order = (self.order_by, self.descending)
-        led = (
-            sides
-            | "Sides" >> beam.Flatten()
-            | "Meet" >> beam.GroupByKey()
-            | "Lead" >> beam.FlatMap(_lead, *order).with_output_types(Chunk)
-        )
+        sides = (in_cluster["rows"], of_pairs)
+        met = meet_by_hash(sides, "cluster", self.partitions, NEAR_PAIRS.names)
+        lead = beam.FlatMap(_lead, self.order_by, self.descending).with_output_types(Chunk)
+        led = met | "Lead" >> lead
         alone = tuple(
             side | f"Alone{at}" >> beam.Map(_stays).with_output_types(Chunk)
             for at, side in enumerate((rows[_ALONE], in_cluster[_ALONE]))
@@ -92,10 +81,7 @@ class LeadNearPages(Displayed):
 
 
 def lead_near_pages(
-    rows: pl.DataFrame,
-    pairs: pl.DataFrame,
-    order_by: tuple[str, ...],
-    descending: tuple[bool, ...],
+    rows: pl.DataFrame, pairs: pl.DataFrame, order_by: tuple[str, ...], descending: tuple[bool, ...]
 ) -> pl.DataFrame:
     """Returns the rows from the best to the worst, with the page that stays.
 
@@ -192,22 +178,12 @@ def _clusters(found: list[Chunk]) -> Iterator[Chunk]:
         yield from to_chunks(rows.select("scope", "cluster", node=node))
 
 
-def _by_cluster(
-    chunk: Chunk, partitions: int, pairs: bool
-) -> Iterator[tuple[int, tuple[bool, Chunk]]]:
-    for number, part in split_by_hash(chunk, "cluster", partitions):
-        yield number, (pairs, part)
-
-
 def _lead(
     grouped: tuple[int, Iterable[tuple[bool, Chunk]]],
     order_by: tuple[str, ...],
     descending: tuple[bool, ...],
 ) -> Iterator[Chunk]:
-    sides: dict[bool, list[pl.DataFrame]] = {False: [], True: [to_frame(NEAR_PAIRS.empty_table())]}
-    for of_pairs, chunk in grouped[1]:
-        frame = to_frame(chunk)
-        sides[of_pairs].append(frame.select(NEAR_PAIRS.names) if of_pairs else frame)
-    if sides[False]:
-        rows, pairs = pl.concat(sides[False]), pl.concat(sides[True])
-        yield from to_chunks(lead_near_pages(rows, pairs, order_by, descending), SETTLED)
+    rows, pairs = sides_of(grouped)
+    if rows:
+        near = pl.concat([empty(NEAR_PAIRS), *(some.select(NEAR_PAIRS.names) for some in pairs)])
+        yield from to_chunks(lead_near_pages(pl.concat(rows), near, order_by, descending), SETTLED)

@@ -50,11 +50,7 @@ class Ticket:
 def versions() -> tuple[tuple[str, str], ...]:
     """Returns the (name, version) pairs that must be equal on launcher and workers."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return (
-        ("Beam", beam.version.__version__),
-        ("nutbeam", version("nutbeam")),
-        ("Python", python),
-    )
+    return (("Beam", beam.version.__version__), ("nutbeam", version("nutbeam")), ("Python", python))
 
 
 def check_versions(ticket: Ticket) -> None:

@@ -15,12 +15,13 @@ from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job
 from ..io.parsing.pool_options import PoolOptions
 from ..policy.documents import NEEDED, DocumentOptions
+from ..policy.page_rows import with_urls
 from ..policy.parse_results import status_text
 from ..policy.schema import PAGES, TEXT, ParseMinor, ParseStatus, columns, conform, to_frame
 from ..web.base.columns import reason_if
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
-from ..web.urls.row_keys import from_key
+from ..web.urls.key_columns import from_keys
 from .elements.chunks import Chunk, to_chunks
 from .elements.records import DeadLetter, ParsedPage
 from .elements.row_types import arrow_schema
@@ -244,30 +245,18 @@ def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFr
 
 def _part_rows(parts: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
     """Returns parts as rows, with the URL of their page and without its key."""
-    urls = [from_key(key) for key in parts.get_column("key")]
-    parts = parts.with_columns(
-        pl.Series("url", urls, dtype=pl.String),
-        key=pl.lit(None, pl.String),
-        score=pl.lit(0.0),
-    )
+    urls = from_keys(parts.get_column("key"))
+    parts = parts.with_columns(url=urls, key=pl.lit(None, pl.String), score=pl.lit(0.0))
     pages = given.select("row", pl.col("url").alias("_of"))
     parts = parts.join(pages, on="row", how="left", maintain_order="left")
     return parts.with_columns(part_of="_of").drop("_of")
 
 
 def _parsed(rows: pl.DataFrame) -> pl.DataFrame:
-    targets = rows.get_column("outlinks").explode().struct.field("key").drop_nulls().unique()
-    urls = [from_key(key) for key in targets]
-    link = pl.element().struct
-    links = pl.struct(
-        link.field("key").replace_strict(targets, urls, return_dtype=pl.String).alias("url"),
-        link.field("anchor"),
-        link.field("rel"),
-    )
     metadata = rows.get_column("metadata").to_arrow()
     frame = rows.with_columns(
         hosts_of(rows.get_column("url")).fill_null("").alias("host"),
-        links=pl.col("outlinks").fill_null([]).list.eval(links),
+        links=with_urls(rows.get_column("outlinks")),
         canonical=pl.Series(pc.map_lookup(metadata, pa.scalar("canonical", TEXT), "first")),
         directives=pl.col("directives").fill_null([]),
     )

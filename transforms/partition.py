@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..policy.schema import conform, to_frame
+from ..web.base.columns import each_once
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
 from .elements.chunks import MAX_ROWS, Chunk, rechunk
@@ -222,12 +223,7 @@ def _deal(
 
 
 def partition_by_host(
-    chunk: Chunk,
-    partitions: int,
-    host: str = "host",
-    salt: str = "",
-    slot: str = "",
-    url: str = "",
+    chunk: Chunk, partitions: int, host: str = "host", salt: str = "", slot: str = "", url: str = ""
 ) -> Iterator[tuple[int, Chunk]]:
     """Splits a chunk by partition.
 
@@ -254,14 +250,12 @@ def hosts_of(urls: pl.Series) -> pl.Series:
     >>> hosts_of(pl.Series(["http://Foo.com:81/x", "nothing"])).to_list()
     ['foo.com', None]
     """
-    unique = urls.unique()
-    hosts = [_host_of(url) for url in unique]
-    return urls.replace_strict(unique, hosts, return_dtype=pl.String)
+    return each_once(urls, _host_of)
 
 
-def _host_of(url: str | None) -> str | None:
+def _host_of(url: str) -> str | None:
     try:
-        return host_of_url(url.strip()).removesuffix(".") or None if url else None
+        return host_of_url(url.strip()).removesuffix(".") or None
     except BadUrl:
         return None
 

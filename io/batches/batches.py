@@ -18,7 +18,7 @@ from ..storage.files import crc32_of, creating, names, new_name, remove_tree, si
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
 from ..storage.reach import read_ipc
-from ..tablets.file_lists import DataFile, load_files
+from ..tablets.file_lists import DataFile, close_file, load_files
 
 _FILES_OF_ATTEMPT = 100_000
 
@@ -55,17 +55,8 @@ def write_file(
         for table in tables:
             writer.write(table)
             bounds.extend(key for key in key_range(table) if key is not None)
-        size = writer.close()
-    return DataFile(
-        path=below(root, path),
-        rows=writer.rows,
-        bytes=size,
-        first=min(bounds, default=None),
-        last=max(bounds, default=None),
-        partition=partition,
-        order=order,
-        crc32=writer.crc32,
-    )
+        first, last = min(bounds, default=None), max(bounds, default=None)
+        return close_file(root, writer, first=first, last=last, partition=partition, order=order)
 
 
 def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:

@@ -23,6 +23,9 @@ from .attempts import Note
 
 _TEXT = "robots_text"
 _COLUMNS = [name for name in HOSTS.names if name != _TEXT]
+# Columns that a record has under the same names, and takes over from an earlier fetch.
+_SAME = ("robots_origin", "robots_status", "robots_time", "robots_failing_since", "crawl_delay",
+         "backoff_until", "backoff_level", "last_request_time")  # fmt: skip
 _ROWS = 5_000
 _GROUP_CHARS = 8 << 20
 
@@ -91,35 +94,18 @@ def host_tables(records: Iterable[HostRecord]) -> Iterator[pa.Table]:
 
 
 def _record(row: Mapping[str, Any], text: str) -> HostRecord:
-    return HostRecord(
-        host=from_host_key(row["key"]),
-        robots_origin=row["robots_origin"] or "",
-        robots_status=row["robots_status"],
-        robots_text=text,
-        robots_fetched_at=row["robots_time"] or 0,
-        crawl_delay=row["crawl_delay"],
-        backoff_until=row["backoff_until"] or 0,
-        last_request_end=row["last_request_time"] or 0,
-        robots_failing_since=row["robots_failing_since"] or 0,
-        sitemaps=tuple((row["sitemaps"] or "").split()),
-        backoff_level=row["backoff_level"] or 0,
-    )
+    known = {name: row[name] for name in _SAME if row[name] is not None}
+    sitemaps = tuple((row["sitemaps"] or "").split())
+    return HostRecord(from_host_key(row["key"]), robots_text=text, sitemaps=sitemaps, **known)
 
 
 def _row(record: HostRecord) -> dict[str, Any]:
-    requested = record.robots_status is not None
-    return {
+    row = {name: getattr(record, name) for name in (*_SAME, _TEXT, "exceptions")}
+    if record.robots_status is None:
+        row |= dict.fromkeys(("robots_origin", _TEXT, "robots_time"))
+    return row | {
         "key": host_key(record.host),
-        "robots_origin": record.robots_origin if requested else None,
-        "robots_status": record.robots_status,
-        "robots_text": record.robots_text if requested else None,
-        "robots_time": record.robots_fetched_at if requested else None,
-        "crawl_delay": record.crawl_delay,
-        "exceptions": record.exceptions,
-        "backoff_until": record.backoff_until,
         "requests": sum(record.counts.values()),
-        "last_request_time": record.last_request_end,
         "robots_failing_since": record.robots_failing_since or None,
         "sitemaps": "\n".join(record.sitemaps) or None,
-        "backoff_level": record.backoff_level,
     }

@@ -44,7 +44,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from ...web.base.errors import Unavailable, UserError
 from ..storage.exclusive import create_exclusive
@@ -90,7 +90,7 @@ class LeaseLost(UserError):
     """The attempt has lost its lease and must stop; the files that it has written are kept."""
 
 
-class Lease:
+class Lease(contextlib.AbstractContextManager["Lease"]):
     """The right to send requests for a partition; made by ``acquire``.
 
     Attributes:
@@ -158,9 +158,6 @@ class Lease:
             _LOG.warning("cannot give back a lease: %s", error)
         finally:
             HELD.discard(self._token)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.release()

@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 import polars as pl
 import pyarrow as pa
@@ -18,7 +17,7 @@ from ...policy.schema import conform, to_frame
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Place
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import DataFile, close_file
 from .cell_layout import cell_kind
 from .limits import split_by_limits
 from .snapshot_log import ChangedFile
@@ -107,10 +106,9 @@ def purged_component(path: str) -> str:
 
 
 def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:
-    path = PurePosixPath(_FOLDER) / folder / new_name()
-    with ParquetWriter(root / path, table.schema) as writer:
+    path = root / _FOLDER / folder / new_name()
+    with ParquetWriter(path, table.schema) as writer:
         writer.write(table)
-        size = writer.close()
-    keys = table.column("key")
-    first, last = keys[0].as_py(), keys[-1].as_py()
-    return DataFile(str(path), len(table), size, first, last, fresh=fresh, crc32=writer.crc32)
+        keys = table.column("key")
+        first, last = keys[0].as_py(), keys[-1].as_py()
+        return close_file(root, writer, first=first, last=last, fresh=fresh)

@@ -135,7 +135,7 @@ class BigtableTable:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         for some in key_batches(keys):
-            request = self._keys_request(snapshot_filter(kind, snapshot), some)
+            request = self.keys_request(snapshot_filter(kind, snapshot), some)
             left = types.ReadRowsRequest.pb(request).rows.row_keys
 
             def go_on(last: bytes, left: Any = left, some: list[bytes] = some) -> bool:
@@ -144,7 +144,8 @@ class BigtableTable:
 
             yield from self._read(request, go_on)
 
-    def _keys_request(self, row_filter: Any, keys: list[bytes]) -> Any:
+    def keys_request(self, row_filter: Any, keys: list[bytes]) -> Any:
+        """Returns a request for rows by their keys."""
         return self.request(types.ReadRowsRequest, filter=row_filter, rows={"row_keys": keys})
 
     def write(self, kind: CellKind, cells: pa.Table, snapshot: int) -> None:
@@ -191,7 +192,7 @@ class BigtableTable:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         for some in key_batches(keys, REQUEST_ROWS):
-            request = self._keys_request(version_filter(kind, snapshot), some)
+            request = self.keys_request(version_filter(kind, snapshot), some)
             yield from persistent(self.address, functools.partial(self._heads, request))
 
     def _heads(self, request: Any) -> list[tuple[bytes, int, bool]]:

@@ -14,7 +14,7 @@ from ...policy.page_rows import PageChoice
 from ...policy.schema import DOCUMENTS_COLUMNS, PAGE_COLUMNS, Status, conform, to_frame
 from ...policy.vocabulary import View, shown_frame, shown_schema, views
 from ...web.base.errors import UsageError
-from ...web.urls.row_keys import from_key
+from ...web.urls.key_columns import from_keys
 from ..rows.duckdb_views import batches_frame, files_of
 from ..snapshots.manifest import Pinned, newest_manifest
 from ..storage.parquet_files import row_groups
@@ -182,8 +182,4 @@ def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
         link = pl.col("outlinks").struct
         target = link.field("key").alias("target_key")
         links = rows.select("key", target, link.field("anchor"), link.field("rel"))
-        keys = links.get_column("target_key").unique()
-        urls = [from_key(key) for key in keys]
-        yield links.with_columns(
-            target_url=pl.col("target_key").replace_strict(keys, urls, return_dtype=pl.String)
-        )
+        yield links.with_columns(target_url=from_keys(links.get_column("target_key")))

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ...policy.columns import Column, Form
 from ...policy.kinds import Kind, kind_of
-from ...policy.schema import BATCHES_COLUMNS, STATE_COLUMNS, TEXT
+from ...policy.schema import BATCHES_COLUMNS, STATE_COLUMNS, TEXT, to_frame
 from ...policy.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
@@ -43,12 +43,8 @@ MACROS = (
 
 def batches_frame(manifest: Manifest) -> pl.DataFrame:
     """Returns the batches of a snapshot, one row per batch, with ``BATCHES_COLUMNS`` as stored."""
-    schema = {
-        "batch_id": pl.String, "phase": pl.String, "created": pl.Int64, "partitions": pl.Int64,
-        "urls": pl.Int64, "blocks_until": pl.Int64, "deduped": pl.Boolean,
-    }  # fmt: skip
     rows = [{"batch_id": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
-    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
+    return to_frame(pa.Table.from_pylist(rows, schema=BATCHES_COLUMNS.schema))
 
 
 def files_of(root: Folder, manifest: Manifest, kind: Kind) -> list[tuple[str, DataFile]]:

@@ -11,7 +11,7 @@ from ..snapshots.manifest import Pinned
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
-from ..tablets.resolve import Resolved, Resolver
+from ..tablets.resolve import Resolver, resolving
 
 
 def seed_files(pinned: Pinned) -> tuple[str, ...]:
@@ -34,9 +34,4 @@ def read_seeds_hosts(root: Folder, paths: tuple[str, ...]) -> Seeds:
 
 def merge_resolver(operation: Operation) -> Resolver:
     """Returns the resolver of host records."""
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        merged, counts = merge_hosts(rows, changes, operation.now)
-        return Resolved(merged, counts=counts)
-
-    return resolve
+    return resolving(functools.partial(merge_hosts, now=operation.now))

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import polars as pl
 import polars.io.plugins as pl_plugins
@@ -183,6 +183,16 @@ def schema_of(path: Place) -> pa.Schema:
         return file.schema_arrow
 
 
+def row_count(path: Place) -> int:
+    """Returns the number of rows of a Parquet file, by its end.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    with _reading(path) as file:
+        return int(file.metadata.num_rows)
+
+
 def row_group_count(path: Place) -> int:
     """Returns the number of row groups of a Parquet file.
 
@@ -237,7 +247,7 @@ class _Summed(io.RawIOBase):
         self._file = None
 
 
-class ParquetWriter:
+class ParquetWriter(contextlib.AbstractContextManager["ParquetWriter"]):
     """Writes one Parquet file of a declared schema; it appears when it is complete.
 
     Attributes:
@@ -280,9 +290,6 @@ class ParquetWriter:
             self._target.close()
         self._done = True
         return self._sink.bytes
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

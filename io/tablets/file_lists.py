@@ -9,13 +9,15 @@ import io
 import zlib
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 import polars as pl
 
 from ...web.base.errors import UserError
 from ..storage.file_errors import first_line, fsck_advice
 from ..storage.files import new_name, read_bytes, write_bytes
-from ..storage.places import Folder, Place
+from ..storage.parquet_files import ParquetWriter
+from ..storage.places import Folder, Place, below
 from ..storage.reach import list_version
 
 
@@ -129,6 +131,12 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
             f"file list is damaged: {path}: {first_line(error)[:200]}{fsck_advice(path)}"
         ) from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
+
+
+def close_file(root: Folder, writer: ParquetWriter, **facts: Any) -> DataFile:
+    """Completes a file of a table, and describes it; ``facts`` are more fields of that."""
+    size = writer.close()
+    return DataFile(below(root, writer.path), writer.rows, size, crc32=writer.crc32, **facts)
 
 
 def totals(files: Sequence[DataFile]) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ import functools
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 import polars as pl
@@ -56,6 +56,18 @@ class Resolver(Protocol):
     """Applies changes to the rows of their keys; the given rows may include other keys."""
 
     def __call__(self, rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved: ...
+
+
+def resolving(
+    work: Callable[..., tuple[pl.DataFrame, Mapping[str, int]]], *, drops: bool = False
+) -> Resolver:
+    """Returns the resolver that calls a function of (rows, changes) for new rows and counts."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        left, counts = work(rows, changes)
+        return Resolved(left, counts=counts, drops=drops)
+
+    return resolve
 
 
 @dataclasses.dataclass(frozen=True)

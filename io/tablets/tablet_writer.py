@@ -1,15 +1,14 @@
 """Writes tablets: rows in key order into files of about ``TABLET_ROWS``, cut between hosts."""
 
-import dataclasses
-from typing import Self
+import contextlib
 
 import polars as pl
 import pyarrow as pa
 
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
-from ..storage.places import Folder, below
-from .file_lists import FILE_LIST, DataFile
+from ..storage.places import Folder
+from .file_lists import FILE_LIST, DataFile, close_file
 from .tablets import NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
@@ -20,7 +19,7 @@ PLAIN = frozenset(
 )  # fmt: skip
 
 
-class TabletWriter:
+class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
     """Writes rows in key order into files of about ``TABLET_ROWS``, cut between hosts.
 
     A host is in one file, unless it is larger than a tablet. To complete its last
@@ -75,9 +74,6 @@ class TabletWriter:
         self._finish()
         return self._files
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         """Removes an incomplete file."""
         if self._writer is not None:
@@ -114,17 +110,14 @@ class TabletWriter:
             if len(rest):
                 writer.write(rest)
             self._rows, self._pending = 0, []
-            size = writer.close()
-        merged = pl.DataFrame(self._zones, schema=ZONE).select(
-            pl.first("first"),
-            pl.last("last"),
-            pl.min("min_fetch_time"),
-            pl.max("max_fetch_time", "max_score"),
-            pl.col("statuses").bitwise_or(),
-        )
-        path = below(self._root, writer.path)
-        described = DataFile(path, writer.rows, size, crc32=writer.crc32)
-        self._files.append(dataclasses.replace(described, **merged.row(0, named=True)))
+            merged = pl.DataFrame(self._zones, schema=ZONE).select(
+                pl.first("first"),
+                pl.last("last"),
+                pl.min("min_fetch_time"),
+                pl.max("max_fetch_time", "max_score"),
+                pl.col("statuses").bitwise_or(),
+            )
+            self._files.append(close_file(self._root, writer, **merged.row(0, named=True)))
 
 
 def write_run(
@@ -143,17 +136,7 @@ def write_run(
     path = root / component / new_name()
     with ParquetWriter(path, run_schema(component), PLAIN) as writer:
         writer.write(rows)
-        size = writer.close()
-    return DataFile(
-        path=below(root, path),
-        rows=len(rows),
-        bytes=size,
-        base=base.path,
-        order=order,
-        fresh=fresh,
-        crc32=writer.crc32,
-        **zone(rows),  # type: ignore[arg-type]
-    )
+        return close_file(root, writer, base=base.path, order=order, fresh=fresh, **zone(rows))
 
 
 ZONE = {

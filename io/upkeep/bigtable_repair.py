@@ -221,13 +221,8 @@ def _versions(
     """Yields all versions of rows, up to a snapshot, that Bigtable has, in key order."""
     keys = sorted(keys)
     for at in range(0, len(keys), _SOUGHT):
-        request = types.ReadRowsRequest.pb()(
-            table_name=table.address.name, app_profile_id=table.address.app_profile
-        )
-        request.rows.row_keys.extend(keys[at : at + _SOUGHT])
-        request.filter.CopyFrom(history_filter(kind, snapshot))
-        wrapped = types.ReadRowsRequest.wrap(request)
-        found = persistent(table.address, functools.partial(_read, table, wrapped))
+        request = table.keys_request(history_filter(kind, snapshot), keys[at : at + _SOUGHT])
+        found = persistent(table.address, functools.partial(_read, table, request))
         yield from found.items()
 
 

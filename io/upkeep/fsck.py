@@ -14,10 +14,9 @@ from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..storage.errors import SnapshotTooOld
-from ..storage.file_errors import unreadable
 from ..storage.files import crc32_of, size_of
 from ..storage.formats import NewerFormat
-from ..storage.parquet_files import parquet_file, row_groups
+from ..storage.parquet_files import row_count, row_groups
 from ..storage.places import Folder, Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
@@ -185,7 +184,7 @@ def file_problem(
         return problem("damaged", _CHANGED)
     try:
         keys = _keys(path) if not quick else None
-        rows = _row_count(path) if keys is None else len(keys)
+        rows = row_count(path) if keys is None else len(keys)
     except UserError as error:
         return problem("damaged", without(error, path))
     if rows != file.rows:
@@ -201,14 +200,6 @@ def file_problem(
     if kind_of(component).in_tablets and keys.n_unique() < rows:
         return problem("order", "has a key twice")
     return None
-
-
-def _row_count(path: Place) -> int:
-    try:
-        with parquet_file(path) as opened:
-            return int(opened.metadata.num_rows)
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise unreadable(path, error) from error
 
 
 def _keys(path: Place) -> pl.Series:

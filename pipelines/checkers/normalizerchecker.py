@@ -20,17 +20,15 @@ ARGUMENTS = (URLS,)
 class Options(UrlOptions):
     """Options of normalizerchecker."""
 
+    GROUP = "checkers"
+
     normalizer: str | None = option(
         None,
  "Apply this normalizer alone, and once; none applies those of --url_normalizers.",
-        choices=NORMALIZERS, group="checkers",
+        choices=NORMALIZERS,
     )  # fmt: skip
     url_scope: str = option(
-        "default",
-        "Where the URLs come from.",
-        choices=SCOPES,
-        group="checkers",
-        nutch="normalizerchecker -scope",
+        "default", "Where the URLs come from.", choices=SCOPES, nutch="normalizerchecker -scope"
     )
 
 

@@ -29,14 +29,16 @@ _HOPS = 3
 class Options(RequestOptions, DocumentOptions):
     """Options of parsechecker. robots.txt is obeyed."""
 
+    GROUP = "checkers"
+
     parser_memory: int = also(PoolOptions, "parser_memory")
     normalize: bool = option(
-        False, "Normalize the URLs by all normalizers before, not only by basic.", group="checkers"
+        False, "Normalize the URLs by all normalizers before, not only by basic."
     )
-    follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.", group="checkers")
-    dump_text: bool = option(False, "Show the text, too.", group="checkers")
+    follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.")
+    dump_text: bool = option(False, "Show the text, too.")
     force_as: str = option(
-        "", "Content type to parse as, whatever the server says.", group="checkers",
+        "", "Content type to parse as, whatever the server says.",
         pattern=r"|[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+",
     )  # fmt: skip
 

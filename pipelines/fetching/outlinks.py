@@ -21,11 +21,12 @@ _COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
 class OutlinkOptions(LinkOptions):
     """Limits of following outlinks within the same fetch."""
 
+    GROUP = "fetch"
+
     parse_while_fetching: bool = option(
         False,
         "Parse pages while others are fetched; false makes parse a phase of its own.",
         nutch="fetcher.parse",
-        group="fetch",
     )
     follow_outlinks_depth: int = option(
         -1,
@@ -35,7 +36,6 @@ class OutlinkOptions(LinkOptions):
         nutch="fetcher.follow.outlinks.depth",
         minimum=-1,
         maximum=1_000,
-        group="fetch",
     )
     follow_outlinks_num_links: int = option(
         4,
@@ -43,20 +43,17 @@ class OutlinkOptions(LinkOptions):
         "down, the first on the page: with the defaults 8 of a page of the batch, then 4.",
         nutch="fetcher.follow.outlinks.num.links",
         minimum=0,
-        group="fetch",
     )
     follow_outlinks_depth_divisor: int = option(
         2,
         "Makes follow_outlinks_num_links smaller with the depth: see there.",
         nutch="fetcher.follow.outlinks.depth.divisor",
         minimum=1,
-        group="fetch",
     )
     follow_outlinks_ignore_external: bool = option(
         True,
         "Follow within the same fetch only links to the page's own host.",
         nutch="fetcher.follow.outlinks.ignore.external",
-        group="fetch",
     )
 
     def __post_init__(self) -> None:

@@ -53,7 +53,6 @@ class JobOptions(LaunchOptions):
         "",
         "Id of the operation. The same id again changes nothing; none makes a new one.",
         pattern=r"[A-Za-z0-9._-]*",
-        group="job",
     )
 
 
@@ -61,9 +60,9 @@ class JobOptions(LaunchOptions):
 class BatchOptions(JobOptions):
     """Options of the jobs that work on a batch."""
 
-    batch: str = option(
-        "", "Id of the batch; none takes the one that is next in line.", group="job"
-    )
+    GROUP = "job"
+
+    batch: str = option("", "Id of the batch; none takes the one that is next in line.")
 
 
 def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = False) -> None:

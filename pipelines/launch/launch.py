@@ -37,25 +37,20 @@ class LaunchOptions:
     shared_path: bool = option(
         False,
         "The table's folder is the same on this machine and on all workers, as on a network drive.",
-        group="launch",
     )
     plugin_package: tuple[str, ...] = option(
-        (),
-        "Packages of plug-ins that workers need: names of installed ones, or wheel files.",
-        group="launch",
+        (), "Packages of plug-ins that workers need: names of installed ones, or wheel files."
     )
     deliver: bool = option(
         True,
         "Send nutbeam and the packages of plug-ins to workers on other machines; "
         "false if their image has them.",
-        group="launch",
     )
     log_format: str = option(
         "text",
         "Format of logs, here and on workers; json is one object per line, also for the start and "
         "the end of each phase, and shows no progress without --progress.",
         choices=("text", "json"),
-        group="launch",
     )
 
 

@@ -47,13 +47,11 @@ class Options:
     """Options of sql."""
 
     max_rows: int = option(
-        100, "Most rows to show as text; 0 is all. JSON and CSV have all rows.",
-        minimum=0, group="sql",
-    )  # fmt: skip
+        100, "Most rows to show as text; 0 is all. JSON and CSV have all rows.", minimum=0
+    )
     memory_limit: float = option(
-        0.0, "Memory that DuckDB may use; 0 is its own default.", unit="B",
-        minimum=0.0, group="sql",
-    )  # fmt: skip
+        0.0, "Memory that DuckDB may use; 0 is its own default.", unit="B", minimum=0.0
+    )
 
 
 def run(invocation: Invocation) -> int:

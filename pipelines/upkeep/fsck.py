@@ -53,27 +53,21 @@ class Options:
     """Options of fsck."""
 
     quick: bool = option(
-        False,
-        "Check only sizes and ends of data files; read neither them nor rows in Bigtable.",
-        group="fsck",
+        False, "Check only sizes and ends of data files; read neither them nor rows in Bigtable."
     )
     repair: bool = option(
         False,
         "Make a new snapshot of intact data: make lists again from their files, or return to the "
         "newest intact snapshot. Nothing is deleted. In Bigtable, finish a commit that was cut "
         "off.",
-        group="fsck",
     )
     drop: bool = option(
         False,
         "With --repair: leave out damaged data files. In Bigtable, return damaged rows to an "
         "intact version, or delete them.",
-        group="fsck",
     )
     max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
-    threads: int = option(
-        4, "How many files, or ranges of rows, to read at a time.", minimum=1, group="fsck"
-    )
+    threads: int = option(4, "How many files, or ranges of rows, to read at a time.", minimum=1)
 
     def __post_init__(self) -> None:
         if self.drop and not self.repair:

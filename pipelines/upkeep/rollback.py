@@ -17,13 +17,10 @@ ARGUMENTS = (TABLE,)
 class Options:
     """Options of rollback."""
 
-    to: int = option(
-        0, "Number of the snapshot to go back to; see history.", minimum=0, group="rollback"
-    )
+    to: int = option(0, "Number of the snapshot to go back to; see history.", minimum=0)
     past_purge: bool = option(
         False,
         "Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist.",
-        group="rollback",
     )
     operation: str = also(JobOptions, "operation")
 

@@ -37,10 +37,7 @@ from .readlinkdb import link_line
 
 NO_TABLE = "-"
 _COLUMNS = shown_columns(KINDS["state"])
-ARGUMENTS = (
-    Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."),
-    URLS,
-)
+ARGUMENTS = (Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."), URLS)
 _SCOPES = ("inject", "outlink", "fetcher")
 
 
@@ -48,11 +45,12 @@ _SCOPES = ("inject", "outlink", "fetcher")
 class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, RobotsView):
     """Options of explain: those of the jobs, and the source of the URLs."""
 
+    GROUP = "checkers"
+
     found_as: str = option(
-        "outlink", "Where the URLs come from: seeds, links, or redirects.", choices=_SCOPES,
-        group="checkers",
-    )  # fmt: skip
-    source: str = option("", "URL of the page that leads to them, if any.", group="checkers")
+        "outlink", "Where the URLs come from: seeds, links, or redirects.", choices=_SCOPES
+    )
+    source: str = option("", "URL of the page that leads to them, if any.")
     # They have no effect here, but users copy them from the command lines of the jobs.
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
     file_roots: tuple[str, ...] = also(FileOptions, "file_roots")

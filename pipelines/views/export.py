@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,9 @@ from ...io.storage.reach import local_path
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.columns import Column
+from ...policy.schema import conform
+from ...policy.vocabulary import record_of, shown_frame, shown_schema
 from ...web.base.errors import UsageError
 from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
@@ -152,6 +156,19 @@ class Output:
         with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
             text.writelines(_line(record, self.suffix) for record in records)
 
+    def write_frames(
+        self, path: Place, frames: Iterable[pl.DataFrame], columns: Sequence[Column]
+    ) -> None:
+        """Writes stored rows as a part, with these columns as users see them."""
+        if self.suffix != ".parquet":
+            rows = (row for frame in frames for row in frame.iter_rows(named=True))
+            self.write(path, (record_of(row, columns) for row in rows))
+            return
+        schema = shown_schema(columns)
+        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for frame in frames:
+                writer.write_table(conform(shown_frame(frame, columns), schema))
+
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
         if self.path is None:
@@ -212,6 +229,20 @@ def output_of(text: str, flag: str, suffix: str = "") -> Output:
         raise UsageError(f"cannot write {flag} {text!r}: permission denied")
     compressed = path.suffix == ".gz"
     return Output(path, suffix or (path.with_suffix("") if compressed else path).suffix, compressed)
+
+
+def check_dump(dump: str, regex: str, *endings: str) -> None:
+    """Checks ``--dump`` and ``--regex`` of a command that writes records.
+
+    Raises:
+        ValueError: The file has another ending, or the expression is wrong.
+    """
+    if dump not in ("", "-") and Path(dump).suffix not in endings:
+        raise ValueError(f"--dump must end in {' or '.join(endings)}, got {dump!r}")
+    try:
+        re.compile(regex)
+    except re.error as error:
+        raise ValueError(f"--regex is no regular expression: {error}: {regex!r}") from error
 
 
 def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> int:

@@ -13,14 +13,12 @@ from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
-import pyarrow.parquet as pq
 
 from ...io.rows.duckdb_views import batches_frame, files_of
-from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
-from ...policy.schema import conform, to_frame
-from ...policy.vocabulary import View, record_of, shown_frame, shown_schema, views
+from ...policy.schema import to_frame
+from ...policy.vocabulary import View, shown_schema, views
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -37,18 +35,18 @@ FORMATS = ("text", "json", *KINDS_OF_FILES)
 class Options(LaunchOptions):
     """Options of export."""
 
+    GROUP = "export"
+
     what: str = option(
         "state",
         "What to write: state, hosts, batches, or a component of all batches, such as batch_pages "
         "or batch_documents.",
-        group="export",
     )
     output: str = option(
         "-",
         "File to write; - is standard output. Without --format the ending gives the format: "
         ".parquet, .csv or .jsonl; standard output is JSON lines.",
         short="o",
-        group="export",
     )
 
     def __post_init__(self) -> None:
@@ -134,13 +132,5 @@ def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
 
 def _write(part: Part, what: str, output: Output) -> None:
     view, path = views()[what], part.reading.part(part.number, output.suffix)
-    frames = _frames(part, view)
     with part.reading.reading():
-        if output.suffix != ".parquet":
-            rows = (row for frame in frames for row in frame.iter_rows(named=True))
-            output.write(path, (record_of(row, view.columns) for row in rows))
-            return
-        schema = shown_schema(view.columns)
-        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for frame in frames:
-                writer.write_table(conform(shown_frame(frame, view.columns), schema))
+        output.write_frames(path, _frames(part, view), view.columns)

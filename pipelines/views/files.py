@@ -25,9 +25,8 @@ class Options:
     """Options of files."""
 
     query: bool = option(
-        False, "Print a query for DuckDB that reads the rows in these files that count.",
-        group="files",
-    )  # fmt: skip
+        False, "Print a query for DuckDB that reads the rows in these files that count."
+    )
 
 
 def run(invocation: Invocation) -> int:

@@ -24,10 +24,8 @@ ARGUMENTS = (TABLE,)
 class Options:
     """Options of history."""
 
-    last: int = option(
-        20, "How many of the newest snapshots to show; 0 is all.", minimum=0, group="history"
-    )
-    counts: bool = option(False, "Show the counts of each operation.", group="history")
+    last: int = option(20, "How many of the newest snapshots to show; 0 is all.", minimum=0)
+    counts: bool = option(False, "Show the counts of each operation.")
 
 
 def run(invocation: Invocation) -> int:

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
-import pyarrow.parquet as pq
 
 from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
-from ...io.storage.files import creating
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.page_rows import PageChoice, page_columns
-from ...policy.schema import conform, to_frame
-from ...policy.vocabulary import STATUS_WORDS, record_of, shown_frame, shown_schema, statuses_of
+from ...policy.schema import to_frame
+from ...policy.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...web.base.options import option
 from ...web.base.times import time_of
@@ -40,26 +38,24 @@ class Options(LaunchOptions):
     output: str = option(
         "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end. "
         "- is standard output, as JSON lines.",
-        short="o", group="pages",
+        short="o",
     )  # fmt: skip
     columns: tuple[str, ...] = option(
-        (), "Columns to write, such as url,title,text; the default is all.", group="pages"
+        (), "Columns to write, such as url,title,text; the default is all."
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),
         "Statuses of the pages to write. By default pages that are alive: fetched (or not modified "
         "since), and those whose next fetch failed but is tried again.",
-        choices=STATUS_WORDS, group="pages",
+        choices=STATUS_WORDS,
     )  # fmt: skip
     since: str = option(
         "", "Only pages whose text was fetched at this date or time (UTC) or later, such as "
         "2026-11-01 or 2026-11-01T12:30.",
-        group="pages",
     )  # fmt: skip
     new: str = option(
         "", "Only pages that are new or changed since the run that wrote this file; then the file "
         "is written. Without the file all pages are written, and the file.",
-        group="pages",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -139,10 +135,4 @@ def _write(
     with reading.reading():
         verify_file(reading.root, file)
         pages = pages_of_file(reading, file, choice, rows)
-    if output.suffix == ".parquet":
-        with creating(path) as part:
-            shown = conform(shown_frame(pages, choice.columns), shown_schema(choice.columns))
-            pq.write_table(shown, part, compression="zstd")
-    else:
-        records = (record_of(page, choice.columns) for page in pages.iter_rows(named=True))
-        output.write(path, records)
+    output.write_frames(path, [pages], choice.columns)

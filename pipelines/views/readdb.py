@@ -9,7 +9,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -37,7 +36,7 @@ from ..checkers.checking import row_key
 from ..command_line.command import TABLE, Argument, Invocation
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .export import Output, Part, Reading, exported, output_of
+from .export import Output, Part, Reading, check_dump, exported, output_of
 
 ARGUMENTS = (
     TABLE,
@@ -85,14 +84,7 @@ class Options(LaunchOptions):
         chosen = [n for n in ("stats", "dump", "top") if getattr(self, n)]
         if len(chosen) > 1:
             raise ValueError(f"--{chosen[0]} and --{chosen[1]} contradict each other: give one")
-        if self.dump not in ("", "-") and Path(self.dump).suffix not in (".jsonl", ".csv"):
-            raise ValueError(f"--dump must end in .jsonl or .csv, got {self.dump!r}")
-        try:
-            re.compile(self.regex)
-        except re.error as error:
-            raise ValueError(
-                f"--regex is no regular expression: {error}: {self.regex!r}"
-            ) from error
+        check_dump(self.dump, self.regex, ".jsonl", ".csv")
 
 
 def run(invocation: Invocation) -> int:

@@ -25,12 +25,9 @@ from ...web.base.options import option
 from ...web.urls.row_keys import from_key
 from ..checkers.checking import row_key
 from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
-from .export import Reading
+from .export import Reading, check_dump
 
-ARGUMENTS = (
-    TABLE,
-    Argument("url", "Show the pages that link to this URL.", "?"),
-)
+ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"))
 # The columns of an inlink as users see it.
 SHOWN = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "last_seen")
 
@@ -39,34 +36,25 @@ SHOWN = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "
 class Options(BestOptions):
     """Options of readlinkdb: a URL, or one of dump and top."""
 
+    GROUP = "links"
+
     dump: str = option(
         "",
         "Write the inlinks of all URLs to a file that ends in .txt, as Nutch does, or in .jsonl; "
         "- prints them.",
         nutch="readlinkdb -dump",
-        group="links",
     )
     regex: str = option(
         "",
         "With --dump: only URLs that match this expression as a whole.",
         nutch="readlinkdb -regex",
-        group="links",
     )
-    top: int = option(
-        0, "Show this many URLs with the most inlinks.", minimum=0, group="links"
-    )  # fmt: skip
+    top: int = option(0, "Show this many URLs with the most inlinks.", minimum=0)
 
     def __post_init__(self) -> None:
-        if self.dump not in ("", "-") and Path(self.dump).suffix not in (".txt", ".jsonl"):
-            raise ValueError(f"--dump must end in .txt or .jsonl, got {self.dump!r}")
+        check_dump(self.dump, self.regex, ".txt", ".jsonl")
         if self.dump and self.top:
             raise ValueError("--dump and --top contradict each other: give one")
-        try:
-            re.compile(self.regex)
-        except re.error as error:
-            raise ValueError(
-                f"--regex is no regular expression: {error}: {self.regex!r}"
-            ) from error
 
 
 def run(invocation: Invocation) -> int:

@@ -1,7 +1,6 @@
 """Times that are written in expressions."""
 
-import datetime
-
+from ...web.base import times
 from .expression_error import Refused
 
 
@@ -15,11 +14,8 @@ def time_of(text: str) -> int:
     (86400000, 1000, 0)
     """
     try:
-        moment = datetime.datetime.fromisoformat(text.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=datetime.UTC)
-        return round(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
+        return times.time_of(text)
+    except ValueError:
         raise Refused(
             f"a time is written as '2026-01-31' or '2026-01-31T12:00:00Z', not as {text[:40]!r},"
         ) from None

@@ -38,10 +38,7 @@ class ScheduleOptions:
         minimum=1,
     )
     retry_max: int = option(
-        3,
-        "After how many failures in a row a URL is gone.",
-        nutch="db.fetch.retry.max",
-        minimum=1,
+        3, "After how many failures in a row a URL is gone.", nutch="db.fetch.retry.max", minimum=1
     )
 
     def __post_init__(self) -> None:

@@ -14,16 +14,14 @@ from apache_beam.metrics import Metrics
 from ...policy.rule_counts import FAMILIES as BY_RULE
 from ...policy.rule_counts import is_of_rule
 
-# A namespace for each job.
+# Namespaces of jobs; that of another job is nutbeam_JOB.
 NAMESPACES = {
     "inject": "nutbeam_injector",
     "generate": "nutbeam_generator",
     "fetch": "nutbeam_fetcher",
     "parse": "nutbeam_parser",
     "update": "nutbeam_crawldb",
-    "dedup": "nutbeam_dedup",
     "filterdb": "nutbeam_crawldb_filter",
-    "compact": "nutbeam_compact",
 }
 
 # Counts that Nutch has a name for. A count may be a part of two of them.

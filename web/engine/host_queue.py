@@ -125,7 +125,7 @@ class HostQueue:
     __slots__ = (
         *("answered", "failure", "failures"),
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
-        *("in_progress", "kept", "last_request_end", "listed", "name", "own_delay", "ready_at"),
+        *("in_progress", "kept", "last_request_time", "listed", "name", "own_delay", "ready_at"),
         *("rules", "searches", "tasks"),
     )
 
@@ -142,7 +142,7 @@ class HostQueue:
         self.own_delay: float | None = None
         self.answered, self.failures, self.failure = False, 0, ""
         self.exceptions = 0
-        self.backoff_level = self.backoff_until = self.last_request_end = 0
+        self.backoff_level = self.backoff_until = self.last_request_time = 0
 
     def next_search(self) -> RobotsSearch | None:
         """Returns the search for the robots.txt of the first page."""
@@ -199,7 +199,7 @@ class HostQueue:
         self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
         self.backoff_level = max(self.backoff_level, other.backoff_level)
         self.backoff_until = max(self.backoff_until, other.backoff_until)
-        self.last_request_end = max(self.last_request_end, other.last_request_end)
+        self.last_request_time = max(self.last_request_time, other.last_request_time)
 
     def absorb(self, other: "HostQueue") -> None:
         """Adds the hosts and tasks of a queue that has no visits under way."""
@@ -235,14 +235,14 @@ class HostQueue:
         if not self.begun:
             return
         for host, state in list(self.hosts.items()):  # a copy: workers may add hosts
-            if not (self.last_request_end or self.rules or state.counts):
+            if not (self.last_request_time or self.rules or state.counts):
                 continue  # a robots.txt was due, and was not requested
             record = HostRecord(
                 host,
                 crawl_delay=self.crawl_delay,
                 exceptions=self.exceptions,
                 backoff_until=self.backoff_until,
-                last_request_end=self.last_request_end,
+                last_request_time=self.last_request_time,
                 counts=dict(state.counts),
                 backoff_level=self.backoff_level,
             )
@@ -267,7 +267,7 @@ class HostQueue:
             return
         record.robots_origin = origin
         record.robots_status, record.robots_text = kept.status, kept.text
-        record.robots_fetched_at, record.robots_failing_since = kept.fetched_at, kept.failing_since
+        record.robots_time, record.robots_failing_since = kept.fetched_at, kept.failing_since
 
 
 @dataclasses.dataclass(slots=True)

@@ -113,7 +113,7 @@ class Schedule:
         queue.take_over(task)
         if known is not None:
             delay = queue.rest(self._options.delay)
-            since = (now_ms() - known.last_request_end) / 1000
+            since = (now_ms() - known.last_request_time) / 1000
             rest = min((known.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
         if self._requested_until > -math.inf:
@@ -180,7 +180,7 @@ class Schedule:
             self.drop([visit.task], visit.drop)
         wait = self._back_off(visit)
         if visit.requested:
-            queue.last_request_end = now_ms()
+            queue.last_request_time = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
             self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until

@@ -102,8 +102,8 @@ class NameLines:
         names: (name, line number), any order; of equal names the first line counts.
 
     >>> table = NameLines([("org", 1), ("be", 3), ("org", 7)])
-    >>> table.line("org"), table.line("com"), len(table)
-    (1, 0, 2)
+    >>> table.lines(pl.Series(["org", "com"])).to_list(), len(table)
+    ([1, 0], 2)
     """
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
@@ -117,10 +117,6 @@ class NameLines:
 
     def __len__(self) -> int:
         return len(self._names)
-
-    def line(self, name: str) -> int:
-        """Returns the line of a name; 0 if the name is missing."""
-        return int(self.lines(pl.Series([name], dtype=pl.String)).item())
 
     def lines(self, names: pl.Series) -> pl.Series:
         """Returns the line of each name; 0 for missing names and nulls."""

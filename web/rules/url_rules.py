@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from typing import Literal
 
 import polars as pl
 
@@ -20,9 +19,8 @@ from ..urls.schemes import WEB, scheme_of
 from .chains import exemptions, filter_chain, included, normalizer, read_files
 from .url_options import UrlOptions
 
-__all__ = ["SameMode", "Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
+__all__ = ["Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
 
-SameMode = Literal["domain", "host", "any"]
 
 _MAX_LABEL = 63
 # Fewer URLs than this are normalized one after the other.
@@ -307,35 +305,28 @@ def host_keys(keys: pl.Series) -> pl.Series:
 
 
 def in_scope(
-    sources: pl.Series,
-    targets: pl.Series,
-    mode: SameMode,
-    seed_domains: frozenset[str] = frozenset(),
+    sources: pl.Series, targets: pl.Series, mode: str, seed_domains: frozenset[str] = frozenset()
 ) -> pl.Series:
     """Returns which links stay within the crawl.
 
     Args:
         sources: Row keys or hosts of the linking pages.
         targets: Row keys of what they link to, as many.
-        mode: ``any``; or the ``host`` or registered ``domain`` of the target
-            must be that of its source or among ``seed_domains``.
-        seed_domains: Hosts (mode ``host``) or registered domains of the seeds.
+        mode: With ``domain`` the registered domain of the target must be that of its source, or
+            among ``seed_domains``; with any other word its host must.
+        seed_domains: Registered domains of the seeds, or their hosts.
 
     Returns:
-        As many booleans; false where either is null, unless the mode is ``any``.
+        As many booleans; false where either is null.
 
     >>> in_scope(pl.Series(["a.foo.com"]), pl.Series(["com.foo.b:http/"]), "domain").to_list()
     [True]
     """
-    if mode == "any":
-        return ~falses(len(targets))
-    if mode not in ("host", "domain"):
-        raise ValueError(f"scope must be domain, host or any, got {mode!r}")
     wanted = _sites(targets, mode)
     return ((wanted == _sites(sources, mode)) | wanted.is_in(list(seed_domains))).fill_null(False)
 
 
-def _sites(keys: pl.Series, mode: SameMode) -> pl.Series:
+def _sites(keys: pl.Series, mode: str) -> pl.Series:
     """Returns the host or registered domain of each row key or host."""
     keys = keys.cast(pl.String)
     names = pl.DataFrame({"name": host_keys(keys), "is_key": keys.str.contains(r"\]?:[a-z]+[:/]")})
@@ -350,5 +341,5 @@ def _sites(keys: pl.Series, mode: SameMode) -> pl.Series:
     )
 
 
-def _site(host: str, mode: SameMode) -> str:
+def _site(host: str, mode: str) -> str:
     return registered_domain(host) if mode == "domain" else host

@@ -25,7 +25,7 @@ def test_fetches_each_task_once():
     assert not engine.dropped
     (host,) = engine.hosts()
     assert (host.host, host.robots_status, host.counts) == ("a.example.com", 404, {"success": 300})
-    assert abs(host.last_request_end / 1000 - time.time()) < 5
+    assert abs(host.last_request_time / 1000 - time.time()) < 5
 
 
 def test_nothing_to_do():

@@ -78,7 +78,7 @@ def test_a_crawl_delay_that_is_too_long_denies():
 
 
 def test_the_delay_holds_across_runs():
-    host = HostRecord("a.example.com", last_request_end=int(time.time() * 1000))
+    host = HostRecord("a.example.com", last_request_time=int(time.time() * 1000))
     began = time.monotonic()
     _, _, server = run(pages, urls(1), known={host.host: host}, server_delay=0.4)
     assert server.requests[0][2] - began > 0.3
@@ -230,7 +230,7 @@ def test_a_delay_of_its_own(usual, own, asked, least, most):
 
 def test_a_delay_of_its_own_counts_from_what_an_earlier_run_asked():
     now = int(time.time() * 1000)
-    known = {"a.example.com": HostRecord("a.example.com", last_request_end=now)}
+    known = {"a.example.com": HostRecord("a.example.com", last_request_time=now)}
     began = time.monotonic()
     _, _, server = run(pages, [Task(f"{A}/", delay=0.5)], known)
     assert server.requests[0][2] - began > 0.4

@@ -36,7 +36,7 @@ def test_robots_txt_that_fails_defers_its_pages(status):
     _, engine, server = run(pages, urls(5), known={host.host: host})
     assert engine.dropped == {"robots_deferred": 5}
     assert server.paths == []
-    host.robots_fetched_at -= 301_000
+    host.robots_time -= 301_000
     assert len(run(pages, urls(5), known={host.host: host})[0]) == 5
 
 
@@ -50,7 +50,7 @@ def test_robots_txt_is_remembered_for_a_day():
         assert sorted(r.fetch_status for r in results) == ([33, 33] if asked else [33, 37])
         if not asked:
             kept = next(engine.hosts())
-            assert (kept.robots_text, kept.robots_fetched_at) == (text, host.robots_fetched_at)
+            assert (kept.robots_text, kept.robots_time) == (text, host.robots_time)
 
 
 def test_a_run_that_asked_nothing_has_learnt_nothing():
@@ -120,7 +120,7 @@ def test_the_last_robots_txt_is_kept_while_the_server_fails():
     _, engine, _ = run(lambda *_: reply(b"", "500 No"), urls(1), known={host.host: host})
     (kept,) = engine.hosts()
     assert (kept.robots_status, kept.robots_text) == (500, host.robots_text)
-    assert kept.robots_failing_since == kept.robots_fetched_at > now - 1
+    assert kept.robots_failing_since == kept.robots_time > now - 1
 
 
 def test_sitemaps_of_robots_txt_are_learnt():

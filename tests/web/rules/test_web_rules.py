@@ -344,13 +344,6 @@ def test_in_scope(source, target, same_domain, same_host):
     domains, hosts = frozenset({"seed.com"}), frozenset({"x.seed.com"})
     assert in_scope(sources, targets, "domain", domains).to_list() == [same_domain]
     assert in_scope(sources, targets, "host", hosts).to_list() == [same_host]
-    assert in_scope(sources, targets, "any").to_list() == [True]
-
-
-def test_in_scope_refuses_other_modes():
-    keys = pl.Series(["com.foo:http/"])
-    with pytest.raises(ValueError, match="scope must be domain, host or any, got 'planet'"):
-        in_scope(keys, keys, "planet")
 
 
 def test_keys_are_refused_or_clean():

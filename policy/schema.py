@@ -494,13 +494,17 @@ DEAD_LETTERS_COLUMNS = joined(
     ],
 )
 
+DEAD_LETTERS = DEAD_LETTERS_COLUMNS.schema
+
 # The operation that was the last to write an index.
 INDEX_RUNS_COLUMNS = Columns(
     (
         Column("key", TEXT, "Id of the operation."),
         Column("snapshot", pa.int64(), "The snapshot of the table that the index shows."),
         Column("version", pa.int64(), "Number that grows with each operation, for servers."),
+        Column("full", pa.bool_(), "Whether it has built the index from the beginning."),
         Column("writers", pa.large_list(TEXT), "Name and kind of each writer.", purged=Purged.KEPT),
         time_column("time", "When it began."),
     )
 )
+INDEX_RUNS = INDEX_RUNS_COLUMNS.schema

@@ -17,6 +17,7 @@ from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan
+from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
@@ -111,7 +112,7 @@ class IndexPass:
         shown = self.operation.snapshot if whole else self.last.snapshot
         row = {
             "key": self.operation.id, "snapshot": shown, "version": self.version,
-            "full": self.full, "writers": _names(self.routes), "time": self.operation.now,
+            "rebuilt": self.full, "writers": _names(self.routes), "time": self.operation.now,
         }  # fmt: skip
         frame = pl.DataFrame([row], schema=to_frame(INDEX_RUNS.empty_table()).schema)
         name = self.component("index_runs")
@@ -170,15 +171,31 @@ def _names(routes: IndexRoutes) -> list[str]:
     return [f"{rule.name}:{rule.kind}" for rule in routes.writers]
 
 
+def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
+    """Returns whether rows of the state have changed since an index was written."""
+    last = _run_of(table, manifest, index)
+    now = manifest.components.get("state")
+    with contextlib.suppress(UserError):
+        before = load_manifest(table, last.snapshot).components.get("state")
+        return (before and before.identity) != (now and now.identity)
+    return True
+
+
 def last_run(operation: Operation, index: str) -> IndexRun:
     """Returns the last run of an index, as the pinned snapshot knows it."""
-    files = operation.files(index_component(index, "index_runs"))
+    with operation.reading():
+        return _run_of(operation.root, operation.manifest(), index)
+
+
+def _run_of(table: WebTable, manifest: Manifest, index: str) -> IndexRun:
+    component = manifest.components.get(index_component(index, "index_runs"))
+    files = load_files(table, component)
     if not files:
         return IndexRun()
-    rows = collect(scan([operation.root / file.path for file in files], INDEX_RUNS))
+    rows = collect(scan([table / file.path for file in files], INDEX_RUNS))
     row = rows.sort("version").row(-1, named=True)
     return IndexRun(
-        row["key"], row["snapshot"], row["version"], bool(row["full"]), tuple(row["writers"])
+        row["key"], row["snapshot"], row["version"], bool(row["rebuilt"]), tuple(row["writers"])
     )
 
 

@@ -228,7 +228,10 @@ class _Part:
         several = len(self._writers) > 1
         for result in results:
             for reason, number in result.counts.items():
-                self._counts[f"{name}/{reason}" if several else f"sent/{reason}"] += number
+                if several:
+                    self._counts[f"{name}/{reason}"] += number
+                elif reason not in ("added", "deleted"):  # these are counted as pages
+                    self._counts[reason] += number
 
 
 def _with_values(documents: pl.DataFrame) -> pl.DataFrame:

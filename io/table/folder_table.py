@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.clocks import resting
-from ...policy.kinds import KINDS, folders, kind_of
+from ...policy.kinds import folders, kind_of
 from ...policy.schema import to_frame
 from ...web.base.errors import UsageError
 from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, names_and_versions, read_bytes, remove_file
 from ..storage.markers import has_marker, markers, set_marker
-from ..storage.parquet_files import batches, columns_with_values
+from ..storage.parquet_files import batches, collect, columns_with_values, scan
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, version_of
 from ..tablets.checksums import verify_tablets
@@ -148,20 +148,34 @@ class FolderTable(WebTable):
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        some, names = tablets_of_keys(known, keys), columns or KINDS[component].schema.names
+        some, names = tablets_of_keys(known, keys), columns or kind_of(component).schema.names
         sought = pl.col("key").is_in(keys.unique().implode())
         return self.read(component, some, names, methodcaller("filter", sought))
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
-        schema, sought = KINDS[component].schema, keys.to_arrow()
+        schema, sought = kind_of(component).schema, keys.to_arrow()
         # The base first, then its runs, oldest first: the last row of a key counts.
         paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
         for path in paths:
             for rows in batches(self / path, schema, schema.names):
                 if len(found := rows.filter(pc.is_in(rows["key"], sought))):
                     yield to_frame(found)
+
+    def changed_since(
+        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+    ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
+        schema = kind_of(component).schema
+        if tablet.base.path not in before:
+            for rows in folded(self.place, schema, tablet):
+                yield rows.get_column("key"), rows
+            return
+        # A row that has changed since then is in one of these runs, and its newest form, too.
+        new = [self / run.path for run in tablet.runs if run.path not in before]
+        if new:
+            rows = collect(scan(new, schema)).unique("key", keep="last", maintain_order=True)
+            yield rows.get_column("key"), rows
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
@@ -178,7 +192,7 @@ class FolderTable(WebTable):
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         frames = iter(frames)
         for first in frames:
-            schema = KINDS[component].schema
+            schema = kind_of(component).schema
             added = first.drop(schema.names, strict=False).to_arrow().schema
             schema = pa.schema([*schema, *added])
             rows = itertools.chain([first], frames)

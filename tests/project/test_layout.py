@@ -14,8 +14,8 @@ FOLDERS = {
         *("reference_pages", "command_line"),
     ),
     "io": (
-        *("upkeep", "graph", "reading", "batches", "parsing", "rows", "snapshots", "table"),
-        *("bigtable", "tablets", "storage", "packing"),
+        *("upkeep", "graph", "index", "reading", "batches", "parsing", "rows", "snapshots"),
+        *("table", "bigtable", "tablets", "storage", "packing"),
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),

@@ -1,0 +1,193 @@
+"""Views: the shards of an index as one tantivy index in a local folder, without superseded rows.
+
+The segments of all shards are listed in one index, so that one search ranks all of them by the same
+statistics. A document that a newer shard names is deleted in the view; shards do not change.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ...web.base.errors import UsageError, UserError
+from ...web.urls.row_keys import from_key
+from ..storage.file_errors import errors_as, first_line
+from ..storage.places import Place
+from ..tablets.checksums import verify_file
+from ..tablets.file_lists import DataFile
+from .shard_files import damaged_shard, shard_keys, shard_version, unpack_shard
+from .tantivy_schema import register_analyzers, shard_schema, tantivy, version
+
+_META = "meta.json"
+_SHARDS = "shards.json"  # of a view: the record of each shard in it, by its name
+_HEAP_BYTES = 15_000_000
+
+
+def cache_folder(table: str, index: str, base: str = "") -> Path:
+    """Returns the folder with views of an index, below ``base``.
+
+    Args:
+        table: Address of the table.
+        index: Name of the index.
+        base: A folder; empty: ``nutbeam`` in XDG_CACHE_HOME, or in ``~/.cache``.
+    """
+    above = base or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        folder = Path(above).expanduser() / ("" if base else "nutbeam")
+    except RuntimeError as error:
+        raise UsageError("there is no home folder: set XDG_CACHE_HOME") from error
+    digest = hashlib.sha256(str(table).encode()).hexdigest()[:16]
+    return folder / "indexes" / digest / index
+
+
+def open_view(root: Place, files: Sequence[DataFile], cache: Path) -> Path:
+    """Returns the folder of the view of some shards; makes it, unless it is there.
+
+    Other views in the cache are removed, so that it has nothing that was purged.
+
+    Args:
+        root: The table's folder.
+        files: The live shards of an index.
+        cache: Folder for views of the index, on this machine.
+
+    Raises:
+        UserError: A shard is damaged, or of another version; one line says what to do.
+    """
+    ordered = sorted(files, key=lambda file: (file.order, file.path))
+    state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
+    view = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
+    if not (view / _META).exists():
+        with errors_as(f"cannot write {str(cache)!r}, where the index is unpacked"):
+            cache.mkdir(parents=True, exist_ok=True)
+            making = Path(tempfile.mkdtemp(prefix=f"making-{os.getpid()}-", dir=cache))
+            try:
+                _make_view(root, ordered, making, _known_shards(cache))
+                with contextlib.suppress(OSError):  # another process has made it
+                    making.rename(view)
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
+    remove_views(cache, view.name)
+    return view
+
+
+def remove_views(cache: Path, but: str = "") -> None:
+    """Removes views, and what killed processes have left."""
+    with contextlib.suppress(OSError):
+        for path in cache.iterdir():
+            _, _, maker = path.name.partition("making-")
+            if path.name != but and not (maker and _lives(maker.partition("-")[0])):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def superseded(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:
+    """Returns the keys of each shard that a newer one names.
+
+    Args:
+        shards: ``key`` and ``deleted`` of each shard.
+        orders: The order of each; the largest that names a key counts.
+
+    >>> frames = [pl.DataFrame({"key": ["a", "b"]}), pl.DataFrame({"key": ["b", "c"]})]
+    >>> [keys.to_list() for keys in superseded(frames, [1, 2])]
+    [['b'], []]
+    """
+    columns = [
+        keys.select("key", order=pl.lit(order, pl.Int64))
+        for keys, order in zip(shards, orders, strict=True)
+    ]
+    if not columns:
+        return []
+    newest = pl.concat(columns).group_by("key").agg(newest=pl.col("order").max())
+    return [
+        keys.join(newest, on="key").filter(pl.col("order") < pl.col("newest"))["key"].sort()
+        for keys in columns
+    ]
+
+
+def _make_view(
+    root: Place, ordered: Sequence[DataFile], folder: Path, known: Mapping[str, Path]
+) -> None:
+    """Fills a folder with the segments of shards."""
+    keys = [shard_keys(root / file.path) for file in ordered]
+    gone = superseded(keys, [file.order for file in ordered])
+    records: dict[str, Any] = {}
+    segments: list[Any] = []
+    meta: dict[str, Any] | None = None
+    for number, (file, rows) in enumerate(zip(ordered, keys, strict=True)):
+        part = folder / f"part-{number}"
+        part.mkdir()
+        _fill_part(root, file, part, known)
+        if not (part / _META).exists():
+            continue  # the shard only deletes
+        records[file.path] = {
+            "meta": json.loads((part / _META).read_bytes()),
+            "files": sorted(path.name for path in part.iterdir()),
+        }
+        held = rows.filter(~pl.col("deleted")).select("key")
+        _delete(root / file.path, part, held.join(gone[number].to_frame(), on="key")["key"])
+        meta = json.loads((part / _META).read_bytes())
+        segments += meta["segments"]
+        for path in part.iterdir():
+            if not path.name.startswith(".") and path.name != _META:
+                path.rename(folder / path.name)
+        shutil.rmtree(part)
+    if meta is None:
+        tantivy().Index(shard_schema(), path=str(folder))
+    else:
+        (folder / _META).write_text(json.dumps({**meta, "segments": segments}))
+    (folder / _SHARDS).write_text(json.dumps(records))
+
+
+def _fill_part(root: Place, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
+    """Brings the files of a shard into a folder, from an older view if one has them."""
+    if file.path in known:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            record = json.loads((known[file.path] / _SHARDS).read_bytes())[file.path]
+            for name in record["files"]:
+                if name != _META:
+                    os.link(known[file.path] / name, part / name)
+            (part / _META).write_text(json.dumps(record["meta"]))
+            return
+    for path in part.iterdir():
+        path.unlink()
+    verify_file(root, file)
+    if not unpack_shard(root / file.path, part):
+        raise UserError(
+            f"shard {root / file.path} was made by {shard_version(root / file.path)}, this is "
+            f"{version()}: run nutbeam index with --full"
+        )
+
+
+def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
+    """Deletes documents of a tantivy index that nobody else uses."""
+    if not len(keys):
+        return
+    try:
+        index = tantivy().Index.open(str(folder))
+        register_analyzers(index)
+        writer = index.writer(_HEAP_BYTES, 1)
+        for key in keys:
+            writer.delete_documents_by_term("id", from_key(key))
+        writer.commit()
+        writer.wait_merging_threads()
+    except (ValueError, OSError, RuntimeError) as error:
+        raise damaged_shard(shard, first_line(error)) from error
+
+
+def _known_shards(cache: Path) -> dict[str, Path]:
+    """Returns the views in a cache that have a shard, by its name."""
+    found: dict[str, Path] = {}
+    for path in cache.glob(f"*/{_SHARDS}"):
+        with contextlib.suppress(OSError, ValueError):
+            found |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
+    return found
+
+
+def _lives(process: str) -> bool:
+    return process.isdigit() and Path(f"/proc/{process}").exists()

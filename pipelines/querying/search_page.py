@@ -3,7 +3,8 @@
 import base64
 import hashlib
 import html
-from urllib.parse import quote, urlencode, urlsplit
+import re
+from urllib.parse import quote, urlencode
 
 from ...io.shards.shard_search import Found, Hit
 from ...web.base.visible import visible
@@ -92,7 +93,7 @@ def _results(query: str, found: Found, first: int, top_n: int) -> str:
 
 def _item(hit: Hit) -> str:
     title, url = _text(hit.title or hit.url), _text(hit.url)
-    if urlsplit(hit.url).scheme in ("http", "https", "ftp"):
+    if re.match(r"(https?|ftp)://", hit.url, re.IGNORECASE):
         address = _text(quote(hit.url, safe="%/:=&?~#+!$,;'@()*[]"))
         title = f'<a href="{address}" rel="noreferrer noopener">{title}</a>'
     snippet = "".join(
@@ -118,4 +119,4 @@ def _steps(query: str, found: Found, first: int, top_n: int) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape(visible(" ".join(text.split())))
+    return html.escape(visible(re.sub(r"\s+", " ", text)))

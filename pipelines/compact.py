@@ -26,7 +26,7 @@ from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
-from ..policy.kinds import kind_of, kinds_in_tablets
+from ..policy.kinds import components_in_tablets, kind_of
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.options import option, seconds
@@ -94,7 +94,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
 
 def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey]:
     items: list[Folding | Survey] = []
-    for component in kinds_in_tablets():
+    for component in components_in_tablets(operation.manifest().components):
         known = tablets(operation.files(component))
         foldable = known if operation.root.in_files(component) else ()
         folds = plan_folds(foldable, full=options.full)

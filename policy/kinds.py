@@ -6,7 +6,7 @@ Its kind is the last part of its name. To add a component, declare its kind here
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -18,9 +18,12 @@ from .columns import Column, Columns, Form, Purged, joined
 from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
+    DEAD_LETTERS_COLUMNS,
     DOCUMENTS_COLUMNS,
     FETCHLIST_COLUMNS,
     HOSTS_COLUMNS,
+    INDEX_RUNS_COLUMNS,
+    INDEXED_COLUMNS,
     INLINKS_COLUMNS,
     OUTCOME_COLUMNS,
     PAGES_COLUMNS,
@@ -85,6 +88,7 @@ class Kind:
             It must be in tablets, and a table's components stay where they are.
         in_order: Whether each file is in key order.
         of_batch: Whether each batch has its own component of this kind.
+        of_index: Whether each index has its own component of this kind.
         flushed: What happens to files of it that a fetch writes before it commits; None: it
             writes none.
         kept: How long compact keeps files of a batch.
@@ -114,6 +118,7 @@ class Kind:
     in_rows: bool = False
     in_order: bool = False
     of_batch: bool = False
+    of_index: bool = False
     flushed: Flushed | None = None
     kept: Kept = Kept.ALWAYS
     refers: tuple[str, ...] = ()
@@ -128,7 +133,7 @@ class Kind:
     cell: str = ""
 
     def __post_init__(self) -> None:
-        if self.in_rows and (self.of_batch or not self.in_tablets):
+        if self.in_rows and (self.of_batch or self.of_index or not self.in_tablets):
             raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
 
     @functools.cached_property
@@ -140,6 +145,11 @@ class Kind:
     def shown_as(self) -> str:
         """Its name for users."""
         return self.view or (f"batch_{self.name}" if self.of_batch else self.name)
+
+    @property
+    def owner_column(self) -> str:
+        """Column in which users see the batch or the index of its rows; empty if they have none."""
+        return "batch_id" if self.of_batch else "index_name" if self.of_index else ""
 
     @property
     def counting(self) -> pl.Expr:
@@ -332,6 +342,30 @@ KINDS = {
             in_order=True,
             kept=Kept.WITH_DOCUMENTS,
         ),
+        Kind(
+            "indexed",
+            INDEXED_COLUMNS,
+            "a page that an index holds, or that its writers have refused",
+            in_tablets=True,
+            in_order=True,
+            of_index=True,
+            refers=("document",),
+            ended="deleted",
+        ),
+        Kind(
+            "dead_letters",
+            DEAD_LETTERS_COLUMNS,
+            "a page that a writer of an index has refused",
+            in_order=True,
+            of_index=True,
+        ),
+        Kind(
+            "index_runs",
+            INDEX_RUNS_COLUMNS,
+            "the last operation that has written an index",
+            hashed=True,
+            of_index=True,
+        ),
     )
 }
 
@@ -372,6 +406,26 @@ def kinds_in_tablets() -> tuple[str, ...]:
     return tuple(name for name, kind in KINDS.items() if kind.in_tablets)
 
 
+def components_of(kind: Kind, components: Iterable[str]) -> list[str]:
+    """Returns the components of a kind, in order; of a kind of the table its name.
+
+    >>> components_of(KINDS["indexed"], ["state", "index/main/indexed"])
+    ['index/main/indexed']
+    >>> components_of(KINDS["state"], [])
+    ['state']
+    """
+    top = "batches/" if kind.of_batch else "index/" if kind.of_index else ""
+    if not top:
+        return [kind.name]
+    return sorted(n for n in components if n.startswith(top) and n.endswith(f"/{kind.name}"))
+
+
+def components_in_tablets(components: Iterable[str]) -> list[str]:
+    """Returns the components that are in tablets, in the order of their kinds."""
+    known = list(components)
+    return [name for kind in kinds_in_tablets() for name in components_of(KINDS[kind], known)]
+
+
 def kinds_in_rows() -> tuple[str, ...]:
     """Returns the names of the kinds that a table in Bigtable keeps in rows."""
     return tuple(name for name, kind in KINDS.items() if kind.in_rows)
@@ -384,5 +438,5 @@ def kinds_of_batches() -> tuple[str, ...]:
 
 def folders() -> tuple[str, ...]:
     """Returns the folders of a table that have files of rows."""
-    of_table = [name for name, kind in KINDS.items() if not kind.of_batch]
-    return (*(folder for name in of_table for folder in folders_of(name)), "batches")
+    of_table = [name for name, kind in KINDS.items() if not (kind.of_batch or kind.of_index)]
+    return (*(folder for name in of_table for folder in folders_of(name)), "batches", "index")

@@ -464,3 +464,47 @@ def to_frame(table: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+# What an index has of each page: one row per page that it holds or has refused.
+INDEXED_STATES = {1: "held", 2: "refused"}
+INDEXED_COLUMNS = joined(
+    STATE_COLUMNS.pick("key"),
+    [
+        Column("document", TEXT, "File of the text that was sent.", purged=Purged.KEPT),
+        *STATE_COLUMNS.pick("signature"),
+        code_column(
+            "state", INDEXED_STATES, "Whether writers hold the page, or all have refused it."
+        ),
+        Column("writers", pa.large_list(TEXT), "Writers that hold it.", purged=Purged.KEPT),
+        time_column("time", "When it was sent."),
+        time_column("deleted", "When it was deleted from the index; null: it was not."),
+    ],
+)
+INDEXED = INDEXED_COLUMNS.schema
+
+# Pages that a writer refuses for good.
+DEAD_LETTERS_COLUMNS = joined(
+    STATE_COLUMNS.pick("key"),
+    [
+        Column("writer", TEXT, "The writer that has refused it.", purged=Purged.KEPT),
+        Column("reason", TEXT, "Why."),
+        Column("document", TEXT, "What was sent, as JSON."),
+        time_column("time", "When it was sent."),
+    ],
+)
+
+DEAD_LETTERS = DEAD_LETTERS_COLUMNS.schema
+
+# The operation that was the last to write an index.
+INDEX_RUNS_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "Id of the operation."),
+        Column("snapshot", pa.int64(), "The snapshot of the table that the index shows."),
+        Column("version", pa.int64(), "Number that grows with each operation, for servers."),
+        Column("full", pa.bool_(), "Whether it has built the index from the beginning."),
+        Column("writers", pa.large_list(TEXT), "Name and kind of each writer.", purged=Purged.KEPT),
+        time_column("time", "When it began."),
+    )
+)
+INDEX_RUNS = INDEX_RUNS_COLUMNS.schema

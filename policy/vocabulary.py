@@ -83,13 +83,17 @@ class View(NamedTuple):
     kind: Kind | None = None
 
 
+INDEX_NAMES = Columns([Column("index_name", TEXT, "Name of the index (`--index`).")])
+
+
 def views() -> dict[str, View]:
     """Returns what users can query and export, by name: what is asked for most comes first.
 
     >>> list(views())[:6]
     ['state', 'hosts', 'inlinks', 'pages', 'links', 'batches']
     """
-    in_tablets, of_batches = kinds_in_tablets(), kinds_of_batches()
+    of_batches = kinds_of_batches()
+    in_tablets = [name for name in kinds_in_tablets() if not KINDS[name].of_index]
     return (
         {KINDS[name].shown_as: _view_of(KINDS[name]) for name in in_tablets}
         | {
@@ -126,9 +130,11 @@ def shown_columns(kind: Kind) -> Columns:
     (['batch_id', 'url', 'document', 'status'], 'key')
     """
     name = HOST_COLUMN if kind.of_hosts else URL_COLUMN
-    batch = BATCHES_COLUMNS.pick("batch_id") if kind.of_batch else Columns()
+    owner = Columns()
+    if kind.of_batch or kind.of_index:
+        owner = (BATCHES_COLUMNS if kind.of_batch else INDEX_NAMES).pick(kind.owner_column)
     named = [] if kind.hashed or kind.of_links else [name]
-    return joined(batch, named, kind.columns.without("key"), kind.columns.pick("key"))
+    return joined(owner, named, kind.columns.without("key"), kind.columns.pick("key"))
 
 
 def shown_type(column: Column) -> pa.DataType:

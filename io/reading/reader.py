@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.columns import Columns
-from ...policy.kinds import Kind
+from ...policy.kinds import Kind, components_of
 from ...policy.page_rows import PageChoice
 from ...policy.schema import DOCUMENTS_COLUMNS, PAGE_COLUMNS, Status, conform, to_frame
 from ...policy.vocabulary import View, shown_frame, shown_schema, views
@@ -156,22 +156,30 @@ def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[
         assert view.kind is not None
         names = [column.name for column in wanted]
         stored = list(dict.fromkeys(["key", *(n for n in names if n in view.kind.schema.names)]))
-        of_batch = view.kind.of_batch
-        yield from (_of_files if of_batch else _of_tablets)(pinned, view.kind, stored)
+        in_tablets = view.kind.in_tablets or not view.kind.owner_column
+        yield from (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored)
 
 
 def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
-    for tablet in tablets(pinned.files(kind.name)):
-        rows = pinned.root.read(
-            kind.name, [tablet], stored, lambda rows: rows.filter(kind.counting)
-        )
-        yield rows.sort("key")
+    for component in components_of(kind, pinned.manifest().components):
+        for tablet in tablets(pinned.files(component)):
+            rows = pinned.root.read(
+                component, [tablet], stored, lambda rows: rows.filter(kind.counting)
+            )
+            owner = component.split("/")[1] if kind.owner_column else ""
+            yield _owned(rows.sort("key"), kind, owner)
 
 
 def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
     for batch, file in files_of(pinned.root, pinned.manifest(), kind):
         for group in row_groups(pinned.root / file.path, kind.schema, stored):
-            yield to_frame(group).with_columns(batch_id=pl.lit(batch))
+            yield _owned(to_frame(group), kind, batch)
+
+
+def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
+    """Returns rows with their batch or their index, if they have one."""
+    column = kind.owner_column
+    return rows.with_columns(pl.lit(owner).alias(column)) if column else rows
 
 
 def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:

@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.columns import Column, Form
-from ...policy.kinds import Kind, kind_of
+from ...policy.kinds import Kind, components_of, kind_of
 from ...policy.schema import BATCHES_COLUMNS, STATE_COLUMNS, TEXT
 from ...policy.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
@@ -52,18 +52,15 @@ def batches_frame(manifest: Manifest) -> pl.DataFrame:
 
 
 def files_of(root: Folder, manifest: Manifest, kind: Kind) -> list[tuple[str, DataFile]]:
-    """Returns the files of a component, as (batch id or empty, file); of all batches, if it is of batches.
+    """Returns the files of a kind, as (batch id, name of the index, or empty; file).
 
     Raises:
         UserError: A list is missing or damaged.
     """
-    if not kind.of_batch:
-        return [("", file) for file in load_files(root, manifest.components.get(kind.name))]
     return [
-        (name.split("/")[1], file)
-        for name, component in sorted(manifest.components.items())
-        if name.startswith("batches/") and name.endswith(f"/{kind.name}")
-        for file in load_files(root, component)
+        (name.split("/")[1] if kind.owner_column else "", file)
+        for name in components_of(kind, manifest.components)
+        for file in load_files(root, manifest.components.get(name))
     ]
 
 
@@ -197,21 +194,22 @@ def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> s
 
 def _parts(root: Folder, kind: Kind, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM stored.empty_{kind.name}"  # columns that an older file lacks are null
-    if kind.in_tablets:
-        known = tablets(file for _, file in files)
+    for owner, some in itertools.groupby(files, key=itemgetter(0)):
+        own = f", {_quoted(owner)} AS {kind.owner_column}" if kind.owner_column else ""
+        if not kind.in_tablets:
+            read = _read(root, [file for _, file in some])
+            yield f"UNION ALL BY NAME SELECT *{own} FROM {read}"
+            continue
+        known = tablets(file for _, file in some)
         plain = [tablet.base for tablet in known if not tablet.runs]
         if plain:
-            yield f"UNION ALL BY NAME SELECT * FROM {_read(root, plain)}"
+            yield f"UNION ALL BY NAME SELECT *{own} FROM {_read(root, plain)}"
         layered = [tablet for tablet in known if tablet.runs]
         if layered:
-            yield from _folded(root, layered)
-        return
-    for batch, some in itertools.groupby(files, key=itemgetter(0)):
-        read = _read(root, [file for _, file in some])
-        yield f"UNION ALL BY NAME SELECT *, {_quoted(batch)} AS batch_id FROM {read}"
+            yield from _folded(root, layered, own)
 
 
-def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
+def _folded(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[str]:
     """Yields SQL for tablets with runs: the newest row of each number, as in ``fold``."""
     lies = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
@@ -228,11 +226,11 @@ def _folded(root: Folder, layered: Sequence[Tablet]) -> Iterator[str]:
         root, [tablet.base for tablet in layered], "filename = true, file_row_number = true"
     )
     yield (
-        f"UNION ALL BY NAME SELECT * EXCLUDE (filename, file_row_number) FROM {bases} AS base "
+        f"UNION ALL BY NAME SELECT * EXCLUDE (filename, file_row_number){own} FROM {bases} AS base "
         f"ANTI JOIN ({newest}) AS newer "
         f"ON newer._base = base.filename AND newer.{NUMBER} = base.file_row_number"
     )
-    yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}) FROM ({newest})"
+    yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}){own} FROM ({newest})"
 
 
 def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
@@ -241,10 +239,10 @@ def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
 
 
 def empty_table(kind: str) -> pa.Table:
-    """Returns a table without rows, with the stored columns of a component and ``batch_id``."""
+    """Returns a table without rows: the stored columns of a kind, and its batch or its index."""
     schema = kind_of(kind).schema
-    if kind_of(kind).of_batch:
-        schema = schema.append(pa.field("batch_id", TEXT))
+    if owner := kind_of(kind).owner_column:
+        schema = schema.append(pa.field(owner, TEXT))
     return schema.empty_table()
 
 

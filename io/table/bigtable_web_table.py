@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ...policy.clocks import resting
-from ...policy.kinds import KINDS, SEED_HOSTS, kind_of
+from ...policy.kinds import SEED_HOSTS, kind_of
 from ...policy.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
@@ -173,7 +173,7 @@ class BigtableWebTable(WebTable):
         due: Due | None = None,
     ) -> pl.DataFrame:
         needed = columns if narrow is None else None
-        parts = [empty(KINDS[component].schema).select(columns)]
+        parts = [empty(kind_of(component).schema).select(columns)]
         for tablet in some:
             for rows in self._received(component, tablet, needed, due):
                 kept = rows if narrow is None else narrow(rows.lazy()).collect()
@@ -285,7 +285,7 @@ class BigtableWebTable(WebTable):
         from ..bigtable.stored_rows import changed_keys
 
         files = [file for part in before.parts for file in part.files]
-        schema = KINDS[component].schema
+        schema = kind_of(component).schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
             found = list(changed_keys(self.log, component, _range(tablet), before.snapshot))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.clocks import resting
-from ...policy.kinds import KINDS, folders, kind_of
+from ...policy.kinds import folders, kind_of
 from ...policy.schema import to_frame
 from ...web.base.errors import UsageError
 from ..storage.errors import ConflictError
@@ -148,14 +148,14 @@ class FolderTable(WebTable):
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        some, names = tablets_of_keys(known, keys), columns or KINDS[component].schema.names
+        some, names = tablets_of_keys(known, keys), columns or kind_of(component).schema.names
         sought = pl.col("key").is_in(keys.unique().implode())
         return self.read(component, some, names, methodcaller("filter", sought))
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:
-        schema, sought = KINDS[component].schema, keys.to_arrow()
+        schema, sought = kind_of(component).schema, keys.to_arrow()
         # The base first, then its runs, oldest first: the last row of a key counts.
         paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
         for path in paths:
@@ -178,7 +178,7 @@ class FolderTable(WebTable):
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         frames = iter(frames)
         for first in frames:
-            schema = KINDS[component].schema
+            schema = kind_of(component).schema
             added = first.drop(schema.names, strict=False).to_arrow().schema
             schema = pa.schema([*schema, *added])
             rows = itertools.chain([first], frames)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
+from ...policy.kinds import kind_of
 from ...policy.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import (
@@ -55,7 +55,7 @@ def read_tablets(
     Raises:
         UserError: A file is missing or damaged.
     """
-    schema = KINDS[component].schema
+    schema = kind_of(component).schema
     paths = [root / path for tablet in some for path in tablet.paths]
     if not paths:
         return empty(schema).select(columns)
@@ -94,7 +94,7 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     paths = [root / path for path in tablet.paths]
     key = pl.col("key")
     sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
-    found = collect(scan(paths, KINDS[component].schema, row_index=_AT).filter(sought))
+    found = collect(scan(paths, kind_of(component).schema, row_index=_AT).filter(sought))
     numbers = _numbers(root, tablet)
     at = found.get_column(_AT).to_numpy()
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
@@ -111,7 +111,7 @@ def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
 
     A later version of nutbeam has added the further columns. Code that rewrites rows keeps them.
     """
-    schema = KINDS[component].schema
+    schema = kind_of(component).schema
     for path in (path for tablet in some for path in tablet.paths):
         for field in schema_of(root / path):
             if field.name not in (*schema.names, NUMBER):

@@ -15,7 +15,7 @@ from typing import Protocol
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import KINDS, kind_of
+from ...policy.kinds import kind_of
 from ...policy.schema import conform, empty, to_frame
 from ..storage.places import Folder
 from .checksums import verify_tablets
@@ -80,7 +80,7 @@ class Resolution:
     @property
     def schema(self) -> pa.Schema:
         """Declared columns of the component."""
-        return KINDS[self.component].schema
+        return kind_of(self.component).schema
 
 
 def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
@@ -125,7 +125,7 @@ class Extras(contextlib.ExitStack):
         """Collects the further frames and counts of a result; returns its rows."""
         for name, frame in resolved.extra.items():
             if name not in self._writers:
-                writer = TabletWriter(self._root, self._places[name], KINDS[name].schema)
+                writer = TabletWriter(self._root, self._places[name], kind_of(name).schema)
                 self._writers[name] = self.enter_context(writer)
             self._writers[name].write(frame)
         self.counts.update(resolved.counts)
@@ -168,7 +168,7 @@ def write_bases(
     Rows that do not count are left out.
     """
     counting = kind_of(component).counting
-    with TabletWriter(root, component, schema or KINDS[component].schema) as writer:
+    with TabletWriter(root, component, schema or kind_of(component).schema) as writer:
         for rows in frames:
             writer.write(rows.filter(counting))
         return tuple(writer.close())

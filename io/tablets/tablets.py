@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ...policy.kinds import KINDS, kind_of
+from ...policy.kinds import kind_of
 from ...web.urls.row_keys import host_key_of
 from .file_lists import DataFile
 
@@ -140,7 +140,7 @@ def with_number(schema: pa.Schema) -> pa.Schema:
 
 def run_schema(component: str) -> pa.Schema:
     """Returns the declared columns of a component's runs."""
-    return with_number(KINDS[component].schema)
+    return with_number(kind_of(component).schema)
 
 
 def host_start(key: str) -> str:

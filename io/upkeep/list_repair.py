@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.kinds import KINDS, Flushed, folders_of, kind_of
+from ...policy.kinds import Flushed, folders_of, kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, page_order
 from ..snapshots.manifest import Manifest, readable_manifests
@@ -96,9 +96,9 @@ class _Rebuild:
 
     def _with_zone(self, file: DataFile) -> DataFile:
         columns = {"key", "fetch_time", "score", "status"}.intersection(
-            KINDS[self.name].schema.names
+            kind_of(self.name).schema.names
         )
-        rows = scan([self.table / file.path], KINDS[self.name].schema).select(*columns)
+        rows = scan([self.table / file.path], kind_of(self.name).schema).select(*columns)
         return dataclasses.replace(file, **zone(collect(rows))) if file.rows else file  # type: ignore[arg-type]
 
     def _paired(self, file: DataFile, other: str) -> DataFile | None:
@@ -107,7 +107,7 @@ class _Rebuild:
         with contextlib.suppress(UserError):
             files = load_files(self.table, others)
             for known in files:
-                keys = scan([self.table / known.path], KINDS[other].schema).select("key")
+                keys = scan([self.table / known.path], kind_of(other).schema).select("key")
                 # A file without rows can only belong to the only other file.
                 alone = file.first is None and len(files) == 1
                 if alone or len(collect(keys.filter(pl.col("key") == file.first))):
@@ -153,7 +153,7 @@ class _Rebuild:
         """Returns whether a run replaces rows of a base; False for a run that only adds rows."""
         changed = rows.filter(pl.col(NUMBER) < base.rows)
         path = self.table / base.path
-        keys = collect(scan([path], KINDS[self.name].schema).select("key")).get_column("key")
+        keys = collect(scan([path], kind_of(self.name).schema).select("key")).get_column("key")
         right = keys.gather(changed.get_column(NUMBER))
         return bool(len(changed)) and right.equals(changed.get_column("key"))
 

@@ -5,7 +5,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 
-from ...policy.kinds import kinds_in_tablets
+from ...policy.kinds import components_in_tablets
 from ...web.base.errors import UsageError, UserError
 from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
@@ -180,7 +180,7 @@ def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, l
     """Returns the files of changes, by component, that restore older rows."""
     back = {}
     try:
-        for name in kinds_in_tablets():
+        for name in components_in_tablets({**latest.components, **older.components}):
             # An earlier rollback may have removed the component.
             component = latest.components.get(name) or older.components.get(name)
             known = tablets(load_files(table, component))

@@ -34,7 +34,7 @@ from ...io.upkeep.left_over import Left, left_over
 from ...io.upkeep.operation_fsck import OPERATION_PROBLEM, Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import can_check_rows, check_rows, finish_commit, repair_table
-from ...policy.kinds import kinds_in_tablets
+from ...policy.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
 from ...web.base.counting import counted
@@ -298,6 +298,6 @@ def _conclusion(found: CheckResult, table: str, options: Options) -> str:
     if options.drop:
         return left
     # A rollback in Bigtable needs the rows changed since then, and these may be lost.
-    in_files = all(map(open_table(table).in_files, kinds_in_tablets()))
+    in_files = all(map(open_table(table).in_files, KINDS))
     back = "go back with nutbeam rollback, " if in_files else ""
     return f"{left}; restore the files from a copy, {back}or leave them out with --drop"

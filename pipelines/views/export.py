@@ -59,7 +59,7 @@ class Reading(Pinned):
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A tablet or a file of a batch, for one worker; without either, the list of batches."""
+    """A tablet or a file for one worker, with its batch or index; or else the list of batches."""
 
     reading: Reading
     number: int

@@ -20,6 +20,7 @@ from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.schema import conform, to_frame
+from ...policy.kinds import Kind, components_of
 from ...policy.vocabulary import View, record_of, shown_frame, shown_schema, views
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
@@ -108,7 +109,11 @@ def _parts(reading: Reading, what: str) -> Iterator[Part]:
     if kind is None:
         yield Part(reading, 0)
     elif kind.in_tablets:
-        yield from tablets_of(reading, kind.name)
+        names = components_of(kind, reading.manifest().components)
+        parts = ((name, part) for name in names for part in tablets_of(reading, name))
+        for number, (name, part) in enumerate(parts):
+            batch = name.split("/")[1] if kind.owner_column else ""
+            yield dataclasses.replace(part, number=number, batch=batch)
     else:
         files = files_of(reading.root, reading.manifest(), kind)
         for number, (batch, file) in enumerate(files):
@@ -124,12 +129,18 @@ def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
     # Damaged rows are not exported.
     if part.tablet is not None:
         verify_tablets(root, part.tablet)
-        yield from (rows.filter(kind.counting) for rows in root.scan(kind.name, part.tablet))
+        for rows in root.scan(kind.name, part.tablet):
+            yield _owned(rows.filter(kind.counting), kind, part.batch)
         return
     assert part.file is not None
     verify_file(root, part.file)
     for group in row_groups(root / part.file.path, kind.schema):
-        yield to_frame(group).with_columns(batch_id=pl.lit(part.batch))
+        yield _owned(to_frame(group), kind, part.batch)
+
+
+def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
+    column = kind.owner_column or "batch_id"
+    return rows.with_columns(pl.lit(owner).alias(column))
 
 
 def _write(part: Part, what: str, output: Output) -> None:

@@ -13,6 +13,7 @@ class Basic(IndexFilter):
     """Indexes host, URL, title, text, caching policy and time."""
 
     name = "basic"
+    reads = ()
     fields = {  # noqa: RUF012 - a declaration
         "host": "Host of the page.",
         "url": "URL to show: the representative one, if a redirect led to the page.",
@@ -52,6 +53,7 @@ class Anchor(IndexFilter):
     """Indexes the texts of links to a page."""
 
     name = "anchor"
+    reads = ("anchors",)
     fields = {"anchor": "Texts of the links to the page."}  # noqa: RUF012 - a declaration
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,7 @@ class MetadataFields(IndexFilter):
     """Indexes chosen metadata of pages, of responses and of rows under their names."""
 
     name = "metadata"
+    reads = ("headers",)
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields; of a name in several places the row's value counts, as in Nutch."""
@@ -31,6 +32,7 @@ class LinkFields(IndexFilter):
     """Indexes the links of a page, those to it, and their numbers."""
 
     name = "links"
+    reads = ("inlinks",)
     fields = {  # noqa: RUF012 - a declaration
         "outlinks": "URLs, or hosts, that the page links to.",
         "inlinks": "URLs, or hosts, of the pages that link to it.",
@@ -67,6 +69,7 @@ class Language(IndexFilter):
     """Indexes the language that a page declares."""
 
     name = "language"
+    reads = ()
     fields = {"lang": "Language of the page."}  # noqa: RUF012 - a declaration
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
@@ -80,6 +83,7 @@ class TopLevelDomain(IndexFilter):
     """Indexes the public suffix of the host."""
 
     name = "tld"
+    reads = ()
     fields = {"tld": "Public suffix of the host, such as `co.uk`."}  # noqa: RUF012
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
@@ -95,6 +99,7 @@ class Headings(IndexFilter):
     """Indexes headings: a list of texts for each kind in ``--index_headings``."""
 
     name = "headings"
+    reads = ()
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
@@ -108,6 +113,7 @@ class FeedFields(IndexFilter):
     """Indexes author and date of an item of a feed, and the feed itself."""
 
     name = "feed"
+    reads = ()
     fields = {  # noqa: RUF012 - a declaration
         "author": "Author of the item.",
         "published": "When it was published, as the feed has it.",

@@ -52,6 +52,7 @@ class MimeTypeFilter(IndexFilter):
     """
 
     name = "mimetype"
+    reads = ()
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Marks the documents that are left out; one without a type is not listed."""
@@ -102,6 +103,7 @@ class SubcollectionFields(IndexFilter):
     """Indexes the subcollections that a page belongs to (Nutch's subcollections.xml)."""
 
     name = "subcollection"
+    reads = ()
     fields = {"subcollection": "Names of its subcollections."}  # noqa: RUF012
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:

@@ -23,6 +23,7 @@ class Static(IndexFilter):
     """Gives all documents the same fields."""
 
     name = "static"
+    reads = ()
 
     def __init__(self, options: IndexFilterOptions) -> None:
         super().__init__(options)
@@ -70,6 +71,7 @@ class Replace(IndexFilter):
     """Replaces texts in fields, by regular expressions (Nutch's index-replace)."""
 
     name = "replace"
+    reads = ()
 
     def __init__(self, options: IndexFilterOptions) -> None:
         super().__init__(options)

@@ -5,6 +5,9 @@ import polars as pl
 from .index_options import IndexFilterOptions
 from .index_pages import DROPPED
 
+# Columns of INDEX_PAGES that are neither in documents nor in the state, so that reading them costs.
+ELSEWHERE = ("headers", "ip", "anchors", "inlinks")
+
 
 class IndexFilter:
     """An index filter. Subclasses define ``apply``.
@@ -15,9 +18,11 @@ class IndexFilter:
     Attributes:
         name: Its name in ``--index_filters``.
         fields: Fields that it may add, with their meaning.
+        reads: Those of ``ELSEWHERE`` that it reads; the others may be null.
     """
 
     name = ""
+    reads: tuple[str, ...] = ELSEWHERE
     fields: dict[str, str] = {}  # noqa: RUF012 - a declaration
 
     def __init__(self, options: IndexFilterOptions) -> None:

@@ -18,6 +18,7 @@ class More(IndexFilter):
     """Indexes when a page was changed, its length and its type; a file name as its title."""
 
     name = "more"
+    reads = ("headers",)
     fields = {  # noqa: RUF012 - a declaration
         "lastModified": "Time in the header Last-Modified.",
         "date": "The same, or else when the content was first seen, or when it was fetched.",

@@ -1,0 +1,165 @@
+"""Decides what changes in an index, from rows of the state and from the index's journal."""
+
+import polars as pl
+
+from ...web.exchange.status import (
+    FETCH_GONE,
+    FETCH_REDIR_PERM,
+    FETCH_REDIR_TEMP,
+    FETCH_SUCCESS,
+)
+from ..schema import INDEXED, STATE, Status, empty
+from .index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions, decide_on_pages
+
+HELD, REFUSED = 1, 2
+# What index filters read of the state, with what the decision needs.
+STATE_READ = ("key", "status", "parse_status", "document", "page", "signature", "score",
+              "modified_time", "repr_url", "batch_id", "retries", "fetch_interval", "usage",
+              "metadata")  # fmt: skip
+# Reasons of decisions that are made for many URLs at each time, and are not worth a number.
+SILENT = ("unchanged", "unknown")
+_TEXTS = pl.List(pl.String)
+_FETCHED = {
+    int(Status.DB_GONE): FETCH_GONE,
+    int(Status.DB_ORPHAN): FETCH_GONE,
+    int(Status.DB_REDIR_TEMP): FETCH_REDIR_TEMP,
+    int(Status.DB_REDIR_PERM): FETCH_REDIR_PERM,
+}
+
+
+def no_state_rows() -> pl.DataFrame:
+    """Returns a frame without rows, with the columns ``STATE_READ``."""
+    return empty(STATE).select(STATE_READ)
+
+
+def decide_changes(
+    rows: pl.DataFrame, journal: pl.DataFrame, options: IndexDecisionOptions, *, full: bool = False
+) -> pl.DataFrame:
+    """Decides about pages by their rows alone; ``decide_by_documents`` looks into documents.
+
+    Args:
+        rows: Rows of the state, with the columns ``STATE_READ``.
+        journal: Rows of the journal with keys among these, as in ``INDEXED``.
+        options: The rules.
+        full: Whether the index is built from the beginning, so that it has nothing yet.
+
+    Returns:
+        The rows with ``known`` (whether the journal has the page), ``writers`` (those that hold
+        it), ``action`` (``add``, ``delete`` or ``nothing``) and ``reason``. Only pages of the
+        journal are deleted, and a page is not added again with the same text.
+
+    >>> row = {name: None for name in STATE_READ} | {"key": "com.a:http/", "status": 2,
+    ...     "parse_status": 1, "document": "batches/1/documents/x"}
+    >>> rows = pl.DataFrame([row], schema=no_state_rows().schema)
+    >>> decide_changes(rows, empty(INDEXED), IndexDecisionOptions()).select("action").item()
+    'add'
+    """
+    found = _with_journal(rows, journal)
+    status = pl.col("status").cast(pl.Int64)
+    fetched = status.replace_strict(_FETCHED, default=None, return_dtype=pl.Int64)
+    has_text = pl.col("document").is_not_null()
+    found = found.with_columns(
+        fetch_status=pl.coalesce(fetched, pl.when(has_text).then(FETCH_SUCCESS)),
+        directives=pl.lit(None, _TEXTS),
+    )
+    decided = decide_on_pages(found, options).drop("fetch_status", "directives")
+    action, known = pl.col("action"), pl.col("known")
+    same = known & has_text & pl.col("document").eq_missing(pl.col("known_document"))
+    unchanged = (action == ADD) & same & (not full)
+    # The text has left the table, so a full index would not have the page.
+    lost = (action == NOTHING) & known & ~has_text
+    absent = (action == DELETE) & ~known
+    return decided.with_columns(
+        action=pl.when(unchanged | absent)
+        .then(pl.lit(NOTHING))
+        .when(lost)
+        .then(pl.lit(DELETE))
+        .otherwise("action"),
+        reason=pl.when(unchanged)
+        .then(pl.lit("unchanged"))
+        .when(absent | (~known & ~has_text))
+        .then(pl.lit("unknown"))
+        .when(lost)
+        .then(pl.lit("deleted_no_content"))
+        .otherwise("reason"),
+    ).drop("known_document")
+
+
+def _with_journal(rows: pl.DataFrame, journal: pl.DataFrame) -> pl.DataFrame:
+    known = journal.select("key", "writers", known_document="document", known=pl.lit(True))
+    found = rows.join(known, on="key", how="left", maintain_order="left")
+    return found.with_columns(
+        pl.col("known").fill_null(False), pl.col("writers").cast(_TEXTS).fill_null([])
+    )
+
+
+def lost_pages(journal: pl.DataFrame, rows: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """Returns deletes for pages of a journal that have no row any more.
+
+    Args:
+        journal: Rows of the journal, as in ``INDEXED``.
+        rows: Rows with those of its keys that are still known.
+        reason: Why the others are deleted.
+    """
+    gone = journal.join(rows.select("key"), on="key", how="anti")
+    found = gone.select("key", pl.col("writers").cast(_TEXTS).fill_null([]), known=pl.lit(True))
+    return found.with_columns(action=pl.lit(DELETE), reason=pl.lit(reason))
+
+
+def decide_by_documents(
+    decided: pl.DataFrame, documents: pl.DataFrame, options: IndexDecisionOptions
+) -> pl.DataFrame:
+    """Changes decisions to add, by what documents say and by filters that leave them out.
+
+    Args:
+        decided: Rows with ``known``, ``action`` and ``reason``; all are to be added.
+        documents: In the same order, ``directives`` of the documents, and ``dropped_by``: the
+            index filter that leaves one out, or null.
+        options: The rules.
+
+    >>> decided = pl.DataFrame({"known": [True, False], "action": "add", "reason": "indexed"})
+    >>> documents = pl.DataFrame({"directives": [["noindex"], []], "dropped_by": [None, "expr"]})
+    >>> changed = decide_by_documents(decided, documents, IndexDecisionOptions())
+    >>> changed.select("action", "reason").rows()
+    [('delete', 'deleted_robots_noindex'), ('nothing', 'skipped_by_indexing_filter')]
+    """
+    directives = documents.get_column("directives").cast(_TEXTS)
+    noindex = directives.list.contains("noindex").fill_null(False)
+    noindex &= options.delete_robots_noindex
+    dropped = documents.get_column("dropped_by").is_not_null() & ~noindex
+    known, out = decided.get_column("known"), noindex | dropped
+    goes = out & known & (noindex | options.delete_skipped)
+    why = pl.when(goes & noindex).then(pl.lit("deleted_robots_noindex"))
+    why = why.when(goes & dropped).then(pl.lit("deleted_by_indexing_filter"))
+    why = why.when(noindex).then(pl.lit("skipped_robots_noindex"))
+    why = why.when(dropped).then(pl.lit("skipped_by_indexing_filter"))
+    action = pl.when(goes).then(pl.lit(DELETE)).when(out).then(pl.lit(NOTHING))
+    return decided.with_columns(action=action.otherwise("action"), reason=why.otherwise("reason"))
+
+
+def counts_of(decided: pl.DataFrame) -> dict[str, int]:
+    """Returns the numbers of pages that are not sent or not kept, by reason."""
+    told = decided.filter(~pl.col("reason").is_in(SILENT) & (pl.col("action") != ADD))
+    return {str(reason): number for reason, number in told.group_by("reason").len().iter_rows()}
+
+
+def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int) -> pl.DataFrame:
+    """Returns the changed rows of the journal.
+
+    Args:
+        decided: Rows that were added or deleted: ``key``, ``action``, ``document``, ``signature``.
+        holders: For each writer, which of the rows it holds now.
+        time: When they were sent, ms.
+    """
+    names = [pl.when(held).then(pl.lit(name)) for name, held in holders.items()] or [
+        pl.lit(None, pl.String)
+    ]
+    writers = decided.select(pl.concat_list(names).list.drop_nulls()).to_series()
+    gone = pl.col("action") == DELETE
+    found = decided.with_columns(
+        writers=writers,
+        state=pl.when(writers.list.len() > 0).then(pl.lit(HELD)).otherwise(pl.lit(REFUSED)),
+        time=pl.lit(time),
+        deleted=pl.when(gone).then(pl.lit(time)),
+    )
+    return found.select(pl.col(name).cast(kind) for name, kind in empty(INDEXED).schema.items())

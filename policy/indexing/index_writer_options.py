@@ -1,0 +1,80 @@
+"""Options of an index: its name, its writers, and which documents each gets."""
+
+import dataclasses
+
+from ...web.base.options import option
+from ...web.base.quoting import quoted
+from ...web.rule_files.rule_files import read_rule_file
+from .index_route_files import read_nutch_routes, read_routes
+from .index_routes import IndexRoutes, WriterRule
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexWriterOptions:
+    """Options of an index and its writers."""
+
+    GROUP = "index"
+
+    index: str = option(
+        "main",
+        "Name of the index; each has its own writers, and knows what they hold.",
+        pattern=r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}",
+    )
+    writer: str = option(
+        "tantivy",
+        "Kind of the writer: tantivy, jsonl, csv, parquet, opensearch, elasticsearch, solr, dummy, "
+        "or that of a plug-in.",
+        pattern="[A-Za-z0-9_.-]+",
+    )
+    writer_parameters: tuple[str, ...] = option(
+        (), "Parameters of the writer, each as `name=value`, such as `path=folder`."
+    )
+    index_writers: str = option(
+        "",
+        "File with several writers and what each gets: toml, or Nutch's index-writers.xml.",
+        nutch="indexer.indexwriters.file",
+    )
+    exchanges: str = option(
+        "",
+        "Nutch's exchanges.xml, which says what each writer of --index_writers gets.",
+        nutch="exchanges.exchanges.file",
+    )
+
+
+def routes_of(options: IndexWriterOptions) -> IndexRoutes:
+    """Returns the writers that options choose.
+
+    Raises:
+        ValueError: A file or a parameter is wrong; the message quotes it.
+
+    >>> options = IndexWriterOptions(writer="jsonl", writer_parameters=("path=out",))
+    >>> routes_of(options).writers[0].parameters
+    {'path': 'out'}
+    """
+    if options.index_writers:
+        if options.writer_parameters:
+            raise ValueError(
+                "--writer_parameters is for --writer, "
+                f"got --index_writers {quoted(options.index_writers)}, too"
+            )
+        xml = options.index_writers.endswith(".xml")
+        file = read_rule_file(options.index_writers)
+        if not xml and options.exchanges:
+            raise ValueError(
+                f"--exchanges needs --index_writers to be XML, got {quoted(options.index_writers)}"
+            )
+        if not xml:
+            return read_routes(file)
+        return read_nutch_routes(
+            file, read_rule_file(options.exchanges) if options.exchanges else None
+        )
+    if options.exchanges:
+        raise ValueError(f"--exchanges needs --index_writers, got {quoted(options.exchanges)}")
+    pairs = [text.partition("=") for text in options.writer_parameters]
+    for name, sign, value in pairs:
+        if not name or not sign:
+            raise ValueError(
+                f"--writer_parameters must have name=value, got {quoted(name + sign + value)}"
+            )
+    parameters = {name: value for name, _, value in pairs}
+    return IndexRoutes((WriterRule(options.writer, options.writer, parameters),))

@@ -283,12 +283,6 @@ KINDS = {
             cell="l:link",
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
-        Kind(
-            "shards",
-            SHARD_COLUMNS,
-            "a URL that a shard of an index names, or a piece of one of its files",
-            packed=True,
-        ),
         Kind("blocklist", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
         *(kind for level in ("page", "host", "domain") for kind in _graph_kinds(level)),
         Kind(
@@ -358,6 +352,13 @@ KINDS = {
             "a page that a writer of an index has refused",
             in_order=True,
             of_index=True,
+        ),
+        Kind(
+            "shards",
+            SHARD_COLUMNS,
+            "a URL that a shard of an index names, or a piece of one of its files",
+            of_index=True,
+            packed=True,
         ),
         Kind(
             "index_runs",

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import polars as pl
 from ...web.base.errors import UsageError, UserError
 from ...web.urls.row_keys import from_key
 from ..storage.file_errors import errors_as, first_line
-from ..storage.places import Place
+from ..storage.places import Folder, Place
+from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from .shard_files import damaged_shard, shard_keys, shard_version, unpack_shard
@@ -47,7 +48,7 @@ def cache_folder(table: str, index: str, base: str = "") -> Path:
     return folder / "indexes" / digest / index
 
 
-def open_view(root: Place, files: Sequence[DataFile], cache: Path) -> Path:
+def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
     """Returns the folder of the view of some shards; makes it, unless it is there.
 
     Other views in the cache are removed, so that it has nothing that was purged.
@@ -87,13 +88,14 @@ def remove_views(cache: Path, but: str = "") -> None:
 
 
 def superseded(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:
-    """Returns the keys of each shard that a newer one names.
+    """Returns the keys that each shard holds and a newer one names.
 
     Args:
         shards: ``key`` and ``deleted`` of each shard.
         orders: The order of each; the largest that names a key counts.
 
-    >>> frames = [pl.DataFrame({"key": ["a", "b"]}), pl.DataFrame({"key": ["b", "c"]})]
+    >>> held = pl.lit(False).alias("deleted")
+    >>> frames = [pl.DataFrame({"key": keys}).with_columns(held) for keys in (["a", "b"], ["b"])]
     >>> [keys.to_list() for keys in superseded(frames, [1, 2])]
     [['b'], []]
     """
@@ -105,13 +107,15 @@ def superseded(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl
         return []
     newest = pl.concat(columns).group_by("key").agg(newest=pl.col("order").max())
     return [
-        keys.join(newest, on="key").filter(pl.col("order") < pl.col("newest"))["key"].sort()
-        for keys in columns
+        keys.filter(~pl.col("deleted"))
+        .join(newest.filter(pl.col("newest") > order), on="key", how="semi")
+        .get_column("key")
+        for keys, order in zip(shards, orders, strict=True)
     ]
 
 
 def _make_view(
-    root: Place, ordered: Sequence[DataFile], folder: Path, known: Mapping[str, Path]
+    root: Folder, ordered: Sequence[DataFile], folder: Path, known: Mapping[str, Path]
 ) -> None:
     """Fills a folder with the segments of shards."""
     keys = [shard_keys(root / file.path) for file in ordered]
@@ -119,7 +123,7 @@ def _make_view(
     records: dict[str, Any] = {}
     segments: list[Any] = []
     meta: dict[str, Any] | None = None
-    for number, (file, rows) in enumerate(zip(ordered, keys, strict=True)):
+    for number, file in enumerate(ordered):
         part = folder / f"part-{number}"
         part.mkdir()
         _fill_part(root, file, part, known)
@@ -129,8 +133,7 @@ def _make_view(
             "meta": json.loads((part / _META).read_bytes()),
             "files": sorted(path.name for path in part.iterdir()),
         }
-        held = rows.filter(~pl.col("deleted")).select("key")
-        _delete(root / file.path, part, held.join(gone[number].to_frame(), on="key")["key"])
+        _delete(root / file.path, part, gone[number])
         meta = json.loads((part / _META).read_bytes())
         segments += meta["segments"]
         for path in part.iterdir():
@@ -144,7 +147,37 @@ def _make_view(
     (folder / _SHARDS).write_text(json.dumps(records))
 
 
-def _fill_part(root: Place, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
+@contextlib.contextmanager
+def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
+    """Opens the documents of a shard, without some, in a scratch folder.
+
+    Args:
+        root: The table's folder.
+        file: The shard.
+        gone: Keys of documents to leave out.
+
+    Yields:
+        A searcher; None if the shard has no documents.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="open-shard-", dir=scratch()))
+    try:
+        _fill_part(root, file, folder, {})
+        if not (folder / _META).exists():
+            yield None
+            return
+        _delete(root / file.path, folder, gone)
+        try:
+            index = tantivy().Index.open(str(folder))
+            register_analyzers(index)
+            searcher = index.searcher()
+        except (ValueError, OSError, RuntimeError) as error:
+            raise damaged_shard(root / file.path, first_line(error)) from error
+        yield searcher
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill_part(root: Folder, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
     """Brings the files of a shard into a folder, from an older view if one has them."""
     if file.path in known:
         with contextlib.suppress(OSError, ValueError, KeyError):

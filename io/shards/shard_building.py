@@ -4,7 +4,7 @@ import contextlib
 import gc
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,17 @@ import polars as pl
 
 from ...policy.searching.search_documents import index_terms
 from ...web.base.errors import UserError
-from ..storage.file_errors import first_line
 from ..storage.places import Folder
 from ..storage.scratch import scratch
 from ..tablets.file_lists import DataFile
 from .shard_files import pack_shard
-from .tantivy_schema import TEXT_FIELDS, register_analyzers, shard_schema, tantivy
+from .tantivy_schema import (
+    TEXT_FIELDS,
+    register_analyzers,
+    shard_schema,
+    tantivy,
+    tantivy_errors,
+)
 
 HEAP_BYTES = 50_000_000  # of tantivy, per thread
 # Text that may wait to be indexed. tantivy itself bounds only the number of documents that wait.
@@ -54,7 +59,7 @@ class ShardBuilder:
         Args:
             rows: SEARCHED rows with ``key``, the row keys. If an id comes twice, the last document stays.
         """
-        with _tantivy_errors():
+        with tantivy_errors(_unbuilt):
             writer, document = self._open(), tantivy().Document
             rows = index_terms(rows.unique("id", keep="last", maintain_order=True))
             for url, key in rows.select("id", "key").iter_rows():
@@ -73,7 +78,7 @@ class ShardBuilder:
     def pack(self, root: Folder, component: str, order: int) -> DataFile:
         """Writes the shard into a table; the builder can be used no more."""
         if self._writer is not None:
-            with _tantivy_errors():
+            with tantivy_errors(_unbuilt):
                 self._writer.commit()
                 self._writer.wait_merging_threads()
                 self._writer = None
@@ -144,9 +149,5 @@ class _FieldNames(dict[str, tuple[str, ...]]):
 _FIELDS = _FieldNames()
 
 
-@contextlib.contextmanager
-def _tantivy_errors() -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UserError(f"cannot build a shard of the index: {first_line(error)}") from error
+def _unbuilt(reason: str) -> UserError:
+    return UserError(f"cannot build a shard of the index: {reason}")

@@ -94,9 +94,7 @@ def merge_shards(
     # What the merged shards have held and no longer hold also hides what older shards hold.
     dropped = pl.concat([_NONE, *(gone[path] for path in chosen), deleted]).unique()
     dropped = dropped.filter(dropped.is_in(needed.implode()) & ~dropped.is_in(held.implode()))
-    documents = (
-        rows for file in group for rows in stored_documents(root, file, gone[file.path])
-    )
+    documents = (rows for file in group for rows in stored_documents(root, file, gone[file.path]))
     files = _built(root, component, documents, dropped, order)
     counts = {"shards/merged": len(group), "shards/written": len(files)}
     return Written(component, files, tuple(chosen), counts, tidies=True)
@@ -224,7 +222,9 @@ def _with_leaves(fields: dict[str, Any], leaves: list[dict[str, Any]]) -> dict[s
         if name == "id":
             made[name] = value
         elif isinstance(value, list):
-            items = [v for at, v in enumerate(value) if not isinstance(v, str) or (name, at) in left]
+            items = [
+                v for at, v in enumerate(value) if not isinstance(v, str) or (name, at) in left
+            ]
             made |= {name: items} if items else {}
         elif not isinstance(value, str) or (name, 0) in left:
             made[name] = value

@@ -18,7 +18,9 @@ _NEAR_BOOST = 0.6
 _CHARACTERS = 3  # terms of a text without spaces that are searched as a whole only
 
 
-def build_query(clauses: Sequence[Clause], present: Sequence[str], *, any_word: bool = False) -> Any:
+def build_query(
+    clauses: Sequence[Clause], present: Sequence[str], *, any_word: bool = False
+) -> Any:
     """Returns the query of tantivy for the clauses of a query.
 
     Args:
@@ -82,7 +84,9 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
         if drops and not clause.phrase and not clause.name and _is_common(clause.text, analyzer):
             continue
         for name in names:
-            found.append(_terms(f"{name}_{analyzer}", f"text_{analyzer}", clause.text, BOOSTS[name]))
+            found.append(
+                _terms(f"{name}_{analyzer}", f"text_{analyzer}", clause.text, BOOSTS[name])
+            )
     common = drops and not clause.phrase and clause.text.lower() in QUESTION_WORDS
     if not clause.name and not common:
         found.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))

@@ -9,9 +9,8 @@ from typing import Any
 from ...policy.searching.search_languages import ANALYZERS
 from ...policy.searching.search_query import Clause
 from ...web.base.errors import UserError
-from ..storage.file_errors import first_line
 from .shard_queries import build_query
-from .tantivy_schema import register_analyzers, shard_schema, tantivy
+from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors
 
 _SNIPPET_CHARS = 220
 _SEARCHED_CHARS = 200_000  # of a text, for its snippet
@@ -59,16 +58,17 @@ class ShardSearch:
     """
 
     def __init__(self, view: Path) -> None:
-        try:
+        def unreadable(reason: str) -> UserError:
+            return UserError(
+                f"the unpacked index cannot be read: {view}: {reason}: remove this folder"
+            )
+
+        with tantivy_errors(unreadable):
             self._index = tantivy().Index.open(str(view))
             register_analyzers(self._index)
             self._searcher = self._index.searcher()
             self._present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]
             count = self._searcher.search(tantivy().Query.all_query(), 1)
-        except (ValueError, OSError, RuntimeError) as error:
-            raise UserError(
-                f"the unpacked index cannot be read: {view}: {first_line(error)}: remove this folder"
-            ) from error
         self.documents = int(count.count or 0)
 
     def search(self, clauses: Sequence[Clause], top_n: int = 10, offset: int = 0) -> Found:
@@ -76,7 +76,7 @@ class ShardSearch:
 
         Pages must have most of its words; if there is no such page, those that have any of them.
         """
-        try:
+        with tantivy_errors(lambda reason: UserError(f"the query failed: {reason}")):
             for any_word in (False, True):
                 query = build_query(clauses, self._present, any_word=any_word)
                 result = self._searcher.search(
@@ -85,8 +85,6 @@ class ShardSearch:
                 if result.count:
                     break
             hits = [self._hit(query, score, place) for score, place in result.hits[:top_n]]
-        except (ValueError, OSError, RuntimeError) as error:
-            raise UserError(f"the query failed: {first_line(error)}") from error
         return Found(result.count or 0, tuple(hits))
 
     def _hit(self, query: Any, score: float, place: Any) -> Hit:

@@ -18,16 +18,17 @@ import polars as pl
 
 from ...web.base.errors import UsageError, UserError
 from ...web.urls.row_keys import from_key
-from ..storage.file_errors import errors_as, first_line
+from ..storage.file_errors import errors_as
 from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from .shard_files import damaged_shard, shard_keys, shard_version, unpack_shard
-from .tantivy_schema import register_analyzers, shard_schema, tantivy, version
+from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors, version
 
 _META = "meta.json"
 _SHARDS = "shards.json"  # of a view: the record of each shard in it, by its name
+_SIZES = "sizes.json"  # of a view: the size of each file
 _HEAP_BYTES = 15_000_000
 
 
@@ -64,7 +65,8 @@ def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
     ordered = sorted(files, key=lambda file: (file.order, file.path))
     state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
     view = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
-    if not (view / _META).exists():
+    if not _is_whole(view):
+        shutil.rmtree(view, ignore_errors=True)
         with errors_as(f"cannot write {str(cache)!r}, where the index is unpacked"):
             cache.mkdir(parents=True, exist_ok=True)
             making = Path(tempfile.mkdtemp(prefix=f"making-{os.getpid()}-", dir=cache))
@@ -145,6 +147,16 @@ def _make_view(
     else:
         (folder / _META).write_text(json.dumps({**meta, "segments": segments}))
     (folder / _SHARDS).write_text(json.dumps(records))
+    sizes = {p.name: p.stat().st_size for p in folder.iterdir() if not p.name.startswith(".")}
+    (folder / _SIZES).write_text(json.dumps(sizes))
+
+
+def _is_whole(view: Path) -> bool:
+    """Returns whether a view is there, and no file of it is missing or cut off."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sizes = json.loads((view / _SIZES).read_bytes())
+        return all((view / name).stat().st_size == size for name, size in sizes.items())
+    return False
 
 
 @contextlib.contextmanager
@@ -166,12 +178,10 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
             yield None
             return
         _delete(root / file.path, folder, gone)
-        try:
+        with tantivy_errors(lambda reason: damaged_shard(root / file.path, reason)):
             index = tantivy().Index.open(str(folder))
             register_analyzers(index)
             searcher = index.searcher()
-        except (ValueError, OSError, RuntimeError) as error:
-            raise damaged_shard(root / file.path, first_line(error)) from error
         yield searcher
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -201,7 +211,7 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
     """Deletes documents of a tantivy index that nobody else uses."""
     if not len(keys):
         return
-    try:
+    with tantivy_errors(lambda reason: damaged_shard(shard, reason)):
         index = tantivy().Index.open(str(folder))
         register_analyzers(index)
         writer = index.writer(_HEAP_BYTES, 1)
@@ -209,8 +219,6 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
             writer.delete_documents_by_term("id", from_key(key))
         writer.commit()
         writer.wait_merging_threads()
-    except (ValueError, OSError, RuntimeError) as error:
-        raise damaged_shard(shard, first_line(error)) from error
 
 
 def _known_shards(cache: Path) -> dict[str, Path]:
@@ -218,7 +226,8 @@ def _known_shards(cache: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in cache.glob(f"*/{_SHARDS}"):
         with contextlib.suppress(OSError, ValueError):
-            found |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
+            if _is_whole(path.parent):
+                found |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
     return found
 
 

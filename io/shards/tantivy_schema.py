@@ -18,11 +18,14 @@ field                   what
 ======================  =====================================================================
 """
 
+import contextlib
 import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...policy.searching.search_languages import ANALYZERS, CHARACTERS, OTHER, STEMMERS
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, UserError
+from ..storage.file_errors import first_line
 
 # Changes with the schema or its analyzers; a shard of another version is built anew by compact.
 SCHEMA_VERSION = 1
@@ -102,3 +105,20 @@ def register_analyzers(index: Any) -> None:
     """Makes the analyzers known to an open index."""
     for name, analyzer in analyzers().items():
         index.register_tokenizer(name, analyzer)
+
+
+@contextlib.contextmanager
+def tantivy_errors(failure: Callable[[str], UserError]) -> Iterator[None]:
+    """Re-raises errors of tantivy, also its panics, as an error for users.
+
+    Args:
+        failure: Returns the error for a reason.
+    """
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        raise failure(first_line(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust; it is no Exception
+            raise
+        raise failure(first_line(error)) from error

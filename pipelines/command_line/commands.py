@@ -42,7 +42,11 @@ class Command(NamedTuple):
     @property
     def scratch(self) -> bool:
         """Whether the command makes temporary files."""
-        return self.beam or self.module in ("querying.sql", "checkers.parsechecker")
+        return self.beam or self.module in (
+            "querying.sql",
+            "querying.search",
+            "checkers.parsechecker",
+        )
 
 
 COMMANDS = {
@@ -121,6 +125,11 @@ COMMANDS = {
     "sql": Command(
         "querying.sql", "Query the table in SQL, with DuckDB.", False, LOOK,
         example="mine 'SELECT status, count(*) FROM state GROUP BY status'",
+    ),
+    "search": Command(
+        "querying.search", "Search an index of the table, or serve a search page.", False, LOOK,
+        example="mine 'apache beam'",
+        options=("index", "top_n", "serve", "port"),
     ),
     "history": Command(
         "views.history", "Show the snapshots of the table, and its sizes.", False, LOOK,

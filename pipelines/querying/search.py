@@ -50,9 +50,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.index):
-            raise ValueError(
-                f"--index must be letters, digits, _, . and -, got {self.index!r}"
-            )
+            raise ValueError(f"--index must be letters, digits, _, . and -, got {self.index!r}")
 
 
 def run(invocation: Invocation) -> int:
@@ -172,5 +170,3 @@ def pieces(hit: Hit) -> list[tuple[str, bool]]:
         made += [(hit.snippet[at:begin], False), (hit.snippet[begin:end], True)]
         at = end
     return [(text, mark) for text, mark in (*made, (hit.snippet[at:], False)) if text]
-
-

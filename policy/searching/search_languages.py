@@ -45,4 +45,3 @@ def accented_words(text: pl.Expr) -> pl.Expr:
     """
     words = text.str.extract_all(_ACCENTED)
     return words.list.unique(maintain_order=True).list.join(" ")
-

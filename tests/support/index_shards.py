@@ -13,8 +13,8 @@ from nutbeam.io.tablets.written import Written
 from nutbeam.policy.searching.search_query import parse_search
 
 
-def page(url, title="", text="", **fields):
-    return {"id": url, "title": title or None, "content": text, "lang": "en", **fields}
+def page(address, title="", text="", **fields):
+    return {"id": address, "title": title or None, "content": text, "lang": "en", **fields}
 
 
 def write_shards(root, pages, deletes=(), version=1, index="main", at_once=1_000):

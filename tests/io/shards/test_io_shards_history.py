@@ -61,7 +61,6 @@ def test_shards_rank_as_one_index_does(tmp_path):
     whole = searched(tmp_path / "one", one, tmp_path / "c1")
     parts = searched(tmp_path / "four", several, tmp_path / "c2")
     for query in ("river", "stone river", "hill"):
-
         found = [s.search(parse_search(query), 40) for s in (whole, parts)]
         scores = [sorted((hit.score, hit.url) for hit in some.hits) for some in found]
         assert scores[0] == scores[1]

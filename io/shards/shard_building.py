@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
@@ -99,7 +99,7 @@ class ShardBuilder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def __enter__(self) -> "ShardBuilder":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

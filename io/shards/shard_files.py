@@ -8,12 +8,13 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from ...policy.kinds import KINDS
-from ...policy.schema import to_frame
+from ...policy.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.file_errors import fsck_advice
 from ..storage.files import new_name
@@ -71,9 +72,14 @@ def shard_keys(path: Place) -> pl.DataFrame:
     Raises:
         UserError: The file is missing or damaged.
     """
+    found = [empty(SHARDS).select(_KEYS)]
     with _reading(path):
-        groups = [to_frame(rows) for rows in row_groups(path, SHARDS, _KEYS)]
-    return pl.concat(groups).filter(pl.col("key").is_not_null())
+        for group in row_groups(path, SHARDS, _KEYS):
+            rows = to_frame(group).filter(pl.col("key").is_not_null())
+            if not len(rows):
+                break  # pieces of files follow
+            found.append(rows)
+    return pl.concat(found)
 
 
 def unpack_shard(path: Place, folder: Path) -> bool:
@@ -88,7 +94,7 @@ def unpack_shard(path: Place, folder: Path) -> bool:
     """
     with _reading(path):
         for group in row_groups(path, SHARDS, ["file", "piece", "data"]):
-            for name, number, data in zip(*(column.to_pylist() for column in group.columns)):
+            for name, number, data in _values(group):
                 if name is None:
                     continue
                 if name == _VERSION:
@@ -107,7 +113,7 @@ def shard_version(path: Place) -> str:
     """Returns what made a shard: versions of tantivy and of the schema."""
     with _reading(path):
         for group in row_groups(path, SHARDS, ["file", "data"]):
-            for name, data in zip(*(column.to_pylist() for column in group.columns)):
+            for name, data in _values(group):
                 if name == _VERSION:
                     return str(json.loads(data)["version"])
     return "unknown"
@@ -126,6 +132,10 @@ def _reading(path: Place) -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError) as error:
         raise damaged_shard(path, error) from error
+
+
+def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in rows.columns), strict=True)
 
 
 def _files(folder: Path) -> list[Path]:

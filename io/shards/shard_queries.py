@@ -1,6 +1,8 @@
 """Queries of users as queries of tantivy."""
 
+import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -113,7 +115,7 @@ def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
 def _pairs(field: str, terms: Sequence[str]) -> Any:
     """Returns the query of most pairs of neighbours, for a text without spaces."""
     query, schema = tantivy().Query, shard_schema()
-    pairs = dict.fromkeys(zip(terms, terms[1:], strict=False))
+    pairs = dict.fromkeys(itertools.pairwise(terms))
     return _some_of([query.phrase_query(schema, field, list(pair)) for pair in pairs], False)
 
 
@@ -169,12 +171,11 @@ class _CommonWords:
     def __init__(self, analyzer: str) -> None:
         self._analyzer: Any = None
         if analyzer in STEMMERS:
-            try:
-                stop = tantivy().Filter.stopword(STEMMERS[analyzer])
-            except (ValueError, AttributeError):
-                return
             made = tantivy().TextAnalyzerBuilder(tantivy().Tokenizer.simple())
-            self._analyzer = made.filter(tantivy().Filter.lowercase()).filter(stop).build()
+            with contextlib.suppress(ValueError):  # some languages have no list
+                made = made.filter(tantivy().Filter.lowercase())
+                made = made.filter(tantivy().Filter.stopword(STEMMERS[analyzer]))
+                self._analyzer = made.build()
 
     def __contains__(self, word: str) -> bool:
         return self._analyzer is not None and not self._analyzer.analyze(word)

@@ -66,7 +66,7 @@ def error_page(name: str, query: str, message: str) -> str:
 
 
 def _page(name: str, query: str, content: str) -> str:
-    title = f"{query} – search" if query else f"Search {name}"
+    title = f"{query} - search" if query else f"Search {name}"
     focus = "" if query else " autofocus"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

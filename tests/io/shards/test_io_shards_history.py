@@ -23,11 +23,11 @@ def changes(rng, known):
     return pages, names[cut:]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_history_ends_in_the_documents_that_were_written_last(tmp_path, seed):
     rng = random.Random(seed)
     files, known = [], {}
-    for version in range(1, 11):
+    for version in range(1, 9):
         pages, deletes = changes(rng, known)
         known |= {one["id"]: one["title"] for one in pages}
         for url in deletes:
@@ -42,7 +42,7 @@ def test_a_history_ends_in_the_documents_that_were_written_last(tmp_path, seed):
             group = ordered[begin : begin + rng.randint(2, 5)]
             merged = merge_shards(tmp_path / "t", COMPONENT, group, ordered)
             files = [f for f in files if f.path not in merged.replaced] + list(merged.files)
-        if rng.random() < 0.5:
+        if rng.random() < 0.3:
             assert held(searched(tmp_path / "t", files, tmp_path / "c")) == known
     assert held(searched(tmp_path / "t", files, tmp_path / "c")) == known
     merged = merge_shards(tmp_path / "t", COMPONENT, files, files)

@@ -20,16 +20,16 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.shards.shard_merging import merge_shards, plan_merges
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
-from ..io.shards.shard_merging import merge_shards, plan_merges
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
-from ..policy.kinds import KINDS, components_of, components_in_tablets, kind_of
+from ..policy.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.options import option, seconds

@@ -46,7 +46,7 @@ def cache_folder(table: str, index: str, base: str = "") -> Path:
     except RuntimeError as error:
         raise UsageError("there is no home folder: set XDG_CACHE_HOME") from error
     digest = hashlib.sha256(str(table).encode()).hexdigest()[:16]
-    return folder / "indexes" / digest / index
+    return folder / "indexes" / digest / (index or "all")
 
 
 def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
@@ -87,6 +87,12 @@ def remove_views(cache: Path, but: str = "") -> None:
             _, _, maker = path.name.partition("making-")
             if path.name != but and not (maker and _lives(maker.partition("-")[0])):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def forget_views(table: str) -> None:
+    """Removes all views of a table from the usual cache of this machine, as after a purge."""
+    with contextlib.suppress(UsageError):
+        shutil.rmtree(cache_folder(table, "").parent, ignore_errors=True)
 
 
 def superseded(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:

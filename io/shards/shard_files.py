@@ -61,7 +61,8 @@ def pack_shard(
                 for number in range(max(1, -(-file.stat().st_size // PIECE_BYTES))):
                     writer.write(_piece(file.name, number, source.read(PIECE_BYTES)))
         size = writer.close()
-    first, last = keys.get_column("key").min(), keys.get_column("key").max()
+    names = keys.get_column("key")
+    first, last = (names[0], names[-1]) if len(names) else (None, None)
     described = DataFile(below(root, path), writer.rows, size, order=order, crc32=writer.crc32)
     return dataclasses.replace(described, first=first, last=last)
 

@@ -29,7 +29,7 @@ _LEAF = pa.struct([("field", TEXT), ("at", pa.int32()), ("text", TEXT)])
 _LEAVES = pa.schema([("key", TEXT), ("leaves", pa.list_(_LEAF))])
 
 # As policy/purging: (rows, component) -> (rows left, number removed, number of names removed).
-Edit = Callable[[pa.Table, str], tuple[pa.Table, int, int]]
+RowEdit = Callable[[pa.Table, str], tuple[pa.Table, int, int]]
 
 
 def plan_merges(files: Sequence[DataFile], *, full: bool = False) -> list[tuple[DataFile, ...]]:
@@ -147,7 +147,7 @@ def _stored(document: Any) -> dict[str, Any]:
 
 
 def edit_shard(
-    root: Folder, component: str, file: DataFile, edit: Edit
+    root: Folder, component: str, file: DataFile, edit: RowEdit
 ) -> tuple[DataFile, int, int] | None:
     """Writes a shard anew, as an edit leaves it; title, text and links' texts of others stay.
 
@@ -179,7 +179,7 @@ def edit_shard(
     return dataclasses.replace(made, formerly=file.formerly or file.path), removed, mentions
 
 
-def _edited(rows: pl.DataFrame, component: str, edit: Edit) -> tuple[pl.DataFrame, int]:
+def _edited(rows: pl.DataFrame, component: str, edit: RowEdit) -> tuple[pl.DataFrame, int]:
     """Returns documents as an edit leaves them, and the number of removed texts."""
     parsed = {key: json.loads(text) for key, text in rows.select("key", "document").iter_rows()}
     table = pa.table(

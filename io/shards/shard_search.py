@@ -38,7 +38,7 @@ class Hit:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class FoundPages:
     """What a query has found.
 
     Attributes:
@@ -71,7 +71,7 @@ class ShardSearch:
             count = self._searcher.search(tantivy().Query.all_query(), 1)
         self.documents = int(count.count or 0)
 
-    def search(self, clauses: Sequence[Clause], top_n: int = 10, offset: int = 0) -> Found:
+    def search(self, clauses: Sequence[Clause], top_n: int = 10, offset: int = 0) -> FoundPages:
         """Returns the best pages of a query.
 
         Pages must have most of its words; if there is no such page, those that have any of them.
@@ -85,7 +85,7 @@ class ShardSearch:
                 if result.count:
                     break
             hits = [self._hit(query, score, place) for score, place in result.hits[:top_n]]
-        return Found(result.count or 0, tuple(hits))
+        return FoundPages(result.count or 0, tuple(hits))
 
     def _hit(self, query: Any, score: float, place: Any) -> Hit:
         document = self._searcher.doc(place)

@@ -47,6 +47,7 @@ class Command(NamedTuple):
             "querying.sql",
             "querying.search",
             "checkers.parsechecker",
+            "checkers.indexchecker",
         )
 
 
@@ -230,6 +231,12 @@ COMMANDS = {
         example=f"{_SITE} {_AGENT}",
         options=(*_CONTACT, "dump_text", "follow_redirects", "force_as", "headings",
                  "detect_language", "parse_filters", "allow_addresses"),
+    ),
+    "indexchecker": Command(
+        "checkers.indexchecker", "Show what URLs would become in an index.", False, TRY,
+        example=f"{_SITE} {_AGENT}",
+        options=(*_CONTACT, "follow_redirects", "index_filters", "index_expr", "do_index", "writer",
+                 "writer_parameters", "allow_addresses"),
     ),
     "explain": Command(
         "views.explain", "Explain what would happen to URLs, and why.", False, TRY,

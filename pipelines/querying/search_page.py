@@ -6,9 +6,9 @@ import html
 import re
 from urllib.parse import quote, urlencode
 
-from ...io.shards.shard_search import Found, Hit
+from ...io.shards.shard_search import FoundPages, Hit
 from ...web.base.visible import visible
-from .search import pieces
+from .searched_table import pieces
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --soft: #5b6168; --line: #d5d9de;
@@ -47,7 +47,7 @@ _HELP = (
 )
 
 
-def search_page(name: str, query: str, found: Found | None, first: int, top_n: int) -> str:
+def search_page(name: str, query: str, found: FoundPages | None, first: int, top_n: int) -> str:
     """Returns the page with the results of a query.
 
     Args:
@@ -80,7 +80,7 @@ def _page(name: str, query: str, content: str) -> str:
     )
 
 
-def _results(query: str, found: Found, first: int, top_n: int) -> str:
+def _results(query: str, found: FoundPages, first: int, top_n: int) -> str:
     if not found.hits:
         return "<p>No page found.</p>"
     pages = "page" if found.total == 1 else "pages"
@@ -105,7 +105,7 @@ def _item(hit: Hit) -> str:
     )
 
 
-def _steps(query: str, found: Found, first: int, top_n: int) -> str:
+def _steps(query: str, found: FoundPages, first: int, top_n: int) -> str:
     steps = []
     if first > 0:
         steps.append(("Previous", max(0, first - top_n)))

@@ -10,11 +10,11 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ...io.shards.shard_search import Found, ShardSearch
+from ...io.shards.shard_search import FoundPages, ShardSearch
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError, UserError
-from .search import SearchedTable, record_of_hit
 from .search_page import POLICY, error_page, search_page
+from .searched_table import SearchedTable, record_of_hit
 
 _LOG = logging.getLogger(__name__)
 ADDRESS = "127.0.0.1"
@@ -60,7 +60,7 @@ class SearchServer(http.server.ThreadingHTTPServer):
         """What is searched, for people."""
         return f"{self._searched.table} ({self._searched.index})"
 
-    def search(self, query: str, first: int) -> Found:
+    def search(self, query: str, first: int) -> FoundPages:
         """Returns the results of a query in the newest snapshot.
 
         Raises:

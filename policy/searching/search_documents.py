@@ -14,13 +14,13 @@ from ...web.urls.url_parts import host_of_url
 from .search_languages import accented_words, analyzers_of
 from .search_query import sites_of
 
-TEXTS = pl.List(pl.String)
+_TEXTS = pl.List(pl.String)
 # The searched fields of documents, as ``index`` makes them, and all other fields as JSON.
-SEARCHED = {
-    "id": pl.String, "title": pl.String, "content": pl.String, "anchor": TEXTS,
-    "host": pl.String, "url": pl.String, "lang": pl.String, "type": TEXTS,
+SEARCHED = pl.Schema({
+    "id": pl.String, "title": pl.String, "content": pl.String, "anchor": _TEXTS,
+    "host": pl.String, "url": pl.String, "lang": pl.String, "type": _TEXTS,
     "date": pl.Int64, "boost": pl.Float64, "document": pl.String,
-}  # fmt: skip
+})  # fmt: skip
 MOST_TITLE = 2_000
 MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is bounded
 MOST_ANCHORS = 1_000
@@ -89,7 +89,7 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
         (words with accents) and ``weight``, see ``stored_weight``.
     """
     known = rows.get_column("host").drop_nulls().unique()
-    sites = pl.Series([sites_of(host) for host in known], dtype=TEXTS)
+    sites = pl.Series([sites_of(host) for host in known], dtype=_TEXTS)
     place = rows.get_column("host").replace_strict(
         known, range(len(known)), return_dtype=pl.UInt32, default=None
     )
@@ -101,7 +101,7 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
     )
     return rows.with_columns(
         analyzers_of(rows.get_column("lang")).alias("analyzer"),
-        sites.gather(place).alias("site") if len(known) else pl.lit(None, TEXTS).alias("site"),
+        sites.gather(place).alias("site") if len(known) else pl.lit(None, _TEXTS).alias("site"),
         folded=accented_words(texts),
         weight=stored_weight(pl.col("boost")),
     )
@@ -145,16 +145,16 @@ def _text(name: str, documents: pl.DataFrame) -> pl.Expr:
     if kind is None:
         return pl.lit(None, pl.String)
     if isinstance(kind, pl.List):
-        return pl.col(name).cast(TEXTS).list.drop_nulls().list.join(" ")
+        return pl.col(name).cast(_TEXTS).list.drop_nulls().list.join(" ")
     return pl.col(name).cast(pl.String)
 
 
 def _list(name: str, documents: pl.DataFrame) -> pl.Expr:
     kind = documents.schema.get(name)
     if kind is None:
-        return pl.lit(None, TEXTS)
+        return pl.lit(None, _TEXTS)
     if isinstance(kind, pl.List):
-        return pl.col(name).cast(TEXTS).list.drop_nulls()
+        return pl.col(name).cast(_TEXTS).list.drop_nulls()
     return pl.when(pl.col(name).is_not_null()).then(pl.concat_list(pl.col(name).cast(pl.String)))
 
 

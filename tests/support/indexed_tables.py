@@ -40,7 +40,7 @@ def put(table, batch, pages):
         pages: By row key: None removes the row; else columns of the state. ``text`` and
             ``directives`` make a new document; without them the row keeps ``document``.
     """
-    operation = begin(str(table), "update", f"{batch}.update", batch)
+    operation = begin(str(table), "inject", f"{batch}.inject")
     texts = {key: page for key, page in pages.items() if page and "text" in page}
     written = []
     if texts:
@@ -65,7 +65,8 @@ def put(table, batch, pages):
     part = Range(None, None, known[0] if known else None)
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
     written += operation.root.resolve(how, frame_of(STATE, *state))
-    commit(operation, written, batch=Batch("updated", operation.now, 1, len(pages), 0, True))
+    known = Batch("updated", operation.now, 1, len(pages), 0, deduped=True)
+    commit(operation, written, others={batch: known})
 
 
 def page(text, **more):

@@ -16,12 +16,13 @@ from nutbeam.web.base.errors import UsageError
 SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
         "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
-        "invertlinks", "mergelinkdb", "readlinkdb")  # fmt: skip
+        "invertlinks", "mergelinkdb", "readlinkdb",
+        "index", "clean", "solrindex", "solrclean", "indexchecker")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
-    "dump", "commoncrawldump", "warc", "index", "clean",
+    "dump", "commoncrawldump", "warc",
     "updatehostdb", "readhostdb", "sitemap",
-    "indexchecker", "showproperties", "plugin", "junit", "solrindex", "solrdedup", "solrclean",
+    "showproperties", "plugin", "junit", "solrdedup",
     "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.
@@ -73,13 +74,13 @@ FLAGS = {
         "-listen": "no server",
     },
     "crawl": {
-        "-i": "no search index", "--index": "no search index", "-s": "arguments, after TABLE",
+        "-i": "--index main", "--index": "--index", "-s": "arguments, after TABLE",
         "-sm": "inject its URL", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
         "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "inject its URL",
         "--num-slaves": "--num_fetchers", "--num-tasks": "not needed",
         "--size-fetchlist": "--top_n", "--time-limit-fetch": "--time_limit",
         "--num-threads": "--threads", "-topN": "--top_n", "-threads": "--threads",
-        "-depth": "--rounds", "-dir": "TABLE", "-solr": "no search index",
+        "-depth": "--rounds", "-dir": "TABLE", "-solr": "--index main",
         "-noParsing": "--parse_while_fetching false",
     },
 }  # fmt: skip

@@ -10,8 +10,8 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.querying.search import Options, SearchedTable
 from nutbeam.pipelines.querying.search_serving import SearchServer
+from nutbeam.pipelines.querying.searched_table import SearchedTable
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202e"
 PAGES = [
@@ -97,9 +97,7 @@ class Parsed(HTMLParser):
 
 @pytest.fixture(scope="module")
 def server(table, tmp_path_factory):
-    searched = SearchedTable(
-        str(table), Options(cache_folder=str(tmp_path_factory.mktemp("served")))
-    )
+    searched = SearchedTable(str(table), "main", str(tmp_path_factory.mktemp("served")))
     with SearchServer(searched, 0, 10) as made:
         thread = threading.Thread(target=made.serve_forever, args=(0.05,))
         thread.start()

@@ -115,7 +115,7 @@ class ShardSearch:
 def marks_of(text: str, in_bytes: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Returns marks in characters for marks in bytes; marks that touch become one.
 
-    >>> marks_of("für dich", [(0, 2), (2, 4), (5, 9)])
+    >>> marks_of("für dich", [(0, 3), (3, 4), (5, 9)])
     ((0, 3), (4, 8))
     """
     data, found = text.encode(), list[tuple[int, int]]()

@@ -16,11 +16,11 @@ from .search_query import sites_of
 
 _TEXTS = pl.List(pl.String)
 # The searched fields of documents, as ``index`` makes them, and all other fields as JSON.
-SEARCHED = pl.Schema({
-    "id": pl.String, "title": pl.String, "content": pl.String, "anchor": _TEXTS,
-    "host": pl.String, "url": pl.String, "lang": pl.String, "type": _TEXTS,
-    "date": pl.Int64, "boost": pl.Float64, "document": pl.String,
-})  # fmt: skip
+SEARCHED: dict[str, pl.DataType] = {
+    "id": pl.String(), "title": pl.String(), "content": pl.String(), "anchor": _TEXTS,
+    "host": pl.String(), "url": pl.String(), "lang": pl.String(), "type": _TEXTS,
+    "date": pl.Int64(), "boost": pl.Float64(), "document": pl.String(),
+}  # fmt: skip
 MOST_TITLE = 2_000
 MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is bounded
 MOST_ANCHORS = 1_000

@@ -120,7 +120,7 @@ def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
     from nutbeam.policy.searching.search_query import parse_search
 
     paths = write(folder, documents, 8)["files"]
-    files = [DataFile(path, 0, 0, order=order) for order, path in enumerate(paths)]
+    files = [DataFile(path, 0, 0, order=order + 1) for order, path in enumerate(paths)]
     times = {"opened first": _ms(lambda: open_view(pathlib.Path(folder), files, _cache(folder)))}
     view = open_view(pathlib.Path(folder), files, _cache(folder))
     times["opened again"] = _ms(lambda: ShardSearch(view))

@@ -20,6 +20,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.shards.shard_files import with_orders
 from ..io.shards.shard_merging import merge_shards, plan_merges
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import Manifest
@@ -115,7 +116,7 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey 
         if kind_of(component).refers and _spent(operation, options):
             items += [Survey(operation, component, tablet) for tablet in known]
     for component in components_of(KINDS["shards"], operation.manifest().components):
-        shards = tuple(operation.files(component))
+        shards = tuple(with_orders(operation.root, operation.files(component)))
         groups = plan_merges(shards, full=options.full)
         items += [Merging(operation, component, group, shards) for group in groups]
     PROGRESS.start("compact", total=len(items), unit="tablets")

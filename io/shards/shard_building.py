@@ -13,7 +13,7 @@ import polars as pl
 from ...policy.searching.search_documents import index_terms
 from ...web.base.errors import UserError
 from ..storage.places import Folder
-from ..storage.scratch import scratch
+from ..storage.scratch import ScratchFull, full, scratch
 from ..tablets.file_lists import DataFile
 from .shard_files import pack_shard
 from .tantivy_schema import (
@@ -150,4 +150,6 @@ _FIELDS = _FieldNames()
 
 
 def _unbuilt(reason: str) -> UserError:
+    if "No space left" in reason or "os error 28" in reason:
+        return ScratchFull(full(scratch()))
     return UserError(f"cannot build a shard of the index: {reason}")

@@ -6,7 +6,7 @@ Rows with a key come first, in key order; then each file in pieces.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from .tantivy_schema import version
 
 SHARDS = KINDS["shards"].schema
 PIECE_BYTES = 8 << 20
-_VERSION = "version.json"  # a file of a shard: what made it
+_ABOUT = "about.json"  # a file of a shard: what made it, and its order
 _KEYS = ["key", "deleted"]
 
 
@@ -55,7 +55,7 @@ def pack_shard(
     with ParquetWriter(path, SHARDS) as writer:
         for rows in keys.iter_slices(131_072):
             writer.write(_rows(rows))
-        writer.write(_piece(_VERSION, 0, json.dumps({"version": version()}).encode()))
+        writer.write(_piece(_ABOUT, 0, json.dumps({"version": version(), "order": order}).encode()))
         for file in sorted(_files(folder)) if folder is not None else ():
             with writing_scratch(file), file.open("rb") as source:
                 for number in range(max(1, -(-file.stat().st_size // PIECE_BYTES))):
@@ -98,7 +98,7 @@ def unpack_shard(path: Place, folder: Path) -> bool:
             for name, number, data in _values(group):
                 if name is None:
                     continue
-                if name == _VERSION:
+                if name == _ABOUT:
                     if json.loads(data)["version"] != version():
                         return False
                     continue
@@ -112,12 +112,27 @@ def unpack_shard(path: Place, folder: Path) -> bool:
 
 def shard_version(path: Place) -> str:
     """Returns what made a shard: versions of tantivy and of the schema."""
+    return str(_about(path).get("version", "unknown"))
+
+
+def with_orders(root: Folder, files: Iterable[DataFile]) -> list[DataFile]:
+    """Returns shards in order; if a list was rebuilt, their orders are read from the shards."""
+    known = (
+        file
+        if file.order
+        else dataclasses.replace(file, order=int(_about(root / file.path)["order"]))
+        for file in files
+    )
+    return sorted(known, key=lambda file: (file.order, file.path))
+
+
+def _about(path: Place) -> dict[str, Any]:
     with _reading(path):
         for group in row_groups(path, SHARDS, ["file", "data"]):
             for name, data in _values(group):
-                if name == _VERSION:
-                    return str(json.loads(data)["version"])
-    return "unknown"
+                if name == _ABOUT:
+                    return dict(json.loads(data))
+    raise damaged_shard(path, "it does not say what made it")
 
 
 def damaged_shard(path: Place, why: object) -> UserError:

@@ -16,7 +16,7 @@ from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .shard_building import MOST_DOCUMENTS, ShardBuilder
-from .shard_files import shard_keys
+from .shard_files import shard_keys, with_orders
 from .shard_views import open_shard, superseded
 from .tantivy_schema import TEXT_FIELDS, tantivy
 
@@ -156,6 +156,7 @@ def edit_shard(
     Returns:
         (the new shard, number of removed keys, number of removed texts); None if nothing changes.
     """
+    (file,) = with_orders(root, [file])
     keys = shard_keys(root / file.path)
     nothing = pa.nulls(len(keys), _LEAVES.field("leaves").type)
     table = pa.table([keys["key"].to_arrow().cast(TEXT), nothing], schema=_LEAVES)

@@ -23,7 +23,13 @@ from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
-from .shard_files import damaged_shard, shard_keys, shard_version, unpack_shard
+from .shard_files import (
+    damaged_shard,
+    shard_keys,
+    shard_version,
+    unpack_shard,
+    with_orders,
+)
 from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors, version
 
 _META = "meta.json"
@@ -62,7 +68,7 @@ def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
     Raises:
         UserError: A shard is damaged, or of another version; one line says what to do.
     """
-    ordered = sorted(files, key=lambda file: (file.order, file.path))
+    ordered = with_orders(root, files)
     state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
     view = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
     if not _is_whole(view):

@@ -10,6 +10,7 @@ from nutbeam.io.shards.shard_files import shard_keys, shards_of
 from nutbeam.io.shards.shard_merging import merge_shards, plan_merges, stored_documents
 from nutbeam.io.shards.shard_views import open_view
 from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.upkeep.fsck import described
 from nutbeam.policy.searching.search_query import parse_search
 
 COMPONENT = shards_of("main")
@@ -104,3 +105,11 @@ def test_small_shards_are_merged_and_large_ones_stay():
     assert [len(group) for group in plan_merges(large, full=True)] == [20]
     tiered = [shard(0, 10_000), *(shard(n, 10) for n in range(1, 9))]
     assert [[file.order for file in group] for group in plan_merges(tiered)] == [list(range(1, 9))]
+
+
+def test_shards_say_their_order_themselves(tmp_path):
+    url = "http://a.com/1"
+    old = write_shards(tmp_path / "t", [page(url, "old", "one")], version=7)
+    new = write_shards(tmp_path / "t", [page(url, "new", "two")], version=8)
+    lost = [described(tmp_path / "t", tmp_path / "t" / file.path) for file in (*new, *old)]
+    assert held(searched(tmp_path / "t", lost, tmp_path / "c")) == {url: "new"}

@@ -6,14 +6,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from index_shards import held, page, searched, urls, write_shards
+from stores_here import in_stores
 
 from nutbeam.io.index.index_writer import IndexTarget
 from nutbeam.io.index.tantivy_writer import TantivyWriter
 from nutbeam.io.shards import shard_files, tantivy_schema
 from nutbeam.io.shards.shard_files import SHARDS, shards_of
-from nutbeam.io.shards.shard_merging import edit_shard, stored_documents
+from nutbeam.io.shards.shard_merging import edit_shard, merge_shards, stored_documents
 from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.storage.parquet_files import row_groups
+from nutbeam.io.storage.places import place_of
 from nutbeam.io.upkeep.purge import purge_of
 from nutbeam.policy.blocklist import Names
 from nutbeam.web.base.errors import UserError
@@ -151,3 +153,16 @@ def test_kinds_of_shards_follow_their_schema(tmp_path):
     table = pa.concat_tables(row_groups(tmp_path / "t" / file.path, SHARDS))
     assert (len(table), file.first, file.last) == (file.rows, "com.a:http/1", "com.b:http/")
     assert held(searched(tmp_path / "t", [file], tmp_path / "c")) == {"http://a.com/1": "one"}
+
+
+@in_stores
+def test_shards_in_a_store_are_searched_from_a_copy(address, tmp_path):
+    root = place_of(address)
+    files = write_shards(root, [page("http://a.com/1", "one", "words")])
+    files += write_shards(root, [page("http://a.com/2", "two", "words")], ["http://a.com/1"], 2)
+    assert held(searched(root, files, tmp_path / "c")) == {"http://a.com/2": "two"}
+    merged = merge_shards(root, COMPONENT, files, files)
+    assert held(searched(root, merged.files, tmp_path / "c")) == {"http://a.com/2": "two"}
+    names = Names(hosts=("com.a",))
+    new, rows, _ = edit_shard(root, COMPONENT, merged.files[0], purge_of(names))
+    assert (rows, held(searched(root, [new], tmp_path / "c"))) == (1, {})

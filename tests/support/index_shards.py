@@ -31,7 +31,7 @@ def write_shards(root, pages, deletes=(), version=1, index="main", at_once=1_000
 
 def commit_shards(table, files, operation, index="main", replaced=()):
     """Commits shards as a job does; returns the manifest."""
-    done = begin(str(table), "index", operation)
+    done = begin(str(table), "index", f"{operation}.index")
     return commit(done, [Written(shards_of(index), tuple(files), tuple(replaced))])
 
 

@@ -164,6 +164,11 @@ def edit_shard(
     deleted = keys.filter("deleted").join(
         pl.DataFrame({"key": left["key"].to_pylist()}, {"key": pl.String}), on="key", how="semi"
     )
+    # To read the documents costs much less than to index them again.
+    if not removed and not any(
+        _edited(rows, component, edit)[1] for rows in stored_documents(root, file)
+    ):
+        return None
     mentions, builder = 0, ShardBuilder()
     try:
         builder.delete(deleted.get_column("key"))
@@ -171,9 +176,6 @@ def edit_shard(
             rows, found = _edited(rows, component, edit)
             mentions += found
             builder.add(rows)
-        if not removed and not mentions:
-            return None
-        verify_file(root, file)
         made = builder.pack(root, component, file.order)
     finally:
         builder.close()

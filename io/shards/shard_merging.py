@@ -17,7 +17,7 @@ from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .shard_building import MOST_DOCUMENTS, ShardBuilder
 from .shard_files import shard_keys, with_orders
-from .shard_views import open_shard, superseded
+from .shard_views import open_shard, superseded_keys
 from .tantivy_schema import TEXT_FIELDS, tantivy
 
 MOST_SHARDS = 8  # that are small; more are merged
@@ -83,7 +83,7 @@ def merge_shards(
         verify_file(root, file)
     keys = [shard_keys(root / file.path) for file in every]
     paths = [file.path for file in every]
-    gone = dict(zip(paths, superseded(keys, [file.order for file in every]), strict=True))
+    gone = dict(zip(paths, superseded_keys(keys, [file.order for file in every]), strict=True))
     chosen = {file.path for file in group}
     named = {file.path: rows for file, rows in zip(every, keys, strict=True)}
     order = max(file.order for file in group)

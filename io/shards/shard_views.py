@@ -101,7 +101,7 @@ def forget_views(table: str) -> None:
         shutil.rmtree(cache_folder(table, "").parent, ignore_errors=True)
 
 
-def superseded(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:
+def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:
     """Returns the keys that each shard holds and a newer one names.
 
     Args:
@@ -110,7 +110,7 @@ def superseded(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl
 
     >>> held = pl.lit(False).alias("deleted")
     >>> frames = [pl.DataFrame({"key": keys}).with_columns(held) for keys in (["a", "b"], ["b"])]
-    >>> [keys.to_list() for keys in superseded(frames, [1, 2])]
+    >>> [keys.to_list() for keys in superseded_keys(frames, [1, 2])]
     [['b'], []]
     """
     columns = [
@@ -133,7 +133,7 @@ def _make_view(
 ) -> None:
     """Fills a folder with the segments of shards."""
     keys = [shard_keys(root / file.path) for file in ordered]
-    gone = superseded(keys, [file.order for file in ordered])
+    gone = superseded_keys(keys, [file.order for file in ordered])
     records: dict[str, Any] = {}
     segments: list[Any] = []
     meta: dict[str, Any] | None = None

@@ -3,6 +3,7 @@
 ::
 
     tablets with runs, tiny neighbours ─ fold ─▶ state', hosts'
+    shards of an index, more than a few ─ merge ─▶ shards'
     tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
@@ -19,15 +20,18 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
+from ..io.shards.shard_files import with_orders
+from ..io.shards.shard_merging import merge_shards, plan_merges
 from ..io.snapshots.commit import commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
+from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
-from ..policy.kinds import components_in_tablets, kind_of
+from ..policy.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
@@ -75,6 +79,16 @@ class Folding:
 
 
 @dataclasses.dataclass(frozen=True)
+class Merging:
+    """Shards of an index that are merged; ``every`` are all of the index."""
+
+    operation: Operation
+    component: str
+    group: tuple[DataFile, ...]
+    every: tuple[DataFile, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Survey:
     """A tablet whose rows may refer to files of old batches."""
 
@@ -104,8 +118,8 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     return (operations, done["main"], named) | Finish(commit, whole=("Work",))
 
 
-def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey]:
-    items: list[Folding | Survey] = []
+def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey | Merging]:
+    items: list[Folding | Survey | Merging] = []
     for component in components_in_tablets(operation.manifest().components):
         known = tablets(operation.files(component))
         foldable = known if operation.root.in_files(component) else ()
@@ -113,6 +127,10 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey]
         items += [Folding(operation, component, group) for group in folds]
         if kind_of(component).refers and _spent(operation, options):
             items += [Survey(operation, component, tablet) for tablet in known]
+    for component in components_of(KINDS["shards"], operation.manifest().components):
+        shards = tuple(with_orders(operation.root, operation.files(component)))
+        groups = plan_merges(shards, full=options.full)
+        items += [Merging(operation, component, group, shards) for group in groups]
     PROGRESS.start("compact", total=len(items), unit="tablets")
     yield from items
 
@@ -123,8 +141,11 @@ def _spent(operation: Operation, options: Options) -> list[str]:
     )
 
 
-def _work(item: Folding | Survey, most_inlinks: int) -> Iterator[Any]:
+def _work(item: Folding | Survey | Merging, most_inlinks: int) -> Iterator[Any]:
     PROGRESS.add()
+    if isinstance(item, Merging):
+        yield merge_shards(item.operation.root, item.component, item.group, item.every)
+        return
     if isinstance(item, Folding):
         yield fold(item.operation, item.component, item.group, most_inlinks)
         return

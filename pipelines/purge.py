@@ -15,6 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from ..io.shards.shard_views import forget_views
 from ..io.snapshots.hold import held
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
@@ -67,7 +68,9 @@ class Options(JobOptions):
 
 def run(invocation: Invocation) -> int:
     names = names_of(invocation.options)
-    return run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
+    code = run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
+    forget_views(str(invocation.table))  # they may have what was purged
+    return code
 
 
 def names_of(options: Options) -> Names:

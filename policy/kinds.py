@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
-from .columns import Column, Columns, Form, joined
+from .columns import Column, Columns, Form, Purged, joined
 from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
@@ -95,6 +95,8 @@ class Kind:
         refers: Columns with names of files of batches, which compact keeps therefore.
         partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
         paired_with: The kind whose files have the same partitions and orders; empty if none.
+        packed: Whether a file contains packed files of another kind, so that a purge must rebuild
+            them from what they store.
         times: Functions with which fsck corrects its times; None if no times need it.
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
@@ -122,6 +124,7 @@ class Kind:
     refers: tuple[str, ...] = ()
     partitioned: bool = False
     paired_with: str = ""
+    packed: bool = False
     times: Times | None = None
     later_versions: tuple[str, ...] = ()
     due: str = ""
@@ -191,6 +194,16 @@ EDGE_COLUMNS = Columns(
             "A bit per link: whether it counts in LinkRank; null: all do.",
             form=Form.HEX,
         ),
+    )
+)
+# A shard of an index: which keys it names, and its files. A row has a key or a piece of a file.
+SHARD_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "Row key of a URL that the shard holds or deletes.", form=Form.URL),
+        Column("deleted", pa.bool_(), "Whether the shard deletes the URL."),
+        Column("file", TEXT, "Name of the file that a piece is of.", purged=Purged.KEPT),
+        Column("piece", pa.int32(), "Number of the piece in its file, from 0."),
+        Column("data", pa.large_binary(), "Bytes of the piece.", form=Form.HEX),
     )
 )
 RANK_COLUMNS = (
@@ -338,6 +351,13 @@ KINDS = {
             "a page that a writer of an index has refused",
             in_order=True,
             of_index=True,
+        ),
+        Kind(
+            "shards",
+            SHARD_COLUMNS,
+            "a URL that a shard of an index names, or a piece of one of its files",
+            of_index=True,
+            packed=True,
         ),
         Kind(
             "index_runs",

@@ -64,7 +64,9 @@ class CountedEdit:
 
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
-    """Returns whether an edit changes a file; reads only the columns that may have names."""
+    """Returns whether an edit may change a file; reads only the columns that may have names."""
+    if kind_of(component).packed:
+        return True  # only a rebuilt file shows it
     schema = schema_of(path)
     groups = row_groups(path, schema, searched(schema, kind_of(component)))
     return any(sum(edit(group, component)[1:]) for group in groups)
@@ -75,7 +77,9 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
 
     A file without rows is kept, because each file of pages has a file of documents.
     """
-    if is_touched(root / file.path, component, edit):
+    if kind_of(component).packed:
+        yield from _edit_packed(root, component, file, edit)
+    elif is_touched(root / file.path, component, edit):
         verify_file(root, file)
         new = root / component / new_name()
         counted = CountedEdit(edit, component)
@@ -83,6 +87,18 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
         formerly = file.formerly or file.path
         kept = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
         yield Written(component, (kept,), (file.path,), counted.counts())
+
+
+def _edit_packed(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
+    from ..shards.shard_merging import edit_shard  # late: it needs an optional package
+
+    edited = edit_shard(root, component, file, edit)
+    if edited is not None:
+        new, rows, mentions = edited
+        kind = component.rpartition("/")[2]
+        counts = {f"rows/{kind}": rows, f"mentions/{kind}": mentions}
+        kept = {name: number for name, number in counts.items() if number}
+        yield Written(component, (new,), (file.path,), kept)
 
 
 def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:

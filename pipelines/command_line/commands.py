@@ -45,6 +45,7 @@ class Command(NamedTuple):
         """Whether the command makes temporary files."""
         return self.beam or self.module in (
             "querying.sql",
+            "querying.search",
             "checkers.parsechecker",
             "checkers.indexchecker",
         )
@@ -126,6 +127,11 @@ COMMANDS = {
     "sql": Command(
         "querying.sql", "Query the table in SQL, with DuckDB.", False, LOOK,
         example="mine 'SELECT status, count(*) FROM state GROUP BY status'",
+    ),
+    "search": Command(
+        "querying.search", "Search an index of the table, or serve a search page.", False, LOOK,
+        example="mine 'apache beam'",
+        options=("index", "top_n", "serve", "port"),
     ),
     "history": Command(
         "views.history", "Show the snapshots of the table, and its sizes.", False, LOOK,

@@ -15,7 +15,7 @@ FOLDERS = {
     ),
     "io": (
         *("upkeep", "graph", "index", "reading", "batches", "parsing", "rows", "snapshots"),
-        *("table", "bigtable", "tablets", "storage", "packing"),
+        *("table", "bigtable", "shards", "tablets", "storage", "packing"),
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
@@ -23,8 +23,8 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("indexing", "graph", "inlinks", "updating", "", "schedules", "scoring", "dedup"),
-        *("expressions", "base"),
+        *("searching", "indexing", "graph", "inlinks", "updating", "", "schedules", "scoring"),
+        *("dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),
 }

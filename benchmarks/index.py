@@ -1,0 +1,185 @@
+"""The index writer tantivy against tantivy alone, and how long a query takes.
+
+``python benchmarks/index.py [--small] [--queries]``. 100,000 documents of 1 to 6 KB of text, with
+a vocabulary of 50,000 words whose frequencies follow Zipf's law, become a shard: with the fields
+of a crawl, in the writer's own schema. tantivy alone gets the same texts as Python objects, with
+the same schema, analyzers, heap and number of threads, and leaves its files in a folder; it packs
+nothing, and knows no row keys.
+
+Budget: at least 60 % of tantivy's documents per second.
+
+``--queries`` instead asks 200 queries of two words and of one in an index of 4,000 such documents
+in eight shards, after it was opened. Budget: 10 ms for a query, as the median.
+"""
+
+import itertools
+import pathlib
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import measure
+
+if TYPE_CHECKING:
+    import polars as pl
+
+THREADS = 1
+AT_ONCE = 2_000
+
+
+def frames(documents: int) -> "Iterator[pl.DataFrame]":
+    """Yields documents as the job index makes them."""
+    import polars as pl
+
+    words, rng = _words(), random.Random(7)
+    weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(len(words))))
+    text = rng.choices(words, cum_weights=weights, k=1_000_000)
+    for start in range(0, documents, AT_ONCE):
+        rows = []
+        for number in range(start, min(documents, start + AT_ONCE)):
+            begin, size = rng.randrange(len(text) - 1_000), rng.randint(150, 900)
+            rows.append(
+                {
+                    "id": f"http://www.host{number % 500}.example.com/pages/{number}",
+                    "host": f"www.host{number % 500}.example.com",
+                    "title": " ".join(text[begin : begin + 6]),
+                    "content": " ".join(text[begin : begin + size]),
+                    "lang": "en",
+                    "type": ["text/html", "text", "html"],
+                    "boost": rng.paretovariate(1.2),
+                    "tstamp": 1_790_000_000_000 + number,
+                    "anchor": [" ".join(text[begin : begin + 2])],
+                    "digest": f"{number:032x}",
+                }
+            )
+        yield pl.DataFrame(rows)
+
+
+def _words() -> list[str]:
+    rng = random.Random(1)
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    return ["".join(rng.choices(letters, k=rng.randint(2, 10))) for _ in range(50_000)]
+
+
+def write(folder: str, documents: int, shards: int = 1) -> dict[str, Any]:
+    """Writes shards with the writer; returns their files and sizes."""
+    import polars as pl
+
+    from nutbeam.io.index.index_writer import IndexTarget
+    from nutbeam.io.index.tantivy_writer import TantivyWriter
+
+    root, made = pathlib.Path(folder), []
+    some = list(frames(documents))
+    with measure.measured():
+        for number in range(shards):
+            parameters = {"threads": str(THREADS)}
+            target = IndexTarget("main", "main", parameters, root, number + 1, f"op{number}")
+            writer = TantivyWriter(target)
+            for frame in some[number::shards]:
+                writer.write(frame, pl.Series([], dtype=pl.String))
+            made += writer.close().files
+    return {"files": [file.path for file in made], "bytes": sum(file.bytes for file in made)}
+
+
+def bare(folder: str, documents: int) -> dict[str, Any]:
+    """Indexes the same documents with tantivy alone."""
+    import tantivy
+
+    from nutbeam.io.shards.shard_building import HEAP_BYTES
+    from nutbeam.io.shards.tantivy_schema import register_analyzers, shard_schema
+
+    records = [row for frame in frames(documents) for row in frame.to_dicts()]
+    path = pathlib.Path(folder)
+    path.mkdir()
+    with measure.measured():
+        index = tantivy.Index(shard_schema(), path=folder)
+        register_analyzers(index)
+        writer = index.writer(HEAP_BYTES * THREADS, THREADS)
+        for row in records:
+            document = tantivy.Document(
+                id=row["id"], url=row["id"], site=row["host"], lang="en", analyzer="en",
+                type=row["type"], date=row["tstamp"], weight=row["boost"], title_en=row["title"],
+                content_en=row["content"], anchor_en=row["anchor"],
+                document=(row["id"] + row["digest"] + row["host"]).encode(),
+            )  # fmt: skip
+            writer.add_document(document)
+        writer.commit()
+        writer.wait_merging_threads()
+    return {"bytes": sum(one.stat().st_size for one in path.iterdir())}
+
+
+def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
+    """Returns how long queries take in an open index of eight shards, and to open it, in ms."""
+    from nutbeam.io.shards.shard_search import ShardSearch
+    from nutbeam.io.shards.shard_views import open_view
+    from nutbeam.io.tablets.file_lists import DataFile
+    from nutbeam.policy.searching.search_query import parse_search
+
+    paths = write(folder, documents, 8)["files"]
+    files = [DataFile(path, 0, 0, order=order + 1) for order, path in enumerate(paths)]
+    times = {"opened first": _ms(lambda: open_view(pathlib.Path(folder), files, _cache(folder)))}
+    view = open_view(pathlib.Path(folder), files, _cache(folder))
+    times["opened again"] = _ms(lambda: ShardSearch(view))
+    search, rng, words = ShardSearch(view), random.Random(3), _words()[:2_000]
+    found = []
+    for number in range(queries):
+        text = " ".join(rng.sample(words, 1 + number % 2))
+        found.append(_ms(lambda text=text: search.search(parse_search(text))))
+    cuts = statistics.quantiles(found, n=20)
+    return {**times, "query, median": statistics.median(found), "query, 95 %": cuts[-1]}
+
+
+def _cache(folder: str) -> pathlib.Path:
+    return pathlib.Path(folder) / "cache"
+
+
+def _ms(function: Any) -> float:
+    start = time.perf_counter()
+    function()
+    return (time.perf_counter() - start) * 1000
+
+
+def compare(folder: pathlib.Path, documents: int, repeats: int) -> None:
+    """Times both writers."""
+    ours, theirs = [], []
+    for at in range(repeats):
+        ours.append(measure.fresh("index", "write", str(folder / f"ours-{at}"), documents))
+        theirs.append(measure.fresh("index", "bare", str(folder / f"bare-{at}"), documents))
+    speeds = [documents / measure.median(figures, "work") for figures in (ours, theirs)]
+    cpus = [measure.median(figures, "cpu") for figures in (ours, theirs)]
+    peaks = [measure.median(figures, "peak") / 2**20 for figures in (ours, theirs)]
+    sizes = [figures[0].result["bytes"] / 1e6 for figures in (ours, theirs)]
+    rows = [
+        ("documents per second", *speeds, speeds[0] / speeds[1]),
+        *(
+            (what, *both, both[0] / both[1])
+            for what, both in (("CPU s", cpus), ("peak memory, MB", peaks), ("written, MB", sizes))
+        ),
+    ]
+    title = f"{documents:,} documents, {THREADS} thread; median of {repeats}"
+    measure.table(title, ("the work alone", "writer", "tantivy", "ratio"), rows)
+
+
+def latency(folder: pathlib.Path, documents: int, queries: int) -> None:
+    """Times queries."""
+    result = measure.fresh("index", "ask", str(folder / "asked"), documents, queries).result
+    rows = [(what, milliseconds) for what, milliseconds in result.items()]
+    measure.table(f"{queries} queries of {documents:,} documents", ("what", "ms"), rows)
+
+
+def main() -> None:
+    """Does what the command line says."""
+    small = "--small" in sys.argv
+    with tempfile.TemporaryDirectory(prefix="index-") as folder:
+        if "--queries" in sys.argv:
+            latency(pathlib.Path(folder), 400 if small else 4_000, 20 if small else 200)
+        else:
+            compare(pathlib.Path(folder), 1_000 if small else 100_000, 1 if small else 3)
+
+
+if __name__ == "__main__":
+    main()

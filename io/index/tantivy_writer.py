@@ -1,0 +1,94 @@
+"""The index writer ``tantivy``: an embedded index in files of the table, one shard per part."""
+
+import json
+from collections.abc import Mapping
+
+import polars as pl
+
+from ...policy.searching.search_documents import searched_rows
+from ...web.base.errors import UsageError
+from ...web.base.quoting import quoted
+from ...web.urls.row_keys import BadUrl, to_key
+from ..shards.shard_building import MOST_DOCUMENTS, ShardBuilder
+from ..shards.shard_files import shards_of
+from ..shards.tantivy_schema import tantivy
+from ..tablets.file_lists import DataFile
+from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+
+
+class TantivyWriter(IndexWriter):
+    """Writes shards. ``write`` and ``close`` return the files of shards that are complete.
+
+    Memory is bounded by tantivy's heap (50 MB per thread), by the text that waits for it, and by
+    the row keys of a shard, whatever the sizes of documents. Disk space in TMPDIR is about that
+    of one shard.
+    """
+
+    kind = "tantivy"
+    parameters: Mapping[str, str] = {
+        "threads": "threads that index, per part of the work; 1 unless it is given, at most 16",
+    }
+    component = "shards"
+
+    def __init__(self, target: IndexTarget) -> None:
+        super().__init__(target)
+        text = target.parameters.get("threads") or "1"
+        if not text.isdigit() or not 1 <= int(text) <= 16:
+            raise UsageError(
+                f"index writer {target.name!r} (tantivy): threads must be a number from 1 to 16, "
+                f"got {quoted(text)}"
+            )
+        self._threads = int(text)
+        self._builder = ShardBuilder(self._threads)
+
+    def prepare(self) -> None:
+        """Checks that tantivy is installed."""
+        tantivy()
+
+    def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
+        """Adds documents to the shard, and notes deletes; a full shard is written."""
+        keys = pl.Series("key", [_key(url) for url in documents.get_column("id")], dtype=pl.String)
+        self._builder.delete(key for key in map(_key, deletes) if key is not None)
+        good = keys.is_not_null()
+        rows = searched_rows(documents.filter(good)).with_columns(keys.filter(good))
+        # Rows from one hand to the next in small parts, since texts are copied on the way.
+        for part in rows.iter_slices(1_000):
+            self._builder.add(part)
+        counts = {"added": len(rows), "deleted": len(deletes)}
+        refused = _refused(documents.filter(~good))
+        if len(refused):
+            counts["refused"] = len(refused)
+        counts = {name: number for name, number in counts.items() if number}
+        return WriteResult(counts, refused, self._packed() if self._is_full() else ())
+
+    def close(self) -> WriteResult:
+        """Writes the last shard."""
+        try:
+            return WriteResult(files=self._packed() if len(self._builder) else ())
+        finally:
+            self._builder.close()
+
+    def _is_full(self) -> bool:
+        return self._builder.documents >= MOST_DOCUMENTS
+
+    def _packed(self) -> tuple[DataFile, ...]:
+        target = self.target
+        with self._builder as builder:
+            file = builder.pack(target.root, shards_of(target.index), target.version)
+        self._builder = ShardBuilder(self._threads)
+        return (file,)
+
+
+def _key(url: str) -> str | None:
+    try:
+        return to_key(url)
+    except BadUrl:
+        return None
+
+
+def _refused(documents: pl.DataFrame) -> pl.DataFrame:
+    rows = [
+        {"id": row["id"], "reason": "id_is_no_url", "document": json.dumps(row, default=str)}
+        for row in documents.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows, REFUSED)

@@ -1,0 +1,172 @@
+"""Shards: the files of a small tantivy index, and the keys that it names, in one Parquet file.
+
+Rows with a key come first, in key order; then each file in pieces.
+"""
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.kinds import KINDS
+from ...policy.schema import empty, to_frame
+from ...web.base.errors import UserError
+from ..storage.file_errors import fsck_advice
+from ..storage.files import new_name
+from ..storage.parquet_files import ParquetWriter, row_groups
+from ..storage.places import Folder, Place, below
+from ..storage.scratch import writing_scratch
+from ..tablets.file_lists import DataFile
+from .tantivy_schema import version
+
+SHARDS = KINDS["shards"].schema
+PIECE_BYTES = 8 << 20
+_ABOUT = "about.json"  # a file of a shard: what made it, and its order
+_KEYS = ["key", "deleted"]
+
+
+def shards_of(index: str) -> str:
+    """Returns the component with the shards of an index."""
+    return f"index/{index}/shards"
+
+
+def pack_shard(
+    root: Folder, component: str, keys: pl.DataFrame, folder: Path | None, order: int
+) -> DataFile:
+    """Writes a shard.
+
+    Args:
+        root: The table's folder.
+        component: Component of the shard.
+        keys: ``key``, each once, and ``deleted``.
+        folder: Folder with the files of the tantivy index; None: the shard only deletes.
+        order: Its place in time: of the shards that name a key, the largest order counts.
+
+    Returns:
+        The description of the file.
+    """
+    path = root / component / new_name()
+    keys = keys.select(_KEYS).sort("key")
+    with ParquetWriter(path, SHARDS) as writer:
+        for rows in keys.iter_slices(131_072):
+            writer.write(_rows(rows))
+        writer.write(_piece(_ABOUT, 0, json.dumps({"version": version(), "order": order}).encode()))
+        for file in sorted(_files(folder)) if folder is not None else ():
+            with writing_scratch(file), file.open("rb") as source:
+                for number in range(max(1, -(-file.stat().st_size // PIECE_BYTES))):
+                    writer.write(_piece(file.name, number, source.read(PIECE_BYTES)))
+        size = writer.close()
+    names = keys.get_column("key")
+    first, last = (names[0], names[-1]) if len(names) else (None, None)
+    described = DataFile(below(root, path), writer.rows, size, order=order, crc32=writer.crc32)
+    return dataclasses.replace(described, first=first, last=last)
+
+
+def shard_keys(path: Place) -> pl.DataFrame:
+    """Returns the keys that a shard names, in order: ``key`` and ``deleted``.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    found = [empty(SHARDS).select(_KEYS)]
+    with _reading(path):
+        for group in row_groups(path, SHARDS, _KEYS):
+            rows = to_frame(group).filter(pl.col("key").is_not_null())
+            if not len(rows):
+                break  # pieces of files follow
+            found.append(rows)
+    return pl.concat(found)
+
+
+def unpack_shard(path: Place, folder: Path) -> bool:
+    """Writes the files of a shard into a folder.
+
+    Returns:
+        Whether this version of tantivy can read them; if not, nothing was written. True if the
+        shard has no files.
+
+    Raises:
+        UserError: The file is missing or damaged.
+    """
+    with _reading(path):
+        for group in row_groups(path, SHARDS, ["file", "piece", "data"]):
+            for name, number, data in _values(group):
+                if name is None:
+                    continue
+                if name == _ABOUT:
+                    if json.loads(data)["version"] != version():
+                        return False
+                    continue
+                if Path(name).name != name:
+                    raise ValueError(f"its file {name!r} is in another folder")
+                target = folder / name
+                with writing_scratch(target), target.open("ab" if number else "wb") as file:
+                    file.write(data)
+    return True
+
+
+def shard_version(path: Place) -> str:
+    """Returns what made a shard: versions of tantivy and of the schema."""
+    return str(_about(path).get("version", "unknown"))
+
+
+def with_orders(root: Folder, files: Iterable[DataFile]) -> list[DataFile]:
+    """Returns shards in order; if a list was rebuilt, their orders are read from the shards."""
+    known = (
+        file
+        if file.order
+        else dataclasses.replace(file, order=int(_about(root / file.path)["order"]))
+        for file in files
+    )
+    return sorted(known, key=lambda file: (file.order, file.path))
+
+
+def _about(path: Place) -> dict[str, Any]:
+    with _reading(path):
+        for group in row_groups(path, SHARDS, ["file", "data"]):
+            for name, data in _values(group):
+                if name == _ABOUT:
+                    return dict(json.loads(data))
+    raise damaged_shard(path, "it does not say what made it")
+
+
+def damaged_shard(path: Place, why: object) -> UserError:
+    """Returns the error for a shard that cannot be read."""
+    return UserError(
+        f"shard of the index is damaged: {path}: {why}{fsck_advice(path)}, then index with --full"
+    )
+
+
+@contextlib.contextmanager
+def _reading(path: Place) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged_shard(path, error) from error
+
+
+def _values(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in rows.columns), strict=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Returns the files of a tantivy index; lock files and lists of its own files are left out."""
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
+
+
+def _rows(keys: pl.DataFrame) -> pa.Table:
+    nulls = {
+        name: pa.nulls(len(keys), SHARDS.field(name).type) for name in ("file", "piece", "data")
+    }
+    columns = {"key": keys["key"].to_arrow(), "deleted": keys["deleted"].to_arrow(), **nulls}
+    return pa.table(columns).select(SHARDS.names).cast(SHARDS)
+
+
+def _piece(name: str, number: int, data: bytes) -> pa.Table:
+    row = {"key": [None], "deleted": [None], "file": [name], "piece": [number], "data": [data]}
+    return pa.table(row, schema=SHARDS)

@@ -1,0 +1,234 @@
+"""Builds shards anew from the documents that they store: to merge them, and to purge them."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.schema import TEXT
+from ...policy.searching.search_documents import restored_rows
+from ...web.urls.row_keys import to_key
+from ..storage.places import Folder
+from ..tablets.checksums import verify_file
+from ..tablets.file_lists import DataFile
+from ..tablets.written import Written
+from .shard_building import MOST_DOCUMENTS, ShardBuilder
+from .shard_files import shard_keys, with_orders
+from .shard_views import open_shard, superseded_keys
+from .tantivy_schema import TEXT_FIELDS, tantivy
+
+MOST_SHARDS = 8  # that are small; more are merged
+LARGE_BYTES = 512 << 20  # a shard of this size is merged only by ``compact --full``
+_AT_ONCE = 500  # documents
+_NONE = pl.Series([], dtype=pl.String)
+# Texts of a document that a purge searches: field, position in its list, text.
+_LEAF = pa.struct([("field", TEXT), ("at", pa.int32()), ("text", TEXT)])
+_LEAVES = pa.schema([("key", TEXT), ("leaves", pa.list_(_LEAF))])
+
+# As policy/purging: (rows, component) -> (rows left, number removed, number of names removed).
+RowEdit = Callable[[pa.Table, str], tuple[pa.Table, int, int]]
+
+
+def plan_merges(files: Sequence[DataFile], *, full: bool = False) -> list[tuple[DataFile, ...]]:
+    """Returns groups of shards to merge, each in order.
+
+    Args:
+        files: The live shards of an index.
+        full: Whether to merge all of them.
+
+    >>> shards = [DataFile(f"{n}", 1, 10, order=n) for n in range(9)]
+    >>> [len(group) for group in plan_merges(shards)], plan_merges(shards[:8])
+    ([9], [])
+    """
+    ordered = sorted(files, key=lambda file: (file.order, file.path))
+    if full:
+        return [tuple(ordered)] if len(ordered) > 1 else []
+    groups: list[list[DataFile]] = [[]]
+    for file in ordered:
+        if file.bytes >= LARGE_BYTES:
+            groups.append([])
+        elif sum(one.bytes for one in groups[-1]) + file.bytes > LARGE_BYTES:
+            groups.append([file])
+        else:
+            groups[-1].append(file)
+    return [_newest(group) for group in groups if len(group) > MOST_SHARDS]
+
+
+def _newest(group: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """Returns the newest shards of a group; older ones stay if they are much larger than these."""
+    size = 0
+    for number, file in enumerate(reversed(group)):
+        left = len(group) - number
+        if left < MOST_SHARDS and number > 1 and file.bytes > 2 * size:
+            return tuple(group[left:])
+        size += file.bytes
+    return tuple(group)
+
+
+def merge_shards(
+    root: Folder, component: str, group: Sequence[DataFile], every: Sequence[DataFile]
+) -> Written:
+    """Merges shards; documents that a newer shard names, and deletes of nothing, are left out.
+
+    Args:
+        root: The table's folder.
+        component: The shards' component.
+        group: The shards to merge.
+        every: All live shards of the index.
+    """
+    for file in group:
+        verify_file(root, file)
+    keys = [shard_keys(root / file.path) for file in every]
+    paths = [file.path for file in every]
+    gone = dict(zip(paths, superseded_keys(keys, [file.order for file in every]), strict=True))
+    chosen = {file.path for file in group}
+    named = {file.path: rows for file, rows in zip(every, keys, strict=True)}
+    order = max(file.order for file in group)
+    older = [f.path for f in every if f.path not in chosen and f.order < order]
+    deleted = pl.concat([named[path] for path in chosen]).filter("deleted").get_column("key")
+    held = pl.concat([_held(named[path], gone[path]) for path in chosen])
+    needed = pl.concat([_NONE, *(named[path].get_column("key") for path in older)])
+    # What the merged shards have held and no longer hold also hides what older shards hold.
+    dropped = pl.concat([_NONE, *(gone[path] for path in chosen), deleted]).unique()
+    dropped = dropped.filter(dropped.is_in(needed.implode()) & ~dropped.is_in(held.implode()))
+    documents = (rows for file in group for rows in stored_documents(root, file, gone[file.path]))
+    files = _built(root, component, documents, dropped, order)
+    counts = {"shards/merged": len(group), "shards/written": len(files)}
+    return Written(component, files, tuple(chosen), counts, tidies=True)
+
+
+def _held(rows: pl.DataFrame, gone: pl.Series) -> pl.Series:
+    keys = rows.filter(~pl.col("deleted")).get_column("key")
+    return keys.filter(~keys.is_in(gone.implode()))
+
+
+def _built(
+    root: Folder, component: str, documents: Iterator[pl.DataFrame], deleted: pl.Series, order: int
+) -> tuple[DataFile, ...]:
+    files, builder = [], ShardBuilder()
+    try:
+        builder.delete(deleted)
+        for rows in documents:
+            builder.add(rows)
+            if builder.documents >= MOST_DOCUMENTS:
+                files.append(builder.pack(root, component, order))
+                builder.close()
+                builder = ShardBuilder()
+        if len(builder):
+            files.append(builder.pack(root, component, order))
+    finally:
+        builder.close()
+    return tuple(files)
+
+
+def stored_documents(
+    root: Folder, file: DataFile, gone: pl.Series = _NONE
+) -> Iterator[pl.DataFrame]:
+    """Yields the documents of a shard as SEARCHED rows with their ``key``, without some."""
+    with open_shard(root, file, gone) as searcher:
+        if searcher is None:
+            return
+        found = searcher.search(tantivy().Query.all_query(), max(1, searcher.num_docs), count=False)
+        places = [place for _, place in found.hits]
+        for start in range(0, len(places), _AT_ONCE):
+            stored = [_stored(searcher.doc(place)) for place in places[start : start + _AT_ONCE]]
+            yield _with_keys(restored_rows(stored))
+
+
+def _stored(document: Any) -> dict[str, Any]:
+    fields = document.to_dict()
+    texts = {name.rpartition("_")[0]: values for name, values in fields.items()}
+    one = {name: texts[name][0] for name in TEXT_FIELDS[:2] if name in texts}
+    kept = document.get_first("document").decode()
+    return {**one, "anchor": texts.get("anchor"), "document": kept}
+
+
+def edit_shard(
+    root: Folder, component: str, file: DataFile, edit: RowEdit
+) -> tuple[DataFile, int, int] | None:
+    """Writes a shard anew, as an edit leaves it; title, text and links' texts of others stay.
+
+    It is written even if nothing is left of it, so that its list names the file it replaces.
+
+    Returns:
+        (the new shard, number of removed keys, number of removed texts); None if nothing changes.
+    """
+    (file,) = with_orders(root, [file])
+    keys = shard_keys(root / file.path)
+    nothing = pa.nulls(len(keys), _LEAVES.field("leaves").type)
+    table = pa.table([keys["key"].to_arrow().cast(TEXT), nothing], schema=_LEAVES)
+    left, removed, _ = edit(table, component)
+    deleted = keys.filter("deleted").join(
+        pl.DataFrame({"key": left["key"].to_pylist()}, {"key": pl.String}), on="key", how="semi"
+    )
+    # To read the documents costs much less than to index them again.
+    if not removed and not any(
+        _edited(rows, component, edit)[1] for rows in stored_documents(root, file)
+    ):
+        return None
+    mentions, builder = 0, ShardBuilder()
+    try:
+        builder.delete(deleted.get_column("key"))
+        for rows in stored_documents(root, file):
+            rows, found = _edited(rows, component, edit)
+            mentions += found
+            builder.add(rows)
+        made = builder.pack(root, component, file.order)
+    finally:
+        builder.close()
+    return dataclasses.replace(made, formerly=file.formerly or file.path), removed, mentions
+
+
+def _edited(rows: pl.DataFrame, component: str, edit: RowEdit) -> tuple[pl.DataFrame, int]:
+    """Returns documents as an edit leaves them, and the number of removed texts."""
+    parsed = {key: json.loads(text) for key, text in rows.select("key", "document").iter_rows()}
+    table = pa.table(
+        {"key": list(parsed), "leaves": [_leaves(fields) for fields in parsed.values()]},
+        schema=_LEAVES,
+    )
+    left, removed, mentions = edit(table, component)
+    if not removed and not mentions:
+        return rows, 0
+    kept = dict(zip(left["key"].to_pylist(), left["leaves"].to_pylist(), strict=True))
+    stored = []
+    for row in rows.to_dicts():
+        if row["key"] in kept:
+            fields = _with_leaves(parsed[row["key"]], kept[row["key"]])
+            stored.append({**row, "document": json.dumps(fields, ensure_ascii=False)})
+    return _with_keys(restored_rows(stored)), mentions
+
+
+def _with_keys(rows: pl.DataFrame) -> pl.DataFrame:
+    keys = [to_key(url) for url in rows.get_column("id")]
+    return rows.with_columns(pl.Series("key", keys, pl.String))
+
+
+def _leaves(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    for name, value in fields.items():
+        if name == "id":
+            continue  # it is the key
+        for at, text in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(text, str):
+                found.append({"field": name, "at": at, "text": text})
+    return found
+
+
+def _with_leaves(fields: dict[str, Any], leaves: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns fields with only those texts that are left."""
+    left = {(leaf["field"], leaf["at"]) for leaf in leaves}
+    made: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name == "id":
+            made[name] = value
+        elif isinstance(value, list):
+            items = [
+                v for at, v in enumerate(value) if not isinstance(v, str) or (name, at) in left
+            ]
+            made |= {name: items} if items else {}
+        elif not isinstance(value, str) or (name, 0) in left:
+            made[name] = value
+    return made

@@ -1,0 +1,247 @@
+"""Views: the shards of an index as one tantivy index in a local folder, without superseded rows.
+
+The segments of all shards are listed in one index, so that one search ranks all of them by the same
+statistics. A document that a newer shard names is deleted in the view; shards do not change.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ...web.base.errors import UsageError, UserError
+from ...web.urls.row_keys import from_key
+from ..storage.file_errors import errors_as
+from ..storage.places import Folder, Place
+from ..storage.scratch import scratch
+from ..tablets.checksums import verify_file
+from ..tablets.file_lists import DataFile
+from .shard_files import (
+    damaged_shard,
+    shard_keys,
+    shard_version,
+    unpack_shard,
+    with_orders,
+)
+from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors, version
+
+_META = "meta.json"
+_SHARDS = "shards.json"  # of a view: the record of each shard in it, by its name
+_SIZES = "sizes.json"  # of a view: the size of each file
+_HEAP_BYTES = 15_000_000
+
+
+def cache_folder(table: str, index: str, base: str = "") -> Path:
+    """Returns the folder with views of an index, below ``base``.
+
+    Args:
+        table: Address of the table.
+        index: Name of the index.
+        base: A folder; empty: ``nutbeam`` in XDG_CACHE_HOME, or in ``~/.cache``.
+    """
+    above = base or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        folder = Path(above).expanduser() / ("" if base else "nutbeam")
+    except RuntimeError as error:
+        raise UsageError("there is no home folder: set XDG_CACHE_HOME") from error
+    digest = hashlib.sha256(str(table).encode()).hexdigest()[:16]
+    return folder / "indexes" / digest / (index or "all")
+
+
+def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
+    """Returns the folder of the view of some shards; makes it, unless it is there.
+
+    Other views in the cache are removed, so that it has nothing that was purged.
+
+    Args:
+        root: The table's folder.
+        files: The live shards of an index.
+        cache: Folder for views of the index, on this machine.
+
+    Raises:
+        UserError: A shard is damaged, or of another version; one line says what to do.
+    """
+    ordered = with_orders(root, files)
+    state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
+    view = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
+    if not _is_whole(view):
+        shutil.rmtree(view, ignore_errors=True)
+        with errors_as(f"cannot write {str(cache)!r}, where the index is unpacked"):
+            cache.mkdir(parents=True, exist_ok=True)
+            making = Path(tempfile.mkdtemp(prefix=f"making-{os.getpid()}-", dir=cache))
+            try:
+                _make_view(root, ordered, making, _known_shards(cache))
+                with contextlib.suppress(OSError):  # another process has made it
+                    making.rename(view)
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
+    remove_views(cache, view.name)
+    return view
+
+
+def remove_views(cache: Path, but: str = "") -> None:
+    """Removes views, and what killed processes have left."""
+    with contextlib.suppress(OSError):
+        for path in cache.iterdir():
+            _, _, maker = path.name.partition("making-")
+            if path.name != but and not (maker and _lives(maker.partition("-")[0])):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def forget_views(table: str) -> None:
+    """Removes all views of a table from the usual cache of this machine, as after a purge."""
+    with contextlib.suppress(UsageError):
+        shutil.rmtree(cache_folder(table, "").parent, ignore_errors=True)
+
+
+def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:
+    """Returns the keys that each shard holds and a newer one names.
+
+    Args:
+        shards: ``key`` and ``deleted`` of each shard.
+        orders: The order of each; the largest that names a key counts.
+
+    >>> held = pl.lit(False).alias("deleted")
+    >>> frames = [pl.DataFrame({"key": keys}).with_columns(held) for keys in (["a", "b"], ["b"])]
+    >>> [keys.to_list() for keys in superseded_keys(frames, [1, 2])]
+    [['b'], []]
+    """
+    columns = [
+        keys.select("key", order=pl.lit(order, pl.Int64))
+        for keys, order in zip(shards, orders, strict=True)
+    ]
+    if not columns:
+        return []
+    newest = pl.concat(columns).group_by("key").agg(newest=pl.col("order").max())
+    return [
+        keys.filter(~pl.col("deleted"))
+        .join(newest.filter(pl.col("newest") > order), on="key", how="semi")
+        .get_column("key")
+        for keys, order in zip(shards, orders, strict=True)
+    ]
+
+
+def _make_view(
+    root: Folder, ordered: Sequence[DataFile], folder: Path, known: Mapping[str, Path]
+) -> None:
+    """Fills a folder with the segments of shards."""
+    keys = [shard_keys(root / file.path) for file in ordered]
+    gone = superseded_keys(keys, [file.order for file in ordered])
+    records: dict[str, Any] = {}
+    segments: list[Any] = []
+    meta: dict[str, Any] | None = None
+    for number, file in enumerate(ordered):
+        part = folder / f"part-{number}"
+        part.mkdir()
+        _fill_part(root, file, part, known)
+        if not (part / _META).exists():
+            continue  # the shard only deletes
+        records[file.path] = {
+            "meta": json.loads((part / _META).read_bytes()),
+            "files": sorted(path.name for path in part.iterdir()),
+        }
+        _delete(root / file.path, part, gone[number])
+        meta = json.loads((part / _META).read_bytes())
+        segments += meta["segments"]
+        for path in part.iterdir():
+            if not path.name.startswith(".") and path.name != _META:
+                path.rename(folder / path.name)
+        shutil.rmtree(part)
+    if meta is None:
+        tantivy().Index(shard_schema(), path=str(folder))
+    else:
+        (folder / _META).write_text(json.dumps({**meta, "segments": segments}))
+    (folder / _SHARDS).write_text(json.dumps(records))
+    sizes = {p.name: p.stat().st_size for p in folder.iterdir() if not p.name.startswith(".")}
+    (folder / _SIZES).write_text(json.dumps(sizes))
+
+
+def _is_whole(view: Path) -> bool:
+    """Returns whether a view is there, and no file of it is missing or cut off."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sizes = json.loads((view / _SIZES).read_bytes())
+        return all((view / name).stat().st_size == size for name, size in sizes.items())
+    return False
+
+
+@contextlib.contextmanager
+def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
+    """Opens the documents of a shard, without some, in a scratch folder.
+
+    Args:
+        root: The table's folder.
+        file: The shard.
+        gone: Keys of documents to leave out.
+
+    Yields:
+        A searcher; None if the shard has no documents.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="open-shard-", dir=scratch()))
+    try:
+        _fill_part(root, file, folder, {})
+        if not (folder / _META).exists():
+            yield None
+            return
+        _delete(root / file.path, folder, gone)
+        with tantivy_errors(lambda reason: damaged_shard(root / file.path, reason)):
+            index = tantivy().Index.open(str(folder))
+            register_analyzers(index)
+            searcher = index.searcher()
+        yield searcher
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill_part(root: Folder, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
+    """Brings the files of a shard into a folder, from an older view if one has them."""
+    if file.path in known:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            record = json.loads((known[file.path] / _SHARDS).read_bytes())[file.path]
+            for name in record["files"]:
+                if name != _META:
+                    os.link(known[file.path] / name, part / name)
+            (part / _META).write_text(json.dumps(record["meta"]))
+            return
+    for path in part.iterdir():
+        path.unlink()
+    verify_file(root, file)
+    if not unpack_shard(root / file.path, part):
+        raise UserError(
+            f"shard {root / file.path} was made by {shard_version(root / file.path)}, this is "
+            f"{version()}: run nutbeam index with --full"
+        )
+
+
+def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
+    """Deletes documents of a tantivy index that nobody else uses."""
+    if not len(keys):
+        return
+    with tantivy_errors(lambda reason: damaged_shard(shard, reason)):
+        index = tantivy().Index.open(str(folder))
+        register_analyzers(index)
+        writer = index.writer(_HEAP_BYTES, 1)
+        for key in keys:
+            writer.delete_documents_by_term("id", from_key(key))
+        writer.commit()
+        writer.wait_merging_threads()
+
+
+def _known_shards(cache: Path) -> dict[str, Path]:
+    """Returns the views in a cache that have a shard, by its name."""
+    found: dict[str, Path] = {}
+    for path in cache.glob(f"*/{_SHARDS}"):
+        with contextlib.suppress(OSError, ValueError):
+            if _is_whole(path.parent):
+                found |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
+    return found
+
+
+def _lives(process: str) -> bool:
+    return process.isdigit() and Path(f"/proc/{process}").exists()

@@ -1,0 +1,145 @@
+"""Serves the search page on this machine."""
+
+import contextlib
+import http.server
+import json
+import logging
+import threading
+import time
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from ...io.shards.shard_search import FoundPages, ShardSearch
+from ...policy.searching.search_query import parse_search
+from ...web.base.errors import UsageError, UserError
+from .search_page import POLICY, error_page, search_page
+from .searched_table import SearchedTable, record_of_hit
+
+_LOG = logging.getLogger(__name__)
+ADDRESS = "127.0.0.1"
+_FARTHEST = 1_000  # pages of results that can be left out
+_FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
+_TIMEOUT_S = 10.0
+
+
+def serve(searched: SearchedTable, port: int, top_n: int) -> int:
+    """Serves until interrupted; prints the address.
+
+    Raises:
+        UsageError: The port is taken, or there is no such index.
+    """
+    with SearchServer(searched, port, top_n) as server:
+        print(f"search page: http://{ADDRESS}:{server.port}/", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever(poll_interval=0.2)
+    return 0
+
+
+class SearchServer(http.server.ThreadingHTTPServer):
+    """A server of the search page, on loopback only.
+
+    Attributes:
+        port: Its port.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, searched: SearchedTable, port: int, top_n: int) -> None:
+        self._searched, self.top_n = searched, top_n
+        self._lock, self._checked = threading.Lock(), 0.0
+        self._search = searched.newest()
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
+        self.port = self.server_port
+
+    @property
+    def name(self) -> str:
+        """What is searched, for people."""
+        return f"{self._searched.table} ({self._searched.index})"
+
+    def search(self, query: str, first: int) -> FoundPages:
+        """Returns the results of a query in the newest snapshot.
+
+        Raises:
+            ValueError: The query is wrong.
+            UserError: The index cannot be read.
+        """
+        return self._newest().search(parse_search(query), self.top_n, first)
+
+    def _newest(self) -> ShardSearch:
+        with self._lock:
+            if time.monotonic() - self._checked > _FRESH_S:
+                try:
+                    self._search = self._searched.newest()
+                except UserError as error:  # the older snapshot is still open
+                    _LOG.warning("the search page shows an older index: %s", error)
+                self._checked = time.monotonic()
+            return self._search
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Logs a failed request; a browser that goes away is no error."""
+        _LOG.debug("a request of the search page failed", exc_info=True)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: SearchServer
+    timeout = _TIMEOUT_S
+    server_version = "nutbeam"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if not self._is_local():
+            self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain", "another host\n")
+        elif url.path == "/" or url.path == "/search.json":
+            self._answer(url.query, as_json=url.path == "/search.json")
+        else:
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page\n")
+
+    do_HEAD = do_GET
+
+    def _answer(self, text: str, *, as_json: bool) -> None:
+        fields = {name: values[-1] for name, values in parse_qs(text, max_num_fields=20).items()}
+        query, start = fields.get("q", "").strip(), fields.get("start", "0")
+        first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
+        status, found, message = HTTPStatus.OK, None, ""
+        try:
+            found = self.server.search(query, first) if query else None
+        except ValueError as error:
+            status, message = HTTPStatus.BAD_REQUEST, str(error)
+        except UserError as error:
+            status, message = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
+        if as_json:
+            record: dict[str, Any] = {"error": message} if message else {"total": 0, "pages": []}
+            if found is not None:
+                record = {"total": found.total, "pages": [record_of_hit(h) for h in found.hits]}
+            self._send(status, "application/json", json.dumps(record))
+        elif message:
+            self._send(status, "text/html", error_page(self.server.name, query, message))
+        else:
+            page = search_page(self.server.name, query, found, first, self.server.top_n)
+            self._send(status, "text/html", page)
+
+    def _is_local(self) -> bool:
+        """Returns whether the request names this machine, so that no other site can read it."""
+        host = (self.headers.get("Host") or "").lower()
+        return host in {f"{name}:{self.server.port}" for name in (ADDRESS, "localhost")}
+
+    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
+        body = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        _LOG.debug("search page: " + format, *args)

@@ -1,0 +1,76 @@
+"""An index of a table that is searched: opened, opened again after changes, and its results."""
+
+from typing import Any
+
+from ...io.shards.shard_files import shards_of
+from ...io.shards.shard_search import Hit, ShardSearch
+from ...io.shards.shard_views import cache_folder, open_view
+from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
+from ...web.base.errors import UsageError
+
+
+class SearchedTable:
+    """An index of a table, opened as its newest snapshot has it.
+
+    Args:
+        table: Address of the table.
+        index: Name of the index.
+        folder: Where it is unpacked; empty: in the usual cache.
+    """
+
+    def __init__(self, table: str, index: str, folder: str = "") -> None:
+        self.table, self.index = table, index
+        self._cache = cache_folder(table, index, folder)
+        self._opened: tuple[str, ShardSearch] | None = None
+
+    def newest(self) -> ShardSearch:
+        """Returns the index of the newest snapshot; opens it again only if it has changed.
+
+        Raises:
+            UserError: There is no such index, or it cannot be read.
+        """
+        manifest = newest_manifest(self.table)
+        component = manifest.components.get(shards_of(self.index))
+        if component is None:
+            raise UsageError(_no_index(self.table, self.index, manifest))
+        if self._opened is None or self._opened[0] != component.list:
+            pinned = Pinned()
+            pinned.table, pinned.snapshot = self.table, manifest.snapshot
+            with pinned.reading():
+                files = pinned.files(shards_of(self.index))
+                view = open_view(pinned.root.files, files, self._cache)
+            self._opened = component.list, ShardSearch(view)
+        return self._opened[1]
+
+
+def _no_index(table: str, name: str, manifest: Manifest) -> str:
+    parts = (component.split("/") for component in manifest.components)
+    known = sorted(part[1] for part in parts if part[0] == "index" and part[-1] == "shards")
+    if known:
+        return f"{table!r} has no index {name!r} that can be searched: there is {', '.join(known)}"
+    return f"{table!r} has no index {name!r} that can be searched: run nutbeam index {table}"
+
+
+def record_of_hit(hit: Hit) -> dict[str, Any]:
+    """Returns a page as a record for programs."""
+    return {
+        "url": hit.url,
+        "title": hit.title,
+        "snippet": hit.snippet,
+        "marks": [list(mark) for mark in hit.marks],
+        "score": hit.score,
+        "fields": hit.fields,
+    }
+
+
+def pieces(hit: Hit) -> list[tuple[str, bool]]:
+    """Returns the snippet in pieces, each with whether it is a mark.
+
+    >>> pieces(Hit("u", "t", "a bc d", ((2, 4),), 1.0, {}))
+    [('a ', False), ('bc', True), (' d', False)]
+    """
+    made, at = list[tuple[str, bool]](), 0
+    for begin, end in hit.marks:
+        made += [(hit.snippet[at:begin], False), (hit.snippet[begin:end], True)]
+        at = end
+    return [(text, mark) for text, mark in (*made, (hit.snippet[at:], False)) if text]

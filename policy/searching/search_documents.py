@@ -1,0 +1,174 @@
+"""Documents of an index as ``search`` needs them: a row has the fields that are searched.
+
+A field that is none of these is kept with the document, and can be shown, but is not searched.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from ...web.urls.url_parts import host_of_url
+from .search_languages import accented_words, analyzers_of
+from .search_query import sites_of
+
+_TEXTS = pl.List(pl.String)
+# The searched fields of documents, as ``index`` makes them, and all other fields as JSON.
+SEARCHED: dict[str, pl.DataType] = {
+    "id": pl.String(), "title": pl.String(), "content": pl.String(), "anchor": _TEXTS,
+    "host": pl.String(), "url": pl.String(), "lang": pl.String(), "type": _TEXTS,
+    "date": pl.Int64(), "boost": pl.Float64(), "document": pl.String(),
+}  # fmt: skip
+MOST_TITLE = 2_000
+MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is bounded
+MOST_ANCHORS = 1_000
+_IN_FIELDS = ("title", "content", "anchor")
+_DATES = ("date", "lastModified", "tstamp")
+
+
+def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
+    """Returns documents as SEARCHED rows.
+
+    Args:
+        documents: ``id`` and any other fields: texts, lists of texts, numbers, times in ms.
+
+    >>> rows = searched_rows(pl.DataFrame({"id": ["http://a.com/"], "colour": ["red"]}))
+    >>> rows.select("id", "host", "url", "document").row(0)
+    ('http://a.com/', 'a.com', 'http://a.com/', '{"id":"http://a.com/","colour":"red"}')
+    """
+    there = documents.columns
+    kept = [name for name in there if name not in _IN_FIELDS]
+    dates = [pl.col(name).cast(pl.Int64, strict=False) for name in _DATES if name in there]
+    rows = documents.select(
+        "id",
+        _text("title", documents).str.slice(0, MOST_TITLE).alias("title"),
+        _text("content", documents).alias("content"),
+        _list("anchor", documents).list.head(MOST_ANCHORS).alias("anchor"),
+        _text("host", documents).alias("host"),
+        pl.coalesce(_text("url", documents), pl.col("id")).alias("url"),
+        _text("lang", documents).alias("lang"),
+        _list("type", documents).alias("type"),
+        pl.coalesce(dates or [pl.lit(None, pl.Int64)]).alias("date"),
+        _number("boost", documents).alias("boost"),
+        pl.struct(kept).struct.json_encode().alias("document"),
+    )
+    return _cut(rows.with_columns(_hosts(rows)))
+
+
+def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Returns the SEARCHED rows of documents as an index has stored them.
+
+    Args:
+        stored: ``title``, ``content``, ``anchor`` and ``document`` of each.
+    """
+    rows = []
+    for one in stored:
+        fields = json.loads(one["document"])
+        times = (fields.get(name) for name in _DATES)
+        kind = fields.get("type")
+        rows.append(
+            {
+                **{name: one.get(name) for name in (*_IN_FIELDS, "document")},
+                **{name: _joined(fields.get(name)) for name in ("id", "host", "url", "lang")},
+                "type": kind if kind is None or isinstance(kind, list) else [str(kind)],
+                "date": next((int(time) for time in times if _is_number(time)), None),
+                "boost": float(fields["boost"]) if _is_number(fields.get("boost")) else None,
+            }
+        )
+    frame = pl.DataFrame(rows, schema=SEARCHED)
+    return frame.with_columns(url=pl.coalesce("url", "id")).with_columns(_hosts(frame))
+
+
+def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
+    """Adds to SEARCHED rows what is only for searching.
+
+    Returns:
+        The rows with ``analyzer`` (of their texts), ``site`` (names for ``site:``), ``folded``
+        (words with accents) and ``weight``, see ``stored_weight``.
+    """
+    known = rows.get_column("host").drop_nulls().unique()
+    sites = pl.Series([sites_of(host) for host in known], dtype=_TEXTS)
+    place = rows.get_column("host").replace_strict(
+        known, range(len(known)), return_dtype=pl.UInt32, default=None
+    )
+    empty = pl.lit("")
+    texts = pl.concat_str(
+        *(pl.coalesce(name, empty) for name in ("title", "content")),
+        pl.coalesce(pl.col("anchor").list.join(" "), empty),
+        separator=" ",
+    )
+    return rows.with_columns(
+        analyzers_of(rows.get_column("lang")).alias("analyzer"),
+        sites.gather(place).alias("site") if len(known) else pl.lit(None, _TEXTS).alias("site"),
+        folded=accented_words(texts),
+        weight=stored_weight(pl.col("boost")),
+    )
+
+
+def stored_weight(boost: pl.Expr) -> pl.Expr:
+    """Returns what an index stores so that search multiplies scores by a factor of a boost.
+
+    The factor of a boost b is 1 + log10(b) / 4, at least 0.5 and at most 2: LinkRank's mean of 1
+    gives 1, a page with 100 times that gives 1.5. tantivy multiplies a score by
+    log2(2 + stored value), so the stored value is 4 ** factor - 2, and all scores are doubled.
+
+    >>> pl.DataFrame({"b": [1.0, 100.0, 0.0, None]}).select(stored_weight(pl.col("b"))).to_series().to_list()
+    [2.0, 6.0, 0.0, 2.0]
+    """
+    known = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
+    factor = (1 + known.clip(1e-9).log10() / 4).clip(0.5, 2)
+    return pl.lit(4.0).pow(factor) - 2
+
+
+def _cut(rows: pl.DataFrame) -> pl.DataFrame:
+    """Cuts texts that are too long."""
+    long = pl.col("content").str.len_bytes() > MOST_CONTENT
+    if not rows.select(long.any()).item():
+        return rows
+    cut = pl.col("content").str.slice(0, MOST_CONTENT)
+    return rows.with_columns(content=pl.when(long).then(cut).otherwise("content"))
+
+
+def _hosts(rows: pl.DataFrame) -> pl.Series:
+    """Returns the host of each row; a row without one has that of its URL."""
+    hosts = rows.get_column("host")
+    if not hosts.null_count():
+        return hosts
+    found = pl.Series("host", [host_of_url(url) for url in rows.get_column("id")], dtype=pl.String)
+    return hosts.zip_with(hosts.is_not_null(), found)
+
+
+def _text(name: str, documents: pl.DataFrame) -> pl.Expr:
+    kind = documents.schema.get(name)
+    if kind is None:
+        return pl.lit(None, pl.String)
+    if isinstance(kind, pl.List):
+        return pl.col(name).cast(_TEXTS).list.drop_nulls().list.join(" ")
+    return pl.col(name).cast(pl.String)
+
+
+def _list(name: str, documents: pl.DataFrame) -> pl.Expr:
+    kind = documents.schema.get(name)
+    if kind is None:
+        return pl.lit(None, _TEXTS)
+    if isinstance(kind, pl.List):
+        return pl.col(name).cast(_TEXTS).list.drop_nulls()
+    return pl.when(pl.col(name).is_not_null()).then(pl.concat_list(pl.col(name).cast(pl.String)))
+
+
+def _number(name: str, documents: pl.DataFrame) -> pl.Expr:
+    if name not in documents.columns or isinstance(documents.schema[name], pl.List):
+        return pl.lit(None, pl.Float64)
+    return pl.col(name).cast(pl.Float64, strict=False)
+
+
+def _joined(value: Any) -> str | None:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return None if value is None else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

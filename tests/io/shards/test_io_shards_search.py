@@ -1,0 +1,83 @@
+"""What queries find, in several languages."""
+
+import pytest
+from index_shards import page, searched, urls, write_shards
+
+from nutbeam.policy.searching.search_query import parse_search
+
+PAGES = [
+    page("http://en.example.com/runner", "Running houses", "The houses were running on the hill",
+         date=1_780_000_000_000, type=["text/html", "text", "html"]),
+    page("http://es.example.com/", "Las noticias", "Toda la información sobre canciones", lang="es"),
+    page("http://de.example.com/", "Häuser", "Die Häuser stehen am Fluß", lang="de",
+         anchor=["schöne Bücher"], type=["application/pdf", "application", "pdf"]),
+    page("http://fr.example.com/", "Été", "Nous avons mangé avec des élèves", lang="fr"),
+    page("http://ru.example.org/", "Река", "Красивые дома стоят у реки", lang="ru"),  # noqa: RUF001
+    page("http://ja.example.org/", "東京", "東京都の天気は晴れです。今日は暑い。", lang="ja"),
+    page("http://zh.example.org/", "北京", "北京是中华人民共和国的首都", lang=None),
+    page("http://ko.example.org/", "서울", "서울은 대한민국의 수도이다", lang="ko"),
+    page("http://ta.example.org/", "சென்னை", "சென்னை தமிழ்நாட்டின் தலைநகரம்", lang="ta"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search")
+    return searched(folder / "t", write_shards(folder / "t", PAGES), folder / "c")
+
+
+@pytest.mark.parametrize(
+    ("query", "host"),
+    [
+        ("house", "en"), ("runs", "en"), ("RUNNING hill", "en"), ('"were running"', "en"),
+        ("informacion", "es"), ("información", "es"), ("cancion", "es"),
+        ("haus", "de"), ("hauser", "de"), ("fluss", "de"), ("bucher", "de"), ("Häusern", "de"),
+        ("mange", "fr"), ("mangée", "fr"), ("eleve", "fr"), ("élève", "fr"),
+        ("дом", "ru"), ("река", "ru"),
+        ("天気", "ja"), ("東京都の天気", "ja"), ("東京の天気", "ja"),
+        ("首都", "zh"), ("中华人民共和国", "zh"), ("수도", "ko"), ("சென்னை", "ta"),
+        ("site:de.example.com", "de"), ("lang:fr", "fr"), ("type:pdf", "de"),
+        ("type:html", "en"), ("after:2026", "en"), ("inurl:runner", "en"),
+        ("intitle:été", "fr"), ("intitle:houses", "en"), ("house zzz yyy xxx", "en"),
+        ("what is the weather of houses", "en"),
+    ],
+)  # fmt: skip
+def test_a_query_finds_its_page(search, query, host):
+    assert urls(search, query)[0].split("/")[2].split(".")[0] == host
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["house -hill", '"running were"', "before:2020", "intitle:hill", "site:ample.com", "!!!"],
+)
+def test_a_query_that_nothing_matches_finds_nothing(search, query):
+    assert urls(search, query) == []
+
+
+def test_a_domain_has_the_pages_of_its_hosts(search):
+    assert len(urls(search, "site:example.com")) == 4
+    assert len(urls(search, "site:example.org -lang:ja")) == 4
+
+
+def test_words_are_marked_in_the_snippet(search):
+    (hit,) = search.search(parse_search("fluss")).hits
+    assert [hit.snippet[begin:end] for begin, end in hit.marks] == ["Fluß"]
+    (hit,) = search.search(parse_search("天気")).hits
+    assert [hit.snippet[begin:end] for begin, end in hit.marks] == ["天気"]
+
+
+def test_a_page_with_a_larger_boost_is_first(tmp_path):
+    pages = [page(f"http://a.com/{n}", "t", "the same words", boost=b) for n, b in enumerate(
+        (0.1, 1.0, 10.0, 1000.0, None, -1.0))]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "words")[:2] == ["http://a.com/3", "http://a.com/2"]
+    assert urls(search, "words")[-1] == "http://a.com/0"
+    assert urls(search, "lang:en")[0] == "http://a.com/3"  # a filter alone: by boost
+    scores = {hit.url: hit.score for hit in search.search(parse_search("words")).hits}
+    assert scores["http://a.com/3"] == pytest.approx(1.75 * scores["http://a.com/1"], rel=1e-3)
+
+
+def test_an_empty_index_finds_nothing(tmp_path):
+    assert urls(searched(tmp_path / "t", [], tmp_path / "c"), "x") == []
+    files = write_shards(tmp_path / "t", [], ["http://a.com/"])
+    assert urls(searched(tmp_path / "t", files, tmp_path / "c"), "x") == []

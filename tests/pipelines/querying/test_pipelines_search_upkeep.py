@@ -1,0 +1,69 @@
+"""compact, purge, copy and rollback know the shards of an index."""
+
+import json
+
+import pytest
+from crawling import nutbeam
+from index_shards import commit_shards, page, write_shards
+
+from nutbeam.io.shards.shard_files import shards_of
+from nutbeam.io.shards.shard_views import cache_folder
+from nutbeam.io.snapshots.manifest import newest_manifest
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "table"
+    assert nutbeam("inject", folder, "http://a.com/", "http://b.com/") == 0
+    for number in range(9):
+        pages = [page(f"http://a.com/{n}", f"v{number}", "river") for n in range(number, 10)]
+        commit_shards(folder, write_shards(folder, pages, (), number + 1), f"op{number}")
+    return folder
+
+
+@pytest.fixture
+def found(capsys):
+    def search(table, *words):
+        capsys.readouterr()
+        nutbeam("search", table, "river", "--format", "json", "--top_n", "50", *words)
+        lines = capsys.readouterr().out.splitlines()
+        return {record["url"]: record["title"] for record in map(json.loads, lines)}
+
+    return search
+
+
+def shards(table):
+    return newest_manifest(str(table)).components[shards_of("main")].files
+
+
+EVERY = {f"http://a.com/{n}": f"v{min(n, 8)}" for n in range(10)}
+
+
+def test_compact_merges_shards_and_search_finds_the_same(table, found):
+    assert found(table) == EVERY
+    assert shards(table) == 9
+    assert nutbeam("compact", table) == 0
+    assert shards(table) == 1
+    assert found(table) == EVERY
+    assert nutbeam("fsck", table) == 0
+
+
+def test_purge_takes_a_page_out_of_shards_and_views(table, found, tmp_path):
+    assert found(table) == EVERY
+    assert cache_folder(str(table), "main").is_dir()
+    assert nutbeam("purge", table, "--url", "http://a.com/9", "--now") == 0
+    assert not cache_folder(str(table), "main").exists()
+    assert found(table) == {url: v for url, v in EVERY.items() if url != "http://a.com/9"}
+    assert nutbeam("fsck", table) == 0
+    assert nutbeam("copy", table, tmp_path / "copy") == 0
+    assert len(found(tmp_path / "copy")) == 9
+
+
+def test_a_rollback_brings_the_index_back(table, found):
+    before = newest_manifest(str(table)).snapshot
+    new = write_shards(table, [page("http://b.com/", "new", "river")], list(EVERY), 100)
+    commit_shards(table, new, "later")
+    assert found(table) == {"http://b.com/": "new"}
+    assert nutbeam("rollback", table, "--to", before) == 0
+    assert found(table) == EVERY

@@ -14,7 +14,17 @@ FOLDERS = {
         *("reference_pages", "command_line"),
     ),
     "io": (
-        *("upkeep", "graph", "index", "reading", "batches", "parsing", "rows", "snapshots"),
+        *(
+            "upkeep",
+            "graph",
+            "index",
+            "search_servers",
+            "reading",
+            "batches",
+            "parsing",
+            "rows",
+            "snapshots",
+        ),
         *("table", "bigtable", "tablets", "storage", "packing"),
     ),
     "web": (
@@ -23,7 +33,17 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("indexing", "graph", "inlinks", "updating", "", "schedules", "scoring", "dedup"),
+        *(
+            "search_servers",
+            "indexing",
+            "graph",
+            "inlinks",
+            "updating",
+            "",
+            "schedules",
+            "scoring",
+            "dedup",
+        ),
         *("expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),

@@ -1,4 +1,4 @@
-"""crawl: inject, and rounds of generate, fetch, parse, updatedb, invertlinks and dedup.
+"""crawl: inject, and rounds of generate, fetch, parse, updatedb, invertlinks, dedup and index.
 
 A round is one pipeline: each phase commits, and its ticket starts the next phase.
 The loop depends only on the table, so the next crawl resumes a killed crawl:
@@ -20,8 +20,9 @@ from ..io.snapshots.operations import begin, new_id
 from ..io.snapshots.rounds import next_round, stop_file
 from ..io.storage.errors import ConflictError, NoTable, PurgedMeanwhile
 from ..io.table.opening import open_table
+from ..io.tablets.tablets import Due
 from ..policy.duplicates import DedupOptions
-from ..policy.selection import GenerateOptions
+from ..policy.schedules.schedule import Clock
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs
@@ -32,6 +33,7 @@ from . import dedup, fetch, generate, inject, invertlinks, parse, update
 from .checkers.obstacles import check_obstacles, is_local
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
+from .indexing import index
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import run_pipeline
@@ -51,6 +53,7 @@ class RoundOptions(
     update.UpdateTableOptions,
     invertlinks.InvertTableOptions,
     DedupOptions,
+    index.IndexTableOptions,
     JobOptions,
 ):
     """Options of one round."""
@@ -60,7 +63,17 @@ class RoundOptions(
         group="links",
     )  # fmt: skip
 
+    index: str = option(
+        "", "Bring the pages of each round into the index of this name, as index does; none: do not.",
+        pattern="[A-Za-z0-9_-]*", group="index",
+    )  # fmt: skip
+
     parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching", default=True)
+
+    @property
+    def last_job(self) -> str:
+        """The job that ends a round."""
+        return "index" if self.index else "dedup"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,16 +213,20 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
     )
     if options.links:
         updated |= "Links" >> _Phase(invertlinks.build, options)
-    return updated | "Dedup" >> _Phase(dedup.build, options)
+    deduped = updated | "Dedup" >> _Phase(dedup.build, options)
+    return deduped | "Index" >> _Phase(index.build, options) if options.index else deduped
 
 
 def _next_round(
-    table: str, launched: str, options: GenerateOptions, rounds: int
+    table: str, launched: str, options: RoundOptions, rounds: int
 ) -> tuple[int, str | None] | None:
-    return next_round(table, launched, rounds, lambda clock: generate.due_at(clock, options))
+    def due(clock: Clock) -> Due:
+        return generate.due_at(clock, options)
+
+    return next_round(table, launched, rounds, due, options.last_job)
 
 
-def _round_ticket(start: Ticket, options: GenerateOptions, rounds: int) -> Ticket:
+def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:
     check_versions(start)
     # Pins the batches that must be finished, unless the launcher has done so.
     began = begin(start.table, "crawl", f"{start.operation}.crawl").now

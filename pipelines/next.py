@@ -7,6 +7,7 @@ under way uses the same operation id, and an operation is applied only once.
 import dataclasses
 from typing import Any
 
+from ..io.index.index_pass import waits_for_index
 from ..io.snapshots.manifest import Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
@@ -14,6 +15,7 @@ from ..policy.selection import GenerateOptions
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
+from .indexing import index as indexing_job
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
 
@@ -36,7 +38,9 @@ class Options(crawl.RoundOptions):
 
 def run(invocation: Invocation) -> int:
     manifest = newest_manifest(str(invocation.table))
-    module, name, batch = next_phase(manifest, links=invocation.options.links)
+    index = invocation.options.index
+    waits = bool(index) and waits_for_index(open_table(str(invocation.table)), manifest, index)
+    module, name, batch = next_phase(manifest, links=invocation.options.links, indexing=waits)
     if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
         # This reads no rows and writes nothing: a scheduler may call it often.
         report(invocation, {"job": name, "counts": {}, "changed": False})
@@ -75,11 +79,13 @@ def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:
     return f"next-{batch}" if job in ("fetch", "parse") else f"next-{manifest.snapshot:08d}"
 
 
-def next_phase(manifest: Manifest, *, links: bool = False) -> tuple[Any, str, str | None]:
+def next_phase(
+    manifest: Manifest, *, links: bool = False, indexing: bool = False
+) -> tuple[Any, str, str | None]:
     """Returns (module, job, batch) of the next phase of a table.
 
     The oldest open batch comes first, then the links of an updated batch if they are wanted, then
-    a dedup, then a new batch.
+    a dedup, then the index if it waits for changes, then a new batch.
     """
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase in FOLLOWING]
     if waiting:
@@ -92,4 +98,6 @@ def next_phase(manifest: Manifest, *, links: bool = False) -> tuple[Any, str, st
     undone = manifest.without_dedup()
     if undone:
         return dedup, "dedup", undone[0]
+    if indexing:
+        return indexing_job, "index", None
     return generate, "generate", None

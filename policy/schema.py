@@ -474,7 +474,9 @@ INDEXED_COLUMNS = joined(
         Column("document", TEXT, "File of the text that was sent.", purged=Purged.KEPT),
         *STATE_COLUMNS.pick("signature"),
         code_column(
-            "state", INDEXED_STATES, "Whether writers hold the page, or all have refused it."
+            "state",
+            INDEXED_STATES,
+            "Whether a writer holds the page, or none: refused it, or got it by no route.",
         ),
         Column("writers", pa.large_list(TEXT), "Writers that hold it.", purged=Purged.KEPT),
         time_column("time", "When it was sent."),
@@ -502,7 +504,7 @@ INDEX_RUNS_COLUMNS = Columns(
         Column("key", TEXT, "Id of the operation."),
         Column("snapshot", pa.int64(), "The snapshot of the table that the index shows."),
         Column("version", pa.int64(), "Number that grows with each operation, for servers."),
-        Column("full", pa.bool_(), "Whether it has built the index from the beginning."),
+        Column("rebuilt", pa.bool_(), "Whether it has built the index from the beginning."),
         Column("writers", pa.large_list(TEXT), "Name and kind of each writer.", purged=Purged.KEPT),
         time_column("time", "When it began."),
     )

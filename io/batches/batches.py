@@ -6,13 +6,15 @@ the table has dropped meanwhile).
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS, folders_of
+from ...policy.parts import pages_first
+from ...policy.schema import DOCUMENTS, to_frame
 from ..snapshots.manifest import Manifest
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
@@ -21,6 +23,7 @@ from ..storage.reach import read_ipc
 from ..tablets.file_lists import DataFile, load_files
 
 _FILES_OF_ATTEMPT = 100_000
+_AT = "_row"
 
 
 def batch_component(batch: str, kind: str) -> str:
@@ -91,6 +94,30 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
         if path in (file.path, file.formerly):
             return file
     return None
+
+
+def documents_with_keys(
+    root: Folder, file: DataFile, keys: pl.Series, columns: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Yields the documents with some keys, each once, in pieces; memory holds one.
+
+    Args:
+        root: The table's folder.
+        file: A file of documents.
+        keys: Row keys; of several documents of a key, that of the page itself counts.
+        columns: The columns to read.
+    """
+    path = root / file.path
+    heads = collect(scan([path], DOCUMENTS).select("key", "part_of")).with_row_index(_AT)
+    chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
+    start = 0
+    for group in row_groups(path, DOCUMENTS, columns):
+        if len(chosen):
+            rows = to_frame(group).with_row_index(_AT, offset=start)
+            found = rows.filter(pl.col(_AT).is_in(chosen.implode())).drop(_AT)
+            if len(found):
+                yield found
+        start += len(group)
 
 
 def page_order(started: int, sequence: int) -> int:

@@ -7,18 +7,16 @@ import polars as pl
 
 from ...policy.base.row_status import Status
 from ...policy.inlinks.edges import EDGES_OF
-from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, OUTCOME, to_frame
+from ...policy.schema import OUTCOME, to_frame
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
 from ..snapshots.operations import Operation
-from ..storage.parquet_files import collect, row_groups, scan
+from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
-from .batches import batch_component, live_file
+from .batches import batch_component, documents_with_keys, live_file
 
 # Statuses of URLs that are no pages any more, so that their links end.
 WITHOUT_LINKS = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM)
-_AT = "_row"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,15 +123,4 @@ def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl
 
 
 def _documents(operation: Operation, file: DataFile, keys: pl.Series) -> Iterator[pl.DataFrame]:
-    """Yields the documents with some keys, each once, in pieces; memory holds one."""
-    path = operation.root / file.path
-    heads = collect(scan([path], DOCUMENTS).select("key", "part_of")).with_row_index(_AT)
-    chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
-    start = 0
-    for group in row_groups(path, DOCUMENTS, EDGES_OF):
-        if len(chosen):
-            rows = to_frame(group).with_row_index(_AT, offset=start)
-            found = rows.filter(pl.col(_AT).is_in(chosen.implode())).drop(_AT)
-            if len(found):
-                yield found
-        start += len(group)
+    return documents_with_keys(operation.root, file, keys, EDGES_OF)

@@ -7,6 +7,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from ...policy.documents import DocumentOptions
+from ...policy.indexing.index_filters import BUILT_IN
+from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
 from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
@@ -30,6 +32,7 @@ class PluginGroup(NamedTuple):
 
 PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter")
 SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES)
+INDEX_FILTERS = PluginGroup("nutbeam.index_filters", "index filter", tuple(BUILT_IN))
 SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS)
 _LOG = logging.getLogger("nutbeam.plugins")
 Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
@@ -47,6 +50,7 @@ def _chosen(options: object) -> Chosen:
     return (
         (PARSE_FILTERS, options.parse_filters if isinstance(options, DocumentOptions) else ()),
         (SCHEDULES, (options.schedule,) if isinstance(options, RescheduleOptions) else ()),
+        (INDEX_FILTERS, options.index_filters if isinstance(options, IndexFilterOptions) else ()),
         (SCORINGS, options.scoring if isinstance(options, ScoringOptions) else ()),
     )
 

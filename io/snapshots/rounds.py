@@ -30,7 +30,7 @@ def history(operation: Operation) -> dict[str, Manifest]:
 
 
 def next_round(
-    table: str, launched: str, rounds: int, due: Callable[[Clock], Due]
+    table: str, launched: str, rounds: int, due: Callable[[Clock], Due], last: str = "dedup"
 ) -> tuple[int, str | None] | None:
     """Returns the present round of a crawl.
 
@@ -44,6 +44,7 @@ def next_round(
         rounds: Largest number of rounds; negative is no limit.
         due: Function that returns the due times at a given time. A round begins only if
             a row may be due.
+        last: The job that ends a round.
 
     Returns:
         (number, the batch to finish or None); None after the last round, or if the
@@ -54,7 +55,7 @@ def next_round(
         return None
     done = history(operation)
     number = 1
-    while f"{launched}.{number}.dedup" in done:
+    while f"{launched}.{number}.{last}" in done:
         number += 1
     if 0 <= rounds < number:
         return None

@@ -208,6 +208,15 @@ class BigtableWebTable(WebTable):
         rows = stored_rows(self.log, component, keys, self._pinned)
         return rows if columns is None else rows.select(columns)
 
+    @_of_rows
+    def changed_since(
+        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+    ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
+        from ..bigtable.stored_rows import changed_keys
+
+        for keys in changed_keys(self.log, component, _range(tablet), since):
+            yield keys, self.find(component, (), keys)
+
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series
     ) -> Iterator[pl.DataFrame]:

@@ -19,7 +19,7 @@ from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, names_and_versions, read_bytes, remove_file
 from ..storage.markers import has_marker, markers, set_marker
-from ..storage.parquet_files import batches, columns_with_values
+from ..storage.parquet_files import batches, collect, columns_with_values, scan
 from ..storage.places import Place
 from ..storage.reach import exists, folder_names, version_of
 from ..tablets.checksums import verify_tablets
@@ -162,6 +162,20 @@ class FolderTable(WebTable):
             for rows in batches(self / path, schema, schema.names):
                 if len(found := rows.filter(pc.is_in(rows["key"], sought))):
                     yield to_frame(found)
+
+    def changed_since(
+        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+    ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
+        schema = kind_of(component).schema
+        if tablet.base.path not in before:
+            for rows in folded(self.place, schema, tablet):
+                yield rows.get_column("key"), rows
+            return
+        # A row that has changed since then is in one of these runs, and its newest form, too.
+        new = [self / run.path for run in tablet.runs if run.path not in before]
+        if new:
+            rows = collect(scan(new, schema)).unique("key", keep="last", maintain_order=True)
+            yield rows.get_column("key"), rows
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}

@@ -214,6 +214,26 @@ class WebTable(abc.ABC):
     ) -> Iterator[pl.DataFrame]:
         """Yields rows of keys in bounded pieces; the last row of a key counts; see ``find``."""
 
+    @abc.abstractmethod
+    def changed_since(
+        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+    ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
+        """Yields the rows of a tablet that may have changed after a snapshot, in pieces.
+
+        Args:
+            component: A component in tablets.
+            tablet: One of its tablets in the snapshot that is read.
+            since: Number of the older snapshot.
+            before: Paths of the component's files in that snapshot.
+
+        Yields:
+            (keys, the rows with these keys). Keys without a row were removed; rows that were
+            removed by a new base have no key here.
+
+        Raises:
+            SnapshotTooOld: The table does not have all rows of the snapshot any more.
+        """
+
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         """Returns those columns, which are null in most rows, in which a tablet may have values."""
         return set(columns)

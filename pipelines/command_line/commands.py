@@ -7,9 +7,10 @@ from typing import NamedTuple
 CRAWL = "crawl"
 LOOK = "look at the results"
 LINKS = "links and ranks"
+INDEX = "index and search"
 CARE = "take care of a table"
 TRY = "try URLs, rules and crawls"
-GROUPS = (CRAWL, LOOK, LINKS, CARE, TRY)
+GROUPS = (CRAWL, LOOK, LINKS, INDEX, CARE, TRY)
 
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
@@ -153,6 +154,27 @@ COMMANDS = {
     "graphfiles": Command(
         "graph.graphfiles", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
         LINKS, example="mine --level host -o mine-host", options=("level", "output"),
+    ),
+    "index": Command(
+        "indexing.index", "Bring the pages of the table into an index.", group=INDEX,
+        example="mine --writer jsonl --writer_parameters path=documents",
+        options=("index", "writer", "writer_parameters", "index_writers", "full", "batch",
+                 "index_filters", "index_expr"),
+    ),
+    "clean": Command(
+        "indexing.clean", "Delete from an index what is gone, moved or a duplicate.", group=INDEX,
+        example="mine --writer jsonl --writer_parameters path=documents",
+        options=("index", "writer", "writer_parameters", "index_writers"),
+    ),
+    "solrindex": Command(
+        "indexing.solrindex", "The same as index, with the writer solr.", group=INDEX,
+        example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
+        options=("index", "writer_parameters", "full", "batch", "index_filters"),
+    ),
+    "solrclean": Command(
+        "indexing.solrclean", "The same as clean, with the writer solr.", group=INDEX,
+        example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
+        options=("index", "writer_parameters"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(

@@ -12,12 +12,14 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...io.index.index_making import check_index
 from ...io.parsing.plugins import chosen_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
+from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
 from ...policy.schedules.schedule_options import RescheduleOptions
@@ -82,16 +84,17 @@ def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = Fa
     preflight(table, options, invocation.beam_args)
     if not begins_table:
         newest_manifest(table)
-    check(options, local=local)
+    check(options, local=local, table=table)
     warn_of_clocks(table, options)
 
 
-def check(options: Any, *, local: bool = False) -> None:
+def check(options: Any, *, local: bool = False, table: str = "") -> None:
     """Sets up rules and clients as workers do, so that a wrong configuration fails first.
 
     Args:
         options: Options of a job.
         local: Whether all seeds are local files, so that the agent needs no name.
+        table: Address of the table, for writers of an index.
 
     Raises:
         UsageError: Rule files, files of schedules or scorings, addresses or the agent's name cannot
@@ -106,6 +109,8 @@ def check(options: Any, *, local: bool = False) -> None:
             BUILT_IN_SCORINGS
         ):
             scorings_of(options)  # plug-ins may be on workers only
+        if isinstance(options, IndexWriterOptions) and options.index:
+            check_index(options, table)
         if isinstance(options, HttpOptions):
             guard_of(options)
             if not local:

@@ -19,8 +19,8 @@ from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
-from ...policy.schema import conform, to_frame
 from ...policy.kinds import Kind, components_of
+from ...policy.schema import conform, to_frame
 from ...policy.vocabulary import View, record_of, shown_frame, shown_schema, views
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError

@@ -10,7 +10,7 @@ from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("", "graph", "fetching", "upkeep", "querying", "views", "checkers", "launch"),
+        *("", "graph", "indexing", "fetching", "upkeep", "querying", "views", "checkers", "launch"),
         *("reference_pages", "command_line"),
     ),
     "io": (

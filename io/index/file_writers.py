@@ -1,0 +1,236 @@
+"""Index writers that write files into a folder: JSON lines, CSV, Parquet, and ``dummy``.
+
+Each operation writes files with new names: ``INDEX-VERSION-PART-NUMBER.jsonl`` with documents, and
+``…-deletes.jsonl`` with the URLs of documents to delete. Whoever reads them in the order of their
+names has the index. They are written in the folder ``.nutbeam``, and moved when the operation has
+committed. A full run deletes the files of earlier ones.
+"""
+
+import contextlib
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ...web.base.errors import UsageError
+from ...web.base.quoting import quoted
+from ..storage.file_errors import errors_as
+from ..storage.files import (
+    copy_bytes,
+    creating,
+    list_files,
+    remove_empty_folders,
+    remove_file,
+    remove_tree,
+)
+from ..storage.places import Place, place_of
+from .index_writer import IndexTarget, IndexWriter, WriteResult
+
+_STAGING = ".nutbeam"
+_BUFFER = 32 << 20
+
+
+class FileWriter(IndexWriter):
+    """Writes documents into files of a folder. Subclasses define ``encoded`` and ``ending``."""
+
+    parameters = {"path": "Folder of the files: a local one, or one in a store."}  # noqa: RUF012
+    required = ("path",)
+    ending: ClassVar[str]
+
+    def __init__(self, target: IndexTarget) -> None:
+        super().__init__(target)
+        self._folder = place_of(target.parameters["path"])
+        self._documents: list[pl.DataFrame] = []
+        self._deletes: list[pl.Series] = []
+        self._counts = {"added": 0, "deleted": 0}
+        self._bytes = self._files = 0
+
+    def encoded(self, documents: pl.DataFrame) -> bytes:
+        """Returns documents as the content of a file."""
+        raise NotImplementedError
+
+    def encoded_deletes(self, ids: pl.Series) -> bytes:
+        """Returns the URLs of documents to delete as the content of a file."""
+        return self.encoded(ids.to_frame("id"))
+
+    def prepare(self) -> None:
+        """Checks that the folder can be written."""
+        with errors_as(f"index writer {self.target.name!r} cannot write {self._folder}"):
+            probe = self._staging / "probe"
+            with creating(probe) as file:
+                file.write(b"")
+            remove_file(probe)
+
+    def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
+        """Buffers documents and deletes; writes a file when there are enough."""
+        if len(documents):
+            if self._documents and documents.schema != self._documents[-1].schema:
+                self._flush()
+            self._documents.append(documents)
+            self._bytes += documents.estimated_size()
+        if len(deletes):
+            self._deletes.append(deletes)
+        if self._bytes > _BUFFER:
+            self._flush()
+        return WriteResult()
+
+    def close(self) -> WriteResult:
+        """Writes what is buffered."""
+        self._flush()
+        if self._deletes:
+            ids = pl.concat(self._deletes).rename("id")
+            self._write("-deletes", self.encoded_deletes(ids))
+            self._counts["deleted"] += len(ids)
+        self._deletes = []
+        return WriteResult({name: number for name, number in self._counts.items() if number})
+
+    def finish(self) -> None:
+        """Moves the files of the operation to their place; repeating it changes nothing."""
+        for found in list_files(self._staging):
+            if not found.path.name.startswith("."):
+                _move(found.path, self._folder / found.path.name)
+        if self.target.full:
+            for name, version in self._visible():
+                if version < self.target.version:
+                    remove_file(self._folder / name)
+        # A run that was overtaken has left its files.
+        remove_tree(self._staging)
+        for found in list_files(self._folder / _STAGING):
+            known = re.match(rf"{re.escape(self._start)}(\d+)-", found.path.name)
+            if known and int(known[1]) < self.target.version:
+                remove_file(found.path)
+        remove_empty_folders(self._folder / _STAGING)
+
+    @property
+    def _start(self) -> str:
+        return f"{self.target.index}-"
+
+    @property
+    def _staging(self) -> Place:
+        own = f"{self._start}{self.target.version:013d}-{self.target.operation}"
+        return self._folder / _STAGING / own
+
+    def _visible(self) -> Iterable[tuple[str, int]]:
+        pattern = re.compile(
+            rf"{re.escape(self._start)}(\d{{13,}})-[0-9a-f]{{16}}-\d+(-deletes)?\.{self.ending}"
+        )
+        for found in list(list_files(self._folder)):
+            known = pattern.fullmatch(found.path.name)
+            if known and found.path.parent == self._folder:
+                yield found.path.name, int(known[1])
+
+    def _flush(self) -> None:
+        if self._documents:
+            documents = pl.concat(self._documents)
+            self._write("", self.encoded(documents))
+            self._counts["added"] += len(documents)
+        self._documents, self._bytes = [], 0
+
+    def _write(self, what: str, data: bytes) -> None:
+        target = self.target
+        name = f"{self._start}{target.version:013d}-{target.part}-{self._files}{what}.{self.ending}"
+        self._files += 1
+        with (
+            errors_as(f"index writer {target.name!r} cannot write {self._folder}"),
+            creating(self._staging / name, durable=True) as file,
+        ):
+            file.write(data)
+
+
+def _move(path: Place, to: Place) -> None:
+    """Moves a file; another process may have moved it already."""
+    with contextlib.suppress(FileNotFoundError):
+        copy_bytes(path, to)
+        remove_file(path)
+
+
+class JsonLinesWriter(FileWriter):
+    """Writes a JSON object per document."""
+
+    kind = "jsonl"
+    ending = "jsonl"
+
+    def encoded(self, documents: pl.DataFrame) -> bytes:
+        lines = (
+            json.dumps(
+                {name: value for name, value in row.items() if value is not None},
+                ensure_ascii=False,
+            )
+            for row in documents.iter_rows(named=True)
+        )
+        return "".join(f"{line}\n" for line in lines).encode()
+
+
+class CsvWriter(FileWriter):
+    """Writes chosen fields of documents as CSV; Nutch's indexer-csv."""
+
+    kind = "csv"
+    ending = "csv"
+    parameters: ClassVar[Mapping[str, str]] = {
+        **FileWriter.parameters,
+        "fields": "Names of the fields, separated by commas; id,title,content by default.",
+        "separator": "Character between two values; a comma by default.",
+        "valuesep": "Text between the values of a field with several; | by default.",
+        "header": "Whether the first line has the names: true (by default) or false.",
+    }
+
+    def __init__(self, target: IndexTarget) -> None:
+        super().__init__(target)
+        given = target.parameters
+        self._fields = [name for name in given.get("fields", "id,title,content").split(",") if name]
+        self._separator = given.get("separator", ",")
+        self._values = given.get("valuesep", "|")
+        self._header = given.get("header", "true")
+        if len(self._separator) != 1:
+            raise UsageError(f"separator must be one character, got {quoted(self._separator)}")
+        if self._header not in ("true", "false"):
+            raise UsageError(f"header must be true or false, got {quoted(self._header)}")
+
+    def encoded(self, documents: pl.DataFrame) -> bytes:
+        return self._lines(self._fields, documents)
+
+    def encoded_deletes(self, ids: pl.Series) -> bytes:
+        return self._lines(["id"], ids.to_frame("id"))
+
+    def _lines(self, fields: list[str], documents: pl.DataFrame) -> bytes:
+        sink = io.StringIO()
+        writer = csv.writer(sink, delimiter=self._separator, lineterminator="\n")
+        if self._header == "true":
+            writer.writerow(fields)
+        for row in documents.iter_rows(named=True):
+            writer.writerow([self._text(row.get(name)) for name in fields])
+        return sink.getvalue().encode()
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, list):
+            return self._values.join(map(str, value))
+        return "" if value is None else str(value)
+
+
+class ParquetIndexWriter(FileWriter):
+    """Writes documents as Parquet, a column per field."""
+
+    kind = "parquet"
+    ending = "parquet"
+
+    def encoded(self, documents: pl.DataFrame) -> bytes:
+        sink = io.BytesIO()
+        documents.with_columns(pl.col(pl.Null).cast(pl.String)).write_parquet(sink)
+        return sink.getvalue()
+
+
+class DummyWriter(FileWriter):
+    """Writes what would be done: ``add URL`` and ``delete URL``, a line each (Nutch's indexer-dummy)."""
+
+    kind = "dummy"
+    ending = "txt"
+
+    def encoded(self, documents: pl.DataFrame) -> bytes:
+        return "".join(f"add\t{url}\n" for url in documents.get_column("id")).encode()
+
+    def encoded_deletes(self, ids: pl.Series) -> bytes:
+        return "".join(f"delete\t{url}\n" for url in ids).encode()

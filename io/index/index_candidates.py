@@ -1,0 +1,251 @@
+"""Finds the pages whose place in an index may have changed, by what has changed in the table.
+
+Its cost follows what has changed since the last run: rows in new files of the state, and in Bigtable
+cells of later snapshots.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.indexing.index_changes import (
+    STATE_READ,
+    decide_changes,
+    lost_pages,
+)
+from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
+from ...policy.kinds import KINDS
+from ...policy.schema import INDEXED, STATE, empty, to_frame
+from ..snapshots.manifest import load_manifest
+from ..snapshots.operations import Operation
+from ..tablets.file_lists import load_files
+from ..tablets.tablets import Tablet, tablets
+from .index_pass import IndexPass, journal_before
+
+# Rows on their way to the documents, or to the writers that delete them.
+CANDIDATES = pa.schema(
+    [
+        *(STATE.field(name) for name in STATE_READ),
+        ("known", pa.bool_()),
+        ("writers", INDEXED.field("writers").type),
+        ("action", pa.large_string()),
+        ("reason", pa.large_string()),
+    ]
+)
+# Decided elsewhere that the page was purged: its name must not come back into the journal.
+PURGED = "deleted_purged"
+_COUNTING = KINDS["indexed"].counting
+
+
+@dataclasses.dataclass(frozen=True)
+class Changed:
+    """A tablet of the state, whose rows may have changed since the index was written.
+
+    Attributes:
+        operation: The operation.
+        number: Number of the item.
+        tablet: The tablet.
+        since: The snapshot that the index shows; 0: all rows count.
+        before: Paths of the state's files in that snapshot.
+    """
+
+    operation: Operation
+    number: int
+    tablet: Tablet
+    since: int
+    before: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Removed:
+    """A tablet of the journal, some of whose pages may have left the table.
+
+    Attributes:
+        operation: The operation.
+        number: Number of the item.
+        tablet: The tablet.
+        ranges: Ranges of keys, both ends included, that may have lost rows; None: everything.
+    """
+
+    operation: Operation
+    number: int
+    tablet: Tablet
+    ranges: tuple[tuple[str, str], ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Purged:
+    """A tablet of an older journal, some of whose rows a purge may have removed."""
+
+    operation: Operation
+    number: int
+    tablet: Tablet
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """A tablet of the journal, all of whose pages are looked up, to delete those that must go."""
+
+    operation: Operation
+    number: int
+    tablet: Tablet
+
+
+Candidate = Changed | Removed | Purged | Held
+
+
+def candidates(task: IndexPass) -> Iterator[Candidate]:
+    """Yields what a run must look at."""
+    operation, number = task.operation, 0
+    if task.cleans:
+        for number, tablet in enumerate(tablets(task.files("indexed"))):
+            yield Held(operation, number, tablet)
+        return
+    before, ranges = _state_before(task)
+    for tablet in tablets(operation.files("state")):
+        if task.since and operation.root.in_files("state") and set(tablet.paths) <= before:
+            continue
+        yield Changed(operation, number, tablet, task.since, before)
+        number += 1
+    for tablet in tablets(task.files("indexed")):
+        near = ranges if ranges is None else _near(tablet, ranges)
+        if near is None or near:
+            yield Removed(operation, number, tablet, near)
+            number += 1
+    for tablet in () if task.full else tablets(journal_before(operation, task.index)):
+        yield Purged(operation, number, tablet)
+        number += 1
+
+
+def _state_before(
+    task: IndexPass,
+) -> tuple[frozenset[str], tuple[tuple[str, str], ...] | None]:
+    """Returns the paths of the state's files, and the ranges of keys that may have lost rows."""
+    if not task.since:
+        return frozenset(), None
+    root = task.operation.root
+    component = load_manifest(root, task.since).components.get("state")
+    files = load_files(root, component)
+    paths = frozenset(file.path for file in files)
+    if not root.in_files("state"):  # there removed rows have keys, too
+        return paths, ()
+    now = {file.path for file in task.operation.files("state")}
+    gone = [tablet for tablet in tablets(files) if tablet.base.path not in now]
+    return paths, tuple((str(t.first), str(t.last)) for t in gone if t.first is not None)
+
+
+def _near(tablet: Tablet, ranges: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    first, last = str(tablet.first), str(tablet.last)
+    return tuple((low, high) for low, high in ranges if low <= last and first <= high)
+
+
+def decided_rows(
+    item: Candidate, task: IndexPass, options: IndexDecisionOptions
+) -> Iterator[pl.DataFrame]:
+    """Yields decisions about the pages of an item, as in ``CANDIDATES``."""
+    if isinstance(item, Changed):
+        found = _changed(item, task, options)
+    elif isinstance(item, Removed):
+        found = _removed(item, task)
+    elif isinstance(item, Held):
+        found = _held(item, task, options)
+    else:
+        found = _purged(item, task)
+    for decided in found:
+        if task.full:  # an index that is built from the beginning has nothing to delete
+            nobody = pl.lit([], pl.List(pl.String))
+            writers = pl.when(pl.col("action") == DELETE).then(nobody).otherwise("writers")
+            decided = decided.with_columns(writers=writers)
+        yield decided
+
+
+def _changed(
+    item: Changed, task: IndexPass, options: IndexDecisionOptions
+) -> Iterator[pl.DataFrame]:
+    root = item.operation.root
+    if item.since:
+        found = root.changed_since("state", item.tablet, item.since, item.before)
+    else:
+        found = ((rows["key"], rows) for rows in root.scan("state", item.tablet))
+    for keys, rows in found:
+        rows = rows.select(STATE_READ)
+        journal = journal_of(task, keys)
+        if task.batch:
+            rows = rows.filter(_of_batch(task.batch))
+            journal = journal.filter(pl.col("key").is_in(rows.get_column("key").implode()))
+        decided = decide_changes(rows, journal, options, full=task.full)
+        gone = lost_pages(journal, rows, "deleted_unknown")
+        yield to_candidates(pl.concat([decided, gone], how="diagonal"))
+
+
+def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterator[pl.DataFrame]:
+    root, state = item.operation.root, tablets(item.operation.files("state"))
+    for some in root.scan(task.component("indexed"), item.tablet):
+        journal = some.filter(_COUNTING)
+        if len(journal):
+            rows = root.find("state", state, journal.get_column("key"), STATE_READ)
+            decided = decide_changes(rows, journal, options)
+            gone = lost_pages(journal, rows, "deleted_unknown")
+            found = to_candidates(pl.concat([decided, gone], how="diagonal"))
+            yield found.filter(pl.col("action") == DELETE)
+
+
+def _of_batch(batch: str) -> pl.Expr:
+    of_document = pl.col("document").str.starts_with(f"batches/{batch}/")
+    return (of_document | (pl.col("batch_id") == batch)).fill_null(False)
+
+
+def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
+    if task.batch:
+        return
+    root, state = item.operation.root, tablets(item.operation.files("state"))
+    wanted = _COUNTING
+    if item.ranges is not None:
+        key = pl.col("key")
+        inside = [(key >= low) & (key <= high) for low, high in item.ranges]
+        wanted = wanted & pl.any_horizontal(inside)
+    for rows in root.scan(task.component("indexed"), item.tablet):
+        journal = rows.filter(wanted)
+        if len(journal):
+            found = root.find("state", state, journal.get_column("key"), ("key",))
+            yield to_candidates(lost_pages(journal, found, "deleted_unknown"))
+
+
+def _purged(item: Purged, task: IndexPass) -> Iterator[pl.DataFrame]:
+    """Yields deletes for the writers outside the table; those inside it were purged, too."""
+    for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
+        before = rows.filter(_COUNTING)
+        keys = before.get_column("key")
+        known = journal_of(task, keys, every=True).select("key")
+        state = tablets(item.operation.files("state"))
+        back = item.operation.root.find("state", state, keys, ("key",))  # after an --unblock
+        yield to_candidates(lost_pages(before, pl.concat([known, back]), PURGED))
+
+
+def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.DataFrame:
+    """Returns the rows of the journal with some keys; ``every``: deleted ones, too."""
+    name = task.component("indexed")
+    known = tablets(task.files("indexed"))
+    if not known or not len(keys):
+        return empty(INDEXED)
+    rows = task.operation.root.find(name, known, keys)
+    return rows if every else rows.filter(_COUNTING)
+
+
+def to_candidates(decided: pl.DataFrame) -> pl.DataFrame:
+    """Returns decisions with all columns of ``CANDIDATES``."""
+    wide = to_frame(CANDIDATES.empty_table())
+    found = pl.concat([wide, decided], how="diagonal_relaxed")
+    return found.select(pl.col(name).cast(kind) for name, kind in wide.schema.items())
+
+
+def by_part(item: Candidate, decided: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yields (name of a part of the work, its rows): a file of documents, or deletes of an item."""
+    adds = decided.filter(pl.col("action") == ADD)
+    for (document,), rows in adds.group_by("document", maintain_order=True):
+        yield str(document), rows
+    deletes = decided.filter(pl.col("action") == DELETE)
+    if len(deletes):
+        yield f"deletes/{item.number}", deletes

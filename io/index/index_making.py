@@ -1,0 +1,46 @@
+"""Sets up what makes documents of pages: the chosen index filters, scorings, rules, writers."""
+
+import dataclasses
+
+from ...policy.indexing.index_decision import IndexDecisionOptions
+from ...policy.indexing.index_filters import BUILT_IN, chosen_filters
+from ...policy.indexing.index_options import IndexFilterOptions
+from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.inlinks.invert_options import BestOptions
+from ...policy.scoring.scoring_options import ScoringOptions
+from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
+from ..table.opening import open_table
+from .index_writer import IndexTarget, open_writer
+from .write_part import Making
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexMakingOptions(IndexFilterOptions, IndexDecisionOptions, ScoringOptions, BestOptions):
+    """Options of what pages become in an index, and which of them it gets."""
+
+
+def making_of(options: IndexMakingOptions) -> Making:
+    """Returns how pages become documents.
+
+    Raises:
+        UsageError: A plug-in is unknown, or cannot be imported.
+        ValueError: An index filter or a scoring is unknown, lacks an option, or cannot read its
+            file.
+    """
+    own = tuple(name for name in options.index_filters if name not in BUILT_IN)
+    filters = chosen_filters(options, dict(load_plugins(INDEX_FILTERS, own)))
+    return Making(filters, options, scorings_of(options), options, options.max_inlinks)
+
+
+def check_index(options: IndexWriterOptions, table: str) -> None:
+    """Checks the filters and writers that options choose; sends nothing.
+
+    Raises:
+        UsageError: A writer is unknown, or a parameter is wrong.
+        ValueError: A file is wrong.
+    """
+    if isinstance(options, IndexMakingOptions):
+        making_of(options)
+    root = open_table(table)
+    for rule in routes_of(options).writers:
+        open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, root, 0, ""))

@@ -1,0 +1,283 @@
+"""One run of the job that writes an index: what it continues, and what it must look at.
+
+A pass is made from the pinned operation alone, so each worker finds the same one.
+"""
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Iterable
+
+import polars as pl
+
+from ...policy.indexing.index_routes import IndexRoutes, WriterRule
+from ...policy.schema import INDEX_RUNS, to_frame
+from ...web.base.errors import UserError
+from ..snapshots.manifest import Manifest, lineage, load_manifest
+from ..snapshots.operations import Operation
+from ..storage.files import size_of
+from ..storage.parquet_files import collect, scan
+from ..table.web_table import WebTable
+from ..tablets.file_lists import Component, DataFile, load_files
+from ..tablets.resolve import write_bases
+from ..tablets.written import Written
+from .index_writer import IndexTarget, IndexWriter, open_writer, writer_class
+
+
+def index_component(index: str, kind: str) -> str:
+    """Returns the name of a component of an index, which is also its folder."""
+    return f"index/{index}/{kind}"
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexRun:
+    """The operation that was the last to write an index; of a new index all is empty.
+
+    Attributes:
+        operation: Its id.
+        snapshot: The snapshot of the table that the index shows.
+        version: Its number; later operations have larger ones.
+        full: Whether it has built the index from the beginning.
+        writers: ``NAME:KIND`` of each writer.
+    """
+
+    operation: str = ""
+    snapshot: int = 0
+    version: int = 0
+    full: bool = False
+    writers: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexPass:
+    """One run of the job.
+
+    Attributes:
+        operation: The operation.
+        index: Name of the index.
+        routes: Its writers.
+        last: The run before.
+        version: Number of this run.
+        full: Whether it builds the index from the beginning.
+        since: The snapshot whose rows the index shows; 0: all rows are looked at.
+        batch: The batch to which this run is limited; empty: no limit.
+        cleans: Whether this run only deletes.
+    """
+
+    operation: Operation
+    index: str
+    routes: IndexRoutes
+    last: IndexRun
+    version: int
+    full: bool = False
+    since: int = 0
+    batch: str = ""
+    cleans: bool = False
+
+    def component(self, kind: str) -> str:
+        """Returns the name of a component of the index."""
+        return index_component(self.index, kind)
+
+    def files(self, kind: str) -> list[DataFile]:
+        """Returns the live files of a component of the index."""
+        return self.operation.files(self.component(kind))
+
+    def target(self, rule: WriterRule, part: str = "") -> IndexTarget:
+        """Returns what a writer of this run must know."""
+        root = self.operation.root
+        return IndexTarget(
+            self.index, rule.name, rule.parameters, root, self.version, self.operation.id,
+            self.full, part,
+        )  # fmt: skip
+
+    def writers(self, part: str = "") -> dict[str, IndexWriter]:
+        """Returns the writers by name."""
+        return {
+            rule.name: open_writer(rule, self.target(rule, part)) for rule in self.routes.writers
+        }
+
+    def finish_last(self) -> None:
+        """Finishes the run before, whose process may have died after its commit."""
+        if self.last.operation:
+            for rule in self.routes.writers:
+                target = dataclasses.replace(
+                    self.target(rule), version=self.last.version, full=self.last.full,
+                    operation=self.last.operation,
+                )  # fmt: skip
+                open_writer(rule, target).finish()
+
+    def record(self) -> Written:
+        """Writes the record of this run, which replaces that of the run before."""
+        whole = not (self.batch or self.cleans)
+        shown = self.operation.snapshot if whole else self.last.snapshot
+        row = {
+            "key": self.operation.id, "snapshot": shown, "version": self.version,
+            "rebuilt": self.full, "writers": _names(self.routes), "time": self.operation.now,
+        }  # fmt: skip
+        frame = pl.DataFrame([row], schema=to_frame(INDEX_RUNS.empty_table()).schema)
+        name = self.component("index_runs")
+        files = write_bases(self.operation.root.files, name, [frame])
+        return Written(name, files, tuple(file.path for file in self.files("index_runs")))
+
+    def replaced(self) -> Iterable[Written]:
+        """Yields the files that a full run replaces: dead letters, and those of writers."""
+        kinds = {writer_class(rule).component for rule in self.routes.writers} | {"dead_letters"}
+        for kind in sorted(kinds - {""}) if self.full else ():
+            if old := tuple(file.path for file in self.files(kind)):
+                yield Written(self.component(kind), (), old)
+
+
+def plan_pass(
+    operation: Operation,
+    index: str,
+    routes: IndexRoutes,
+    *,
+    full: bool = False,
+    batch: str = "",
+    cleans: bool = False,
+) -> IndexPass:
+    """Returns the run of an operation.
+
+    Args:
+        operation: The pinned operation.
+        index: Name of the index.
+        routes: Its writers.
+        full: Whether to build the index from the beginning.
+        batch: The batch to which the run is limited.
+        cleans: Whether the run only deletes.
+
+    Raises:
+        UserError: Other writers have written the index.
+    """
+    last = last_run(operation, index)
+    names = _names(routes)
+    if last.writers and not full and sorted(last.writers) != sorted(names):
+        raise UserError(
+            f"index {index!r} was written by {', '.join(last.writers)}, not by "
+            f"{', '.join(names)}: give another --index, or --full true"
+        )
+    found = IndexPass(operation, index, routes, last, max(operation.now, last.version + 1))
+    history = _history(operation, index, last)
+    outside = any(not writer_class(rule).component for rule in routes.writers)
+    # After a rollback, writers outside the table hold more than the journal says.
+    undone = outside and history.undone
+    lost = outside and not history.has_journal and _was_purged(operation, history)
+    full = (full or undone or (bool(last.operation) and lost)) and not cleans
+    since = last.snapshot if history.readable and not full else 0
+    return dataclasses.replace(found, full=full, since=since, batch=batch, cleans=cleans)
+
+
+def _names(routes: IndexRoutes) -> list[str]:
+    return [f"{rule.name}:{rule.kind}" for rule in routes.writers]
+
+
+def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
+    """Returns whether rows of the state have changed since an index was written."""
+    last = _run_of(table, manifest, index)
+    now = manifest.components.get("state")
+    with contextlib.suppress(UserError):
+        before = load_manifest(table, last.snapshot).components.get("state")
+        return (before and before.identity) != (now and now.identity)
+    return True
+
+
+def last_run(operation: Operation, index: str) -> IndexRun:
+    """Returns the last run of an index, as the pinned snapshot knows it."""
+    with operation.reading():
+        return _run_of(operation.root, operation.manifest(), index)
+
+
+def _run_of(table: WebTable, manifest: Manifest, index: str) -> IndexRun:
+    component = manifest.components.get(index_component(index, "index_runs"))
+    files = load_files(table, component)
+    if not files:
+        return IndexRun()
+    rows = collect(scan([table / file.path for file in files], INDEX_RUNS))
+    row = rows.sort("version").row(-1, named=True)
+    return IndexRun(
+        row["key"], row["snapshot"], row["version"], bool(row["rebuilt"]), tuple(row["writers"])
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _History:
+    """What the history says since the last run.
+
+    Attributes:
+        undone: Whether a rollback has undone a run of the index.
+        made: The snapshot that the last run has made; None: it has expired.
+        readable: Whether the lists of the snapshot that the index shows can be read.
+        has_journal: Whether the journal after the last run can be compared with that of today.
+    """
+
+    undone: bool = False
+    made: Manifest | None = None
+    readable: bool = False
+    has_journal: bool = False
+
+
+def _history(operation: Operation, index: str, last: IndexRun) -> _History:
+    made, undone, name = None, False, index_component(index, "index_runs")
+    known = operation.manifest().components.get(name)
+    with contextlib.suppress(UserError):
+        for manifest in lineage(operation.root, last.snapshot):
+            if last.operation and manifest.operation == last.operation:
+                made = manifest
+                break
+            if manifest.restores is not None:
+                undone |= _has_run(operation, manifest, name, known)
+    if made is None:
+        return _History(undone)
+    readable = False
+    with contextlib.suppress(UserError):
+        shown = load_manifest(operation.root, last.snapshot)
+        load_files(operation.root, shown.components.get("state"))
+        readable = True
+    return _History(undone, made, readable, _has_journal(operation, index, made))
+
+
+def _has_run(operation: Operation, rollback: Manifest, name: str, known: Component | None) -> bool:
+    """Returns whether a snapshot that a rollback has undone has another run of the index."""
+    root, first = operation.root, (rollback.restores or 0) + 1
+    for number in root.snapshots():
+        if first <= number < rollback.snapshot:
+            with contextlib.suppress(UserError):
+                found = load_manifest(root, number).components.get(name)
+                if found is not None and (known is None or found.list != known.list):
+                    return True
+    return False
+
+
+def _has_journal(operation: Operation, index: str, made: Manifest) -> bool:
+    name = index_component(index, "indexed")
+    component = made.components.get(name)
+    with contextlib.suppress(UserError):
+        now = {file.path for file in operation.files(name)}
+        files = load_files(operation.root, component)
+        gone = [file.path for file in files if file.path not in now]
+        return all(size_of(operation.root / path) is not None for path in gone)
+    return False
+
+
+def _was_purged(operation: Operation, history: _History) -> bool:
+    now = operation.manifest().components.get("blocklist")
+    if history.made is None:
+        return now is not None
+    before = history.made.components.get("blocklist")
+    return (before and before.identity) != (now and now.identity)
+
+
+@functools.lru_cache(maxsize=8)
+def journal_before(operation: Operation, index: str) -> tuple[DataFile, ...]:
+    """Returns the files of the journal that were live after the last run and are not any more.
+
+    Only a purge removes rows from the journal; compact folds them into other files.
+    """
+    name = index_component(index, "indexed")
+    made = _history(operation, index, last_run(operation, index)).made
+    component = made.components.get(name) if made is not None else None
+    if component is None:
+        return ()
+    now = {file.path for file in operation.files(name)}
+    files = load_files(operation.root, component)
+    return () if all(file.path in now for file in files) else tuple(files)

@@ -1,0 +1,271 @@
+"""Writes a part of an index: the pages of one file of documents, or deletes.
+
+A part that is done leaves a receipt, created exclusively under its operation. So an operation that
+is started again does not send a part twice.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from ...policy.indexing.index_changes import counts_of, decide_by_documents, journal_rows
+from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
+from ...policy.indexing.index_filter import IndexFilter
+from ...policy.indexing.index_filters import documents_of_pages
+from ...policy.indexing.index_options import IndexFilterOptions
+from ...policy.indexing.index_pages import DROPPED
+from ...policy.indexing.index_routes import IndexRoutes, mapped_fields
+from ...policy.schema import DEAD_LETTERS, INDEXED, conform, empty, to_frame
+from ...policy.scoring.scorings import Scorings
+from ...web.urls.key_columns import from_keys
+from ..batches.batches import live_file
+from ..storage.exclusive import create_exclusive
+from ..storage.files import read_if_there, remove_tree
+from ..storage.places import Place
+from ..tablets.file_lists import DataFile
+from ..tablets.resolve import write_bases
+from ..tablets.written import Written
+from .index_candidates import PURGED
+from .index_pass import IndexPass
+from .index_writer import REFUSED, WriteResult
+from .page_frames import Beside, page_frames
+
+_DELETES_AT_ONCE = 5_000
+_NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
+
+
+@dataclasses.dataclass(frozen=True)
+class Making:
+    """How pages become documents.
+
+    Attributes:
+        filters: The index filters, in order.
+        filter_options: Their options.
+        scorings: Scorings that make the boost.
+        rules: The rules of the decision.
+        max_inlinks: How many inlinks of a page are read.
+    """
+
+    filters: tuple[IndexFilter, ...]
+    filter_options: IndexFilterOptions
+    scorings: Scorings
+    rules: IndexDecisionOptions
+    max_inlinks: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PartDone:
+    """What a part has done.
+
+    Attributes:
+        journal: Changed rows of the journal.
+        written: Files, and counts.
+    """
+
+    journal: pl.DataFrame
+    written: tuple[Written, ...]
+
+
+def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: Making) -> PartDone:
+    """Writes a part, or returns what an earlier attempt has done.
+
+    Args:
+        task: The run.
+        name: Path of a file of documents as rows of the state have it, or ``deletes/NUMBER``.
+        rows: Rows as in ``CANDIDATES``.
+        making: How pages become documents.
+    """
+    part = hashlib.sha256(name.encode()).hexdigest()[:16]
+    receipt = receipts(task) / f"{part}.json"
+    known = read_if_there(receipt)
+    if known is None:
+        done = _Part(task, part, rows.sort("key")).write(name, making)
+        create_exclusive(receipt, _to_json(done), durable=False)
+        known = read_if_there(receipt)  # that of another attempt, if it was first
+        if known is None:  # the operation has committed in the meantime
+            return done
+    return _from_json(known)
+
+
+def receipts(task: IndexPass) -> Place:
+    """Returns the folder with the receipts of a run."""
+    run = f"{task.operation.id}-{task.version}"
+    return task.operation.root / "index" / task.index / "receipts" / run
+
+
+def forget_receipts(task: IndexPass) -> None:
+    """Removes the receipts of a run that has committed."""
+    remove_tree(receipts(task))
+
+
+class _Part:
+    """A part that is being written."""
+
+    def __init__(self, task: IndexPass, part: str, rows: pl.DataFrame) -> None:
+        self._task, self._rows = task, rows
+        self._writers = task.writers(part)
+        self._results: dict[str, list[WriteResult]] = {name: [] for name in self._writers}
+        self._counts: Counter[str] = Counter()
+        # Rows that were sent, and for each writer whether it got them.
+        self._sent: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
+
+    def write(self, name: str, making: Making) -> PartDone:
+        if name.startswith("deletes/"):
+            self._counts.update(counts_of(self._rows))
+            self._delete(self._rows)
+        else:
+            self._add(name, making)
+        for kind, writer in self._writers.items():
+            self._results[kind].append(writer.close())
+        return self._done()
+
+    def _add(self, name: str, making: Making) -> None:
+        root, operation = self._task.operation.root, self._task.operation
+        file = live_file(root, operation.manifest(), name)
+        if file is None:  # compact has dropped it
+            self._counts["skipped_no_document"] += len(self._rows)
+            return
+        columns = frozenset(c for step in making.filters for c in step.reads)
+        beside = Beside(columns, making.max_inlinks)
+        seen = 0
+        for pages in page_frames(operation, file, self._rows, beside):
+            seen += len(pages)
+            self._add_pages(pages, making)
+        if missing := len(self._rows) - seen:
+            self._counts["skipped_no_document"] += missing
+
+    def _add_pages(self, pages: pl.DataFrame, making: Making) -> None:
+        documents = documents_of_pages(
+            pages, making.filters, making.filter_options, making.scorings
+        )
+        rows = pages.select("key").join(self._rows, on="key", how="left", maintain_order="left")
+        said = pl.DataFrame(
+            {"directives": pages.get_column("directives"), "dropped_by": documents[DROPPED]}
+        )
+        decided = decide_by_documents(rows, said, making.rules)
+        self._counts.update(counts_of(decided))
+        added = decided.get_column("action") == ADD
+        self._delete(decided.filter(pl.col("action") == DELETE))
+        self._send(decided.filter(added), documents.filter(added))
+
+    def _send(self, decided: pl.DataFrame, documents: pl.DataFrame) -> None:
+        if not len(decided):
+            return
+        routes: IndexRoutes = self._task.routes
+        shares, before = routes.shares(documents), decided.get_column("writers")
+        ids = documents.get_column("id")
+        for rule in routes.writers:
+            share = shares[rule.name]
+            # A document that another writer gets now.
+            moved = ~share & before.list.contains(rule.name) & (not self._task.full)
+            mine = mapped_fields(documents.filter(share), rule.mapping)
+            if len(mine) or moved.any():
+                self._write(rule.name, _with_values(mine), ids.filter(moved))
+        nobody = ~pl.Series([False]).new_from_index(0, len(decided))
+        for share in shares.values():
+            nobody &= ~share
+        if nobody.any():
+            self._counts["skipped_no_route"] += int(nobody.sum())
+        self._sent.append((decided.with_columns(id=ids), shares))
+
+    def _delete(self, decided: pl.DataFrame) -> None:
+        if not len(decided):
+            return
+        ids, holders = from_keys(decided.get_column("key")), decided.get_column("writers")
+        for name in self._writers:
+            purged = decided.get_column("reason") == PURGED
+            held = holders.list.contains(name)
+            if self._writers[name].component:  # the purge has removed them there itself
+                held &= ~purged
+            for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
+                self._write(name, _NO_DOCUMENTS, some.to_series())
+        kept = decided.filter(pl.col("reason") != PURGED)
+        nobody = pl.Series([False]).new_from_index(0, len(kept))
+        ids = ids.filter(decided.get_column("reason") != PURGED)
+        self._sent.append((kept.with_columns(id=ids), dict.fromkeys(self._writers, nobody)))
+
+    def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:
+        self._results[name].append(self._writers[name].write(documents, deletes))
+
+    def _done(self) -> PartDone:
+        version, task = self._task.version, self._task
+        journal, written, letters = [empty(INDEXED)], [], [empty(DEAD_LETTERS)]
+        refused = {name: _refused(results) for name, results in self._results.items()}
+        for rows, shares in self._sent:
+            ids = rows.get_column("id")
+            held = {
+                name: share & ~ids.is_in(refused[name].get_column("id").implode())
+                for name, share in shares.items()
+            }
+            journal.append(journal_rows(rows, held, version))
+            letters += [_letters(rows, refused[name], name, version) for name in shares]
+            sent = rows.get_column("action") == ADD
+            some = pl.Series([False]).new_from_index(0, len(rows))
+            for one in held.values():
+                some |= one
+            if number := int((sent & some).sum()):
+                self._counts["indexed"] += number
+        for name, results in self._results.items():
+            component = self._writers[name].component
+            files = tuple(file for result in results for file in result.files)
+            if files:
+                written.append(Written(task.component(component), files))
+            self._count(name, results)
+        if len(dead := pl.concat(letters)):
+            component, root = task.component("dead_letters"), task.operation.root.files
+            files = write_bases(root, component, [dead.sort("key")])
+            written.append(Written(component, files))
+        written.append(Written(counts={k: n for k, n in self._counts.items() if n}))
+        return PartDone(pl.concat(journal), tuple(written))
+
+    def _count(self, name: str, results: list[WriteResult]) -> None:
+        """Counts what writers report: by writer, if there are several."""
+        several = len(self._writers) > 1
+        for result in results:
+            for reason, number in result.counts.items():
+                if several:
+                    self._counts[f"{name}/{reason}"] += number
+                elif reason not in ("added", "deleted"):  # these are counted as pages
+                    self._counts[reason] += number
+
+
+def _with_values(documents: pl.DataFrame) -> pl.DataFrame:
+    """Returns documents without the fields that none of them has."""
+    there = [name for name in documents.columns if documents[name].null_count() < len(documents)]
+    return documents.select(there)
+
+
+def _refused(results: list[WriteResult]) -> pl.DataFrame:
+    parts = [result.refused.select(REFUSED.names()).cast(dict(REFUSED)) for result in results]
+    return pl.concat([pl.DataFrame(schema=REFUSED), *parts])
+
+
+def _letters(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:
+    found = refused.unique("id", keep="last").join(rows.select("id", "key"), on="id", how="inner")
+    found = found.with_columns(writer=pl.lit(writer), time=pl.lit(time))
+    return to_frame(conform(found.select(DEAD_LETTERS.names), DEAD_LETTERS))
+
+
+def _to_json(done: PartDone) -> bytes:
+    journal = done.journal.with_columns(pl.col("signature").bin.encode("hex"))
+    written = [dataclasses.asdict(part) for part in done.written]
+    return json.dumps({"journal": journal.to_dicts(), "written": written}).encode()
+
+
+def _from_json(data: bytes) -> PartDone:
+    record: dict[str, Any] = json.loads(data)
+    schema = empty(INDEXED).schema
+    hexed = {**schema, "signature": pl.String()}
+    journal = pl.DataFrame(record["journal"], schema=hexed)
+    journal = journal.with_columns(pl.col("signature").str.decode("hex"))
+    return PartDone(journal, tuple(_written(part) for part in record["written"]))
+
+
+def _written(part: Mapping[str, Any]) -> Written:
+    files = tuple(DataFile(**file) for file in part["files"])
+    return Written(part["component"], files, counts=part["counts"])

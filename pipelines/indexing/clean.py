@@ -1,0 +1,30 @@
+"""clean: deletes from an index what is gone, redirected, a duplicate or an orphan.
+
+``index`` does so, too, for what has changed. This job looks at every page that the index has.
+"""
+
+import dataclasses
+from typing import Any
+
+import apache_beam as beam
+
+from ...transforms.operations import Ticket
+from ..command_line.command import TABLE, Invocation
+from ..launch.job import JobOptions, run_job
+from . import index
+
+ARGUMENTS = (TABLE,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(index.IndexTableOptions, JobOptions):
+    """Options of clean."""
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "clean")
+
+
+def build(tickets: beam.PCollection[Ticket], options: index.IndexTableOptions) -> Any:
+    """Deletes from an index; returns the ticket for a next job."""
+    return index.build(tickets, options, "clean")

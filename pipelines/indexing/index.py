@@ -1,0 +1,173 @@
+"""index: brings the pages of the table into an index, and deletes what has gone from it.
+
+::
+
+    state rows that have changed ─┐
+    journal of the index ─────────┴ decide ─ by file of documents ─ write ─▶ index
+                                                                  └─ resolve ─▶ journal'
+
+Texts stay where they are: small rows travel to the workers that read the documents.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ...io.index.index_candidates import (
+    CANDIDATES,
+    Candidate,
+    by_part,
+    candidates,
+    decided_rows,
+)
+from ...io.index.index_making import IndexMakingOptions, making_of
+from ...io.index.index_pass import IndexPass, index_component, plan_pass
+from ...io.index.write_part import forget_receipts, write_part
+from ...io.snapshots.commit import commit
+from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.operations import Operation
+from ...io.tablets.resolve import Resolved, Resolver
+from ...io.tablets.written import Written, check_whole
+from ...policy.indexing.index_changes import counts_of
+from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.schema import INDEXED, to_frame
+from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.for_each import ForEach
+from ...transforms.operations import Begin, Finish, Ticket, phase_of
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ..command_line.command import TABLE, Invocation
+from ..launch.job import JobOptions, run_job
+
+ARGUMENTS = (TABLE,)
+_COUNTS = "counts"
+_WRITE = "Write"
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexTableOptions(IndexMakingOptions, IndexWriterOptions):
+    """Options of index, without those of launching."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(IndexTableOptions, JobOptions):
+    """Options of index."""
+
+    batch: str = option("", "Index only the pages of this batch; none: of all.", group="index")
+    full: bool = option(
+        False,
+        "Build the index from the beginning. Without it, only what has changed since the last run "
+        "is sent.",
+        group="index",
+    )
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "index")
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: IndexTableOptions, job: str = "index"
+) -> beam.PCollection[Ticket]:
+    """Writes an index; returns the ticket for a next job.
+
+    Args:
+        tickets: One ticket.
+        options: Options of the job.
+        job: ``index``, or ``clean``, which only deletes.
+    """
+    operations = tickets | "Begin" >> Begin(job)
+    found = operations | "Candidates" >> ForEach(
+        functools.partial(_candidates, options=options), _decide, (options,), tuple[str, Chunk],
+        outputs=(_COUNTS,), step="Candidates", receipts=_COUNTS,
+    )  # fmt: skip
+    parts = (
+        found["main"]
+        # Rows are small, so they are sent to the workers that read the texts.
+        | "ByDocuments" >> beam.GroupByKey()
+        | "Write"
+        >> beam.FlatMap(_write, beam.pvalue.AsSingleton(operations), options)
+        .with_output_types(tuple[str, Chunk])
+        .with_outputs(_COUNTS, main="journal")
+    )
+    parts["journal"].element_type = tuple[str, Chunk]
+    targets = {index_component(options.index, "indexed"): Target(INDEXED, journal_resolver)}
+    journal = (operations, parts["journal"]) | ApplyChanges(targets)
+    return (operations, found[_COUNTS], parts[_COUNTS], journal) | Finish(
+        functools.partial(_commit, options=options), whole=("Candidates", RESOLVE), repeats=True
+    )
+
+
+def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
+    return plan_pass(
+        operation, options.index, routes_of(options), full=getattr(options, "full", False),
+        batch=getattr(options, "batch", ""), cleans=operation.job == "clean",
+    )  # fmt: skip
+
+
+def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Candidate]:
+    task = _task(operation, options)
+    if task.batch:
+        phase_of(operation.manifest(), task.batch, "updated", operation.job)
+    task.finish_last()
+    for writer in task.writers().values():
+        writer.prepare()
+    items = list(candidates(task))
+    PROGRESS.start(operation.job, total=len(items), unit="tablets")
+    yield from items
+
+
+def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
+    PROGRESS.add()
+    for decided in decided_rows(item, _task(item.operation, options), options):
+        # Pages that are not sent are counted here, others where they are written.
+        counts = counts_of(decided.filter(pl.col("action") == "nothing"))
+        rows = 0
+        for name, some in by_part(item, decided):
+            rows += len(some)
+            yield from ((name, chunk) for chunk in to_chunks(some, CANDIDATES))
+        yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due={_WRITE: rows}))
+
+
+def _write(
+    grouped: tuple[str, Iterable[Chunk]], operation: Operation, options: IndexTableOptions
+) -> Iterator[Any]:
+    name, chunks = grouped
+    rows = pl.concat(to_frame(chunk) for chunk in chunks)
+    with operation.reading():
+        done = write_part(_task(operation, options), name, rows, making_of(options))
+    component = index_component(options.index, "indexed")
+    yield from ((component, chunk) for chunk in to_chunks(done.journal, INDEXED))
+    for written in (*done.written, Written(done={_WRITE: len(rows)})):
+        yield beam.pvalue.TaggedOutput(_COUNTS, written)
+
+
+def journal_resolver(_: Operation) -> Resolver:
+    """Returns the resolver that applies changes to the journal; it runs on a worker."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        changes = changes.unique("key", keep="last").select(rows.columns)
+        kept = rows.join(changes.select("key"), on="key", how="anti")
+        return Resolved(pl.concat([kept, changes]).sort("key"))
+
+    return resolve
+
+
+def _commit(
+    operation: Operation, written: list[Written], _: list[Any], options: IndexTableOptions
+) -> Manifest:
+    task = _task(operation, options)
+    if not operation.idle:
+        check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
+        written = [*written, task.record(), *task.replaced()]
+    reads = frozenset({task.component("indexed"), task.component("index_runs"), "blocklist"})
+    made = commit(operation, written, reads=reads)
+    for writer in task.writers().values():
+        writer.finish()
+    forget_receipts(task)
+    return made

@@ -1,0 +1,21 @@
+"""solrclean: clean, with the writer solr. Nutch's older command."""
+
+import dataclasses
+
+from ...policy.indexing.index_writer_options import IndexWriterOptions
+from ...web.base.options import also
+from ..command_line.command import TABLE, Invocation
+from . import clean
+
+ARGUMENTS = (TABLE,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(clean.Options):
+    """Options of solrclean."""
+
+    writer: str = also(IndexWriterOptions, "writer", default="solr")
+
+
+def run(invocation: Invocation) -> int:
+    return clean.run(invocation)

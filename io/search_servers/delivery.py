@@ -64,6 +64,9 @@ class Delivery:
             again = verdict.again
             if not again:
                 plan.progress()
+            elif verdict.at_once:
+                plan.progress()
+                left.append(again)
             elif verdict.too_large:
                 self._split_or_refuse(again, verdict.why, left)
             else:

@@ -66,8 +66,8 @@ def solr_actions(documents: pl.DataFrame, extra: Mapping[str, Any]) -> Iterator[
     """
     more = _ENCODER.encode(dict(extra))[1:].encode()
     for url, id_, document in _documents(documents, dotted=True):
-        fields = json.loads(document) if id_ != url else None
-        if fields is not None:  # Solr's id is a field
+        if id_ != url:  # Solr's id is a field
+            fields = json.loads(document)
             document = _ENCODER.encode(
                 {**fields, "id": id_, "url": fields.get("url", url)}
             ).encode()

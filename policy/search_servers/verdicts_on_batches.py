@@ -66,6 +66,7 @@ class Verdict:
         refused: (action, reason) of documents that the server never takes.
         again: Actions that must be sent again.
         too_large: Whether these must be sent in smaller batches.
+        at_once: Whether these can be sent without waiting.
         why: Why they must be sent again.
         retry_after: When, as the server says in seconds or a date; may be empty.
     """
@@ -74,6 +75,7 @@ class Verdict:
     refused: list[tuple[Action, str]] = dataclasses.field(default_factory=list)
     again: list[Action] = dataclasses.field(default_factory=list)
     too_large: bool = False
+    at_once: bool = False
     why: str = ""
     retry_after: str = ""
 

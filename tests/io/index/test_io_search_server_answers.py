@@ -134,7 +134,7 @@ def test_a_busy_server_gets_smaller_requests_and_then_all(server):
 
 def test_a_server_that_never_takes_anything_ends_the_work_in_one_line(server):
     server.script = [(503, b"<html>")] * 100
-    with pytest.raises(Unavailable, match="has taken no documents for .* s: status 503, <html>;"):
+    with pytest.raises(Unavailable, match=r"has taken no documents for .* s: status 503, <html>;"):
         writer(server).write(documents("a"), NONE)
 
 
@@ -209,5 +209,5 @@ def test_a_server_that_is_down_or_another_is_named_at_the_start(server):
     with pytest.raises(UserError, match="is opensearch: choose that writer, got 'elasticsearch'"):
         writer(server, kind="elasticsearch").prepare()
     server.root = {"hello": 1}
-    with pytest.raises(UserError, match="is no OpenSearch or Elasticsearch: .* status 200"):
+    with pytest.raises(UserError, match=r"is no OpenSearch or Elasticsearch: .* status 200"):
         writer(server).prepare()

@@ -330,7 +330,6 @@ KINDS = {
             in_tablets=True,
             in_order=True,
             of_index=True,
-            refers=("document",),
             ended="deleted",
         ),
         Kind(

@@ -186,7 +186,9 @@ def _built_in(kind: str) -> type[IndexWriter]:
     try:
         made: type[IndexWriter] = getattr(importlib.import_module(f".{module}", __package__), name)
     except ModuleNotFoundError as error:
-        if not extra or (error.name or "").startswith("nutbeam"):
+        if (error.name or "").startswith("nutbeam."):
+            raise UsageError(f"this nutbeam has no index writer {kind!r}") from error
+        if not extra:
             raise
         raise UsageError(
             f"index writer {kind!r} needs {error.name}: pip install 'nutbeam[{extra}]'"

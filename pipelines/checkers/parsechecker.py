@@ -55,17 +55,29 @@ def run(invocation: Invocation) -> int:
 
 def _check(given: str, options: Options, rules: UrlRules) -> dict[str, Any]:
     """Returns ``url``, ``fetch`` if a server has answered, and ``parse`` or ``error``."""
+    record, page = requested(given, options, rules)
+    return record if page is None else record | _parsed(page, options)
+
+
+def requested(
+    given: str, options: Options, rules: UrlRules
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """Requests a URL, and follows redirects if that is wanted.
+
+    Returns:
+        (``url``, and ``fetch`` or ``error``; the answer, or None if there is none).
+    """
     url: str | None = given
     if options.normalize:
         url, _, reason = rules.admit(pl.Series([given]), "fetcher", filters=False).row(0)
         if url is None:
-            return {"url": given, "error": {"reason": reason, "message": None}}
+            return {"url": given, "error": {"reason": reason, "message": None}}, None
     record: dict[str, Any] = {"url": given, "redirects": []}
     hops = _HOPS if options.follow_redirects else 0
     while True:
         kind, page = _fetched(str(url), options)
         if kind != PAGES:
-            return record | {"error": {name: page[name] for name in ("reason", "message")}}
+            return record | {"error": {name: page[name] for name in ("reason", "message")}}, None
         target = page["redirect"]
         if target is None or len(record["redirects"]) >= hops:
             break
@@ -74,7 +86,7 @@ def _check(given: str, options: Options, rules: UrlRules) -> dict[str, Any]:
     shown = ("url", "fetch_status", "protocol_status", "message", "http_code", "content_type", "ip",
              "response_ms", "truncated", "redirect")  # fmt: skip
     record["fetch"] = {name: page[name] for name in shown} | {"bytes": len(page["body"] or b"")}
-    return record | _parsed(page, options)
+    return record, page
 
 
 def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
@@ -85,23 +97,33 @@ def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
 
 
 def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    if page["fetch_status"] != "success":
-        moved = str(page["fetch_status"]).startswith("redir_")
-        reason = "redirected" if moved else f"http_{page['http_code']}"
-        return {"error": {"reason": reason, "message": page["redirect"]}}
-    row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    pool = shared_pool(1, options.parser_memory)
-    parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool)
-    if len(failed):
-        letter = failed.row(0, named=True)
-        error = {name: letter[name] for name in ("reason", "message")}
-        return {"error": error | {"status": letter["parse"]}}
+    parsed, counts, error = documents_of(page, options)
+    if error:
+        return {"error": error}
     document, *parts = parsed.to_dicts()
     shown = _shown(document)
     drops = {name.partition("dropped/")[2]: number for name, number in counts.items()}
     shown["dropped"] = {reason: number for reason, number in drops.items() if reason}
     shown["status"] = status_text(*succeeded(document["refresh"]).values())
     return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
+
+
+def documents_of(
+    page: Mapping[str, Any], options: Options
+) -> tuple[pl.DataFrame, Mapping[str, int], dict[str, Any]]:
+    """Parses an answer; returns (PARSED rows, the page first; counts; the error, or nothing)."""
+    if page["fetch_status"] != "success":
+        moved = str(page["fetch_status"]).startswith("redir_")
+        reason = "redirected" if moved else f"http_{page['http_code']}"
+        return pl.DataFrame(), {}, {"reason": reason, "message": page["redirect"]}
+    row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
+    pool = shared_pool(1, options.parser_memory)
+    parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool)
+    if len(failed):
+        letter = failed.row(0, named=True)
+        error = {name: letter[name] for name in ("reason", "message")}
+        return parsed, counts, error | {"status": letter["parse"]}
+    return parsed, counts, {}
 
 
 def _shown(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,14 +142,7 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
         seen = {None, record["url"]}
         lines += [f"{name}: {value}" for name, value in fetch.items() if value not in seen]
     if "error" in record:
-        message = record["error"]["message"]
-        status = record["error"].get("status")
-        if status:
-            lines.append(f"status: {status}")
-        reason = record["error"]["reason"]
-        cure = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
-        lines.append(f"not parsed: {reason}{f' ({message})' if message else ''}{cure}")
-        return [*lines, ""]
+        return [*lines, *error_lines(record, options), ""]
     parse = record["parse"]
     for name in ("status", "title", "language", "charset", "signature", "refresh", "canonical"):
         if parse[name]:
@@ -146,3 +161,13 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if options.dump_text:
         lines += parse["text"].split("\n")
     return [*lines, ""]
+
+
+def error_lines(record: Mapping[str, Any], options: Options) -> list[str]:
+    """Returns why a URL was not fetched or parsed, as lines."""
+    lines, error = [], record["error"]
+    if error.get("status"):
+        lines.append(f"status: {error['status']}")
+    message, reason = error["message"], error["reason"]
+    cure = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
+    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{cure}"]

@@ -43,7 +43,11 @@ class Command(NamedTuple):
     @property
     def scratch(self) -> bool:
         """Whether the command makes temporary files."""
-        return self.beam or self.module in ("querying.sql", "checkers.parsechecker")
+        return self.beam or self.module in (
+            "querying.sql",
+            "checkers.parsechecker",
+            "checkers.indexchecker",
+        )
 
 
 COMMANDS = {
@@ -221,6 +225,12 @@ COMMANDS = {
         example=f"{_SITE} {_AGENT}",
         options=(*_CONTACT, "dump_text", "follow_redirects", "force_as", "headings",
                  "detect_language", "parse_filters", "allow_addresses"),
+    ),
+    "indexchecker": Command(
+        "checkers.indexchecker", "Show what URLs would become in an index.", False, TRY,
+        example=f"{_SITE} {_AGENT}",
+        options=(*_CONTACT, "follow_redirects", "index_filters", "index_expr", "do_index", "writer",
+                 "writer_parameters", "allow_addresses"),
     ),
     "explain": Command(
         "views.explain", "Explain what would happen to URLs, and why.", False, TRY,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...web.base.options import Option
 
-_INDEX = "not there yet: there is no search index"
 _COUNTS = "count the rows of state in nutbeam sql"
 _SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its URL"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
@@ -26,7 +25,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
     "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
-    **dict.fromkeys(("index", "solrindex", "clean", "solrclean"), _INDEX),
     "solrdedup": "it is nutbeam dedup, which marks duplicates in the table",
     "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",
     "linkdumper": "nutbeam nodedumper shows ranks, nutbeam export writes nodes and ranks",
@@ -34,7 +32,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "readhostdb": "nutbeam export TABLE --what hosts writes the hosts, nutbeam sql queries them",
     "hostinject": "not there yet: hosts come from the seeds and links",
     "sitemap": _SITEMAP,
-    "indexchecker": "not there yet: nutbeam parsechecker shows what is parsed of a page",
     "showproperties": "nutbeam COMMAND --help_all shows all options, with Nutch's properties",
     **dict.fromkeys(("plugin", "junit"), "nutbeam runs no Java class"),
     **dict.fromkeys(("nutchserver", "startserver", "webapp"), _SERVER),
@@ -85,7 +82,14 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("crawl", "-dir"): "the argument TABLE names the folder",
     ("crawl", "-s"): "seeds are arguments, after TABLE",
     **_each("crawl", ("-sm", "--sitemaps-from-hostdb"), _SITEMAP),
-    **_each("crawl", ("-i", "--index", "-solr"), _INDEX),
+    **_each("crawl", ("-i", "-solr"), "it is --index main, with --writer"),
+    **_each("index", ("-linkdb", "-params"), "not needed: the table has its links; --writer_parameters"),
+    **_each("index", ("-deletegone",), "it is --delete_gone, which is on"),
+    **_each("index", ("-nocommit", "-addbinarycontent", "-base64"), "not there"),
+    **_each("index", ("-filter", "-normalize"), _FILTERDB),
+    ("clean", "-nocommit"): "not there",
+    ("indexchecker", "-doindex"): "it is --do_index",
+    ("indexchecker", "-md"): "not there yet",
     **_each("crawl", ("-w", "--wait"), _WAIT),
     **_each("crawl", ("--hostdbupdate", "--hostdbgenerate"), _HOSTS),
     ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",

@@ -16,12 +16,13 @@ from nutbeam.web.base.errors import UsageError
 SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
         "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
-        "invertlinks", "mergelinkdb", "readlinkdb")  # fmt: skip
+        "invertlinks", "mergelinkdb", "readlinkdb",
+        "index", "clean", "solrindex", "solrclean", "indexchecker")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
-    "dump", "commoncrawldump", "warc", "index", "clean",
+    "dump", "commoncrawldump", "warc",
     "updatehostdb", "readhostdb", "sitemap",
-    "indexchecker", "showproperties", "plugin", "junit", "solrindex", "solrdedup", "solrclean",
+    "showproperties", "plugin", "junit", "solrdedup",
     "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.

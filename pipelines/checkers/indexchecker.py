@@ -1,0 +1,149 @@
+"""indexchecker: fetches single URLs, and shows what they would become in an index."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from ...io.index.index_making import IndexMakingOptions, check_index, making_of
+from ...io.index.index_writer import IndexTarget, open_writer
+from ...io.index.write_part import Making
+from ...io.snapshots.operations import new_id
+from ...io.storage.places import place_of
+from ...policy.indexing.index_decision import decide_on_pages
+from ...policy.indexing.index_filters import documents_of_pages
+from ...policy.indexing.index_pages import DROPPED, INDEX_PAGES
+from ...policy.indexing.index_routes import mapped_fields
+from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.schema import ParseStatus, Status, conform, to_frame
+from ...web.base.clock import now_ms
+from ...web.base.errors import UsageError
+from ...web.base.options import option
+from ...web.exchange.status import FETCH_SUCCESS
+from ...web.urls.row_keys import to_key
+from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
+from ..command_line.url_rules import rules_of
+from . import parsechecker
+from .checking import URLS, say, urls_of
+
+ARGUMENTS: tuple[Argument, ...] = (URLS,)
+_LONGEST = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(IndexMakingOptions, IndexWriterOptions, parsechecker.Options):
+    """Options of indexchecker. robots.txt is obeyed."""
+
+    do_index: bool = option(
+        False, "Send the documents to the writer, too. A table does not know of them.",
+        group="checkers",
+    )  # fmt: skip
+
+
+def run(invocation: Invocation) -> int:
+    """Prints the document of each URL; returns 1 if one of them would not be indexed."""
+    options: Options = invocation.options
+    rules, code = rules_of(options), DONE
+    with configuration():
+        making = making_of(options)
+        if options.do_index:
+            check_index(options, ".")
+    for given in urls_of(invocation.arguments["urls"]):
+        record, page = parsechecker.requested(given, options, rules)
+        if page is not None:
+            record |= _checked(page, options, making)
+        code = code if "document" in record else NOTHING_TO_DO
+        say(record, _lines(record, options), invocation.format)
+    return code
+
+
+def _checked(page: Mapping[str, Any], options: Options, making: Making) -> dict[str, Any]:
+    """Returns ``document``, or why there is none: ``error`` or ``left_out``."""
+    parsed, _, error = parsechecker.documents_of(page, options)
+    if error:
+        return {"error": error}
+    pages = index_page(page, parsed.row(0, named=True))
+    documents = documents_of_pages(pages, making.filters, making.filter_options, making.scorings)
+    decided = decide_on_pages(
+        pages.select(
+            "status", "directives", "usage", fetch_status=pl.lit(FETCH_SUCCESS),
+            parse_status=pl.lit(int(ParseStatus.SUCCESS)),
+        ),
+        making.rules,
+    )  # fmt: skip
+    action, reason = decided.select("action", "reason").row(0)
+    if action != "add":
+        return {"left_out": str(reason).removeprefix("deleted_")}
+    if (dropped := documents.get_column(DROPPED).item()) is not None:
+        return {"left_out": f"index filter {dropped}"}
+    fields = documents.drop(DROPPED).row(0, named=True)
+    found = {"document": {name: value for name, value in fields.items() if value is not None}}
+    return found | ({"sent": _sent(documents, options)} if options.do_index else {})
+
+
+def index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFrame:
+    """Returns a page that was fetched and parsed as one row of INDEX_PAGES.
+
+    It has neither inlinks nor a rank, and the score of a new page.
+    """
+    links = [
+        {"key": to_key(link["url"]), "anchor": link["anchor"], "rel": link["rel"]}
+        for link in parsed["links"]
+    ]
+    same = ("title", "text", "directives", "language", "charset", "metadata", "signature")
+    row = {name: parsed[name] for name in same} | {
+        "key": to_key(str(page["url"])), "outlinks": links, "content_type": page["content_type"],
+        "fetch_time": page["fetch_time"], "headers": page["headers"], "ip": page["ip"],
+        "status": int(Status.DB_FETCHED), "score": 1.0, "retries": 0,
+    }  # fmt: skip
+    wide = to_frame(INDEX_PAGES.empty_table()).schema
+    row = {
+        **row,
+        "metadata": [{"key": k, "value": v} for k, v in dict(row["metadata"] or {}).items()],
+    }
+    return to_frame(conform(pl.DataFrame([row], schema=wide), INDEX_PAGES))
+
+
+def _sent(documents: pl.DataFrame, options: Options) -> dict[str, int]:
+    """Sends a document; returns the numbers of the writers, by writer and reason."""
+    routes, counts = routes_of(options), dict[str, int]()
+    shares, nothing = routes.shares(documents), pl.Series([], dtype=pl.String)
+    for rule in routes.writers:
+        target = IndexTarget(
+            options.index, rule.name, rule.parameters, place_of("."), now_ms(), new_id(),
+            part="0" * 16,
+        )  # fmt: skip
+        writer = open_writer(rule, target)
+        if writer.component:
+            raise UsageError(
+                f"index writer {rule.name!r} keeps its index in a table: nutbeam index sends to it"
+            )
+        mine = mapped_fields(documents.filter(shares[rule.name]), rule.mapping)
+        writer.prepare()
+        there = [name for name in mine.columns if mine[name].null_count() < len(mine)]
+        results = [writer.write(mine.select(there), nothing)] if len(mine) else []
+        for result in [*results, writer.close()]:
+            for reason, number in result.counts.items():
+                name = f"{rule.name}/{reason}"
+                counts[name] = counts.get(name, 0) + number
+        writer.finish()
+    return counts
+
+
+def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
+    lines = [f"given: {record['url']}"]
+    if "error" in record:
+        return [*lines, *parsechecker.error_lines(record, options), ""]
+    if "left_out" in record:
+        return [*lines, f"not indexed: {record['left_out']}", ""]
+    for name, value in record["document"].items():
+        values = value if isinstance(value, list) else [value]
+        lines += [f"{name}: {_short(str(one))}" for one in values]
+    lines += [f"sent: {name} {number}" for name, number in record.get("sent", {}).items()]
+    return [*lines, ""]
+
+
+def _short(text: str) -> str:
+    one = " / ".join(text.splitlines())
+    return one if len(one) <= _LONGEST else f"{one[:_LONGEST]}… ({len(text)} characters)"

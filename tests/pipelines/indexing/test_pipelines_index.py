@@ -1,0 +1,210 @@
+"""index and clean: what each writer gets, and what the table's other commands do with an index."""
+
+import json
+
+import polars as pl
+import pytest
+from crawling import files_of, manifest_of, nutbeam, reach, rows_of
+from indexed_tables import FETCHED, index, operations_of, page, put, visible, writer
+from simulated_web import SimWeb
+
+from nutbeam.io.table.opening import open_table
+from nutbeam.policy.schema import Status
+
+GONE = {"status": int(Status.DB_GONE)}
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table with three pages."""
+    pages = {f"com.a:http/{n}": page(f"text {n}") for n in (1, 2, 3)}
+    put(tmp_path / "table", "17-1", pages)
+    return str(tmp_path / "table")
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def journal_of(table, name="main"):
+    """Returns the state of each key that a journal has."""
+    rows = rows_of(table, f"index/{name}/indexed").filter(pl.col("deleted").is_null())
+    return dict(rows.select("key", "state").iter_rows())
+
+
+def test_a_row_that_leaves_the_table_is_deleted(table, out):
+    assert index(table, out) == 0
+    put(table, "17-2", {"com.a:http/1": None, "com.a:http/2": GONE})
+    assert index(table, out) == 0
+    assert visible(out) == {"http://a.com/3": "text 3"}
+    assert journal_of(table) == {"com.a:http/3": 1}
+    assert dict(manifest_of(table).counts) == {"deleted_gone": 1, "deleted_unknown": 1}
+
+
+def test_clean_deletes_and_adds_nothing(table, out):
+    assert index(table, out) == 0
+    put(table, "17-2", {"com.a:http/2": GONE, "com.a:http/4": page("new")})
+    assert nutbeam("clean", table, *writer(out)) == 0
+    assert sorted(visible(out)) == ["http://a.com/1", "http://a.com/3"]
+    assert index(table, out) == 0
+    assert sorted(visible(out)) == ["http://a.com/1", "http://a.com/3", "http://a.com/4"]
+
+
+def test_a_batch_alone(table, out):
+    put(table, "17-2", {"com.a:http/4": page("new")})
+    assert index(table, out, "--batch", "17-2") == 0
+    assert sorted(visible(out)) == ["http://a.com/4"]
+    assert index(table, out) == 0
+    assert len(visible(out)) == 4
+
+
+def test_two_indexes_do_not_disturb_each_other(table, out, tmp_path):
+    assert index(table, out) == 0
+    assert index(table, tmp_path / "two", "--index", "two") == 0
+    put(table, "17-2", {"com.a:http/1": page("new")})
+    assert index(table, out) == 0
+    assert index(table, out) == 0
+    assert visible(out)["http://a.com/1"] == "new"
+    assert set(journal_of(table)) == set(journal_of(table, "two"))
+    (name,) = {path.name.partition("-")[0] for path in (tmp_path / "two").glob("*.jsonl")}
+    assert name == "two"
+
+
+def test_several_writers_get_what_routes_say(table, tmp_path):
+    rules = tmp_path / "writers.toml"
+    rules.write_text(f"""
+        [[writer]]
+        name = "first"
+        kind = "jsonl"
+        path = "{tmp_path}/first"
+        only = "content == 'text 1'"
+        rename = {{ content = "body" }}
+        [[writer]]
+        name = "rest"
+        kind = "dummy"
+        path = "{tmp_path}/rest"
+        otherwise = true
+    """)
+    words = ("index", table, "--index_writers", rules)
+    assert nutbeam(*words) == 0
+    (first,) = (tmp_path / "first").glob("*.jsonl")
+    assert json.loads(first.read_text())["body"] == "text 1"
+    (rest,) = (tmp_path / "rest").glob("*.txt")
+    assert rest.read_text() == "add\thttp://a.com/2\nadd\thttp://a.com/3\n"
+    # A document that another writer gets now is deleted from the one before.
+    put(table, "17-2", {"com.a:http/1": page("other")})
+    assert nutbeam(*words) == 0
+    *_, added, deleted = (
+        sorted((tmp_path / "rest").glob("*.txt")),
+        *(tmp_path / "first").glob("*-deletes.jsonl"),
+    )
+    assert added[-1].read_text() == "add\thttp://a.com/1\n"
+    assert json.loads(deleted.read_text()) == {"id": "http://a.com/1"}
+    writers = dict(rows_of(table, "index/main/indexed").select("key", "writers").iter_rows())
+    assert writers["com.a:http/1"] == ["rest"]
+
+
+def test_purge_takes_a_url_out_and_the_next_run_deletes_it(table, out):
+    assert index(table, out) == 0
+    assert nutbeam("purge", table, "--url", "http://a.com/2", "--now") == 0
+    assert set(journal_of(table)) == {"com.a:http/1", "com.a:http/3"}
+    place = open_table(table).files / "index"
+    assert not [p for p in place.rglob("*") if p.is_file() and b"com.a:http/2" in p.read_bytes()]
+    # The older journal is gone, so the index is built from the beginning.
+    assert index(table, out) == 0
+    assert sorted(visible(out)) == ["http://a.com/1", "http://a.com/3"]
+    assert [len(adds) for _, adds, _ in operations_of(out)] == [2]
+
+
+def test_a_purge_that_keeps_older_snapshots_costs_one_delete(table, out):
+    assert index(table, out) == 0
+    assert nutbeam("purge", table, "--url", "http://a.com/2") == 0
+    assert index(table, out) == 0
+    assert [(len(adds), gone) for _, adds, gone in operations_of(out)] == [
+        (3, []),
+        (0, ["http://a.com/2"]),
+    ]
+    assert set(journal_of(table)) == {"com.a:http/1", "com.a:http/3"}
+
+
+def test_after_a_rollback_the_index_is_built_again(table, out):
+    assert index(table, out) == 0
+    put(table, "17-2", {"com.a:http/4": page("new")})
+    before = manifest_of(table).snapshot - 1
+    assert index(table, out) == 0
+    assert nutbeam("rollback", table, "--to", before) == 0
+    assert set(journal_of(table)) == {f"com.a:http/{n}" for n in (1, 2, 3)}
+    assert index(table, out) == 0
+    assert sorted(visible(out)) == [f"http://a.com/{n}" for n in (1, 2, 3)]
+
+
+def test_copy_fsck_and_compact_know_an_index(table, out, tmp_path, capsys):
+    assert index(table, out) == 0
+    put(table, "17-2", {"com.a:http/2": GONE})
+    assert index(table, out) == 0
+    assert nutbeam("copy", table, tmp_path / "copy") == 0
+    assert journal_of(tmp_path / "copy") == journal_of(table)
+    assert nutbeam("compact", table, "--full", "true", "--snapshot_retention", "0") == 0
+    assert len(files_of(table, "index/main/indexed")) == 1
+    for one in (table, tmp_path / "copy"):
+        assert nutbeam("fsck", one) == 0
+        assert index(one, out) == 0
+    capsys.readouterr()
+    assert nutbeam("export", table, "--what", "indexed", "--format", "jsonl") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {(row["index_name"], row["url"], row["state"]) for row in rows} == {
+        ("main", "http://a.com/1", "held"),
+        ("main", "http://a.com/3", "held"),
+    }
+    (path,) = files_of(table, "index/main/indexed")
+    path.write_bytes(path.read_bytes()[:-9] + b"damaged!!")
+    assert nutbeam("fsck", table) == 3
+    assert path.name in capsys.readouterr().out
+
+
+@pytest.mark.bigtable
+def test_a_table_in_bigtable(bigtable, tmp_path, out):
+    table = bigtable.make(tmp_path / "files")
+    put(table, "17-1", {f"com.a:http/{n}": page(f"text {n}") for n in (1, 2, 3)})
+    assert index(table, out) == 0
+    put(table, "17-2", {"com.a:http/1": None, "com.a:http/2": page("new")})
+    assert index(table, out) == 0
+    assert index(table, out) == 0
+    assert visible(out) == {"http://a.com/2": "new", "http://a.com/3": "text 3"}
+    assert [(len(adds), gone) for _, adds, gone in operations_of(out)] == [
+        (3, []),
+        (1, ["http://a.com/1"]),
+    ]
+
+
+def test_crawl_brings_each_round_into_the_index(tmp_path, out):
+    table = str(tmp_path / "table")
+    with SimWeb(hosts=2, pages=3, seed=7, crawl_delay=0) as web:
+        words = (*web.seeds, "--rounds", "2", "--links", "true", "--index", "main", *writer(out))
+        assert nutbeam("crawl", table, *words, *reach(web)) == 0
+        assert len(operations_of(out)) == 2
+        state = rows_of(table, "state").filter(pl.col("status") == FETCHED)
+        noindex = 1
+        assert len(visible(out)) == len(state) - noindex
+        assert any("anchor" in d for _, adds, _ in operations_of(out) for d in adds.values())
+
+
+def test_bad_input_is_one_line(table, out, capsys):
+    def refused(*words):
+        capsys.readouterr()
+        assert nutbeam("index", table, *words) in (2, 3)
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        return error
+
+    assert "no index writer 'nope' is installed" in refused("--writer", "nope")
+    assert "needs the parameter 'path'" in refused("--writer", "jsonl")
+    assert "has no parameter 'pth'" in refused("--writer", "jsonl", "--writer_parameters", "pth=x")
+    assert "must have name=value, got 'x'" in refused("--writer_parameters", "x")
+    assert "no index filter 'basc' is installed" in refused(*writer(out), "--index_filters", "basc")
+    assert "no batch 'x'" in refused(*writer(out), "--batch", "x")
+    assert "must be" in refused(*writer(out), "--index", "a/b")
+    assert "cannot write" in refused(*writer("/proc/none"))
+    assert index(table, out) == 0
+    assert "was written by jsonl:jsonl" in refused(*writer(out, "dummy"))

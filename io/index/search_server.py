@@ -1,5 +1,6 @@
 """The index writers ``opensearch`` and ``elasticsearch``: one protocol, spoken over requests."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -9,11 +10,13 @@ import polars as pl
 from ...policy.search_servers.actions import Action, batches, bulk_actions
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
+from ...policy.search_servers.stored_documents import stored_deletes
 from ...policy.search_servers.verdicts_on_batches import Verdict, judge_bulk
 from ...web.base.errors import UsageError, UserError
 from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
 from ..search_servers.delivery import Delivery
+from ..search_servers.reading_back import stored_in_search
 from ..search_servers.search_index import SearchIndex, server_of
 from ..search_servers.server_client import ServerClient
 from ..search_servers.server_parameters import (
@@ -84,11 +87,25 @@ class SearchServerWriter(IndexWriter):
 
     def finish(self) -> None:
         """Makes the documents visible; after a full rebuild, moves the alias to the new index."""
-        if self.target.full:
-            self._index.refresh(self._index.new)
-            self._index.swap()
-        else:
+        if not self.target.full:
             self._index.refresh(self._index.name)
+        elif self._index.refresh(self._index.new):
+            self._index.swap()
+
+    def stored(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows."""
+        server_of(self._client)
+        self._index.refresh(self._index.name)
+        yield from stored_in_search(self._client, self._index.name)
+
+    def remove(self, documents: pl.DataFrame) -> WriteResult:
+        """Deletes stored documents, unless they have changed since they were read."""
+        limits = self._limits
+        self._delivery.deliver(
+            batches(stored_deletes(documents), limits.max_bytes, limits.max_documents)
+        )
+        self._index.refresh(self._index.name)
+        return written(self._delivery)
 
     def _send(self, batch: list[Action]) -> Verdict:
         self._path = self._path or self._bulk_path()

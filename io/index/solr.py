@@ -1,5 +1,6 @@
 """The index writer ``solr``: updates in JSON, and commits by a policy."""
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from ...policy.search_servers.verdicts_on_batches import Answer, Verdict
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
 from ..search_servers.delivery import Delivery
+from ..search_servers.reading_back import stored_in_solr
 from ..search_servers.server_parameters import (
     SOLR_PARAMETERS,
     choice,
@@ -99,6 +101,19 @@ class SolrWriter(IndexWriter):
             self._update({"delete": {"query": earlier}}, "delete the documents of earlier indexes")
         if self._commit != "never":
             self._update({"commit": {}}, "commit")
+
+    def stored(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows."""
+        schema = self._read_schema()
+        yield from stored_in_solr(self._client, schema)
+
+    def remove(self, documents: pl.DataFrame) -> WriteResult:
+        """Deletes stored documents, and commits unless commits are left to Solr."""
+        limits, ids = self._limits, documents.get_column("id")
+        self._delivery.deliver(batches(solr_deletes(ids), limits.max_bytes, limits.max_documents))
+        if self._commit != "never":
+            self._update({"commit": {}}, "commit")
+        return written(self._delivery)
 
     def _send(self, batch: list[Action]) -> Verdict:
         self._path = self._path or self._update_path()

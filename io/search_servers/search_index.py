@@ -93,11 +93,12 @@ class SearchIndex:
             return
         self._fail(f"create index {name!r}", answer)
 
-    def refresh(self, name: str) -> None:
-        """Makes what was written visible to searches."""
+    def refresh(self, name: str) -> bool:
+        """Makes what was written visible to searches; returns whether there is such an index."""
         answer = self._client.send("POST", f"/{_path(name)}/_refresh")
-        if answer.status != 200:
+        if answer.status not in (200, 404):
             self._fail(f"refresh index {name!r}", answer)
+        return answer.status == 200
 
     def swap(self) -> None:
         """Moves the alias to the new index in one step, and removes earlier ones.

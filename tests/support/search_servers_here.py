@@ -39,7 +39,7 @@ class SearchServer:
     def start(self):
         environment = {
             **os.environ, "BUILD": str(BUILD), "HEAP": "256m", "PORT": str(self._port),
-            **self._settings,
+            "JAVA_HOME": str(self._java), **self._settings,
         }  # fmt: skip
         log = self._folder.with_suffix(".log")
         with log.open("w") as errors:

@@ -1,5 +1,6 @@
 """The index writers ``opensearch`` and ``elasticsearch``: one protocol, spoken over requests."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ..search_servers.server_parameters import (
     client_of,
     number,
     numbers_of,
+    our_parameters,
 )
 from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
 
@@ -45,6 +47,8 @@ class SearchServerWriter(IndexWriter):
     required = ("url",)
 
     def __init__(self, target: IndexTarget) -> None:
+        given = our_parameters(target.parameters)
+        target = dataclasses.replace(target, parameters=given)
         super().__init__(target)
         self._limits = numbers_of(target.parameters)
         packed = choice(target.parameters, "gzip", ("true", "false")) == "true"

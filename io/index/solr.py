@@ -1,5 +1,6 @@
 """The index writer ``solr``: updates in JSON, and commits by a policy."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from ..search_servers.server_parameters import (
     client_of,
     number,
     numbers_of,
+    our_parameters,
 )
 from .index_writer import IndexTarget, IndexWriter, WriteResult
 from .search_server import written
@@ -39,8 +41,9 @@ class SolrWriter(IndexWriter):
     required = ("url",)
 
     def __init__(self, target: IndexTarget) -> None:
+        given = our_parameters(target.parameters)
+        target = dataclasses.replace(target, parameters=given)
         super().__init__(target)
-        given = target.parameters
         self._limits = numbers_of(given)
         self._client = client_of(given, packed=False)  # Solr does not take gzip
         self._commit = choice(given, "commit", ("finish", "part", "never"))

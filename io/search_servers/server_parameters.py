@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
+from ...policy.search_servers.nutch_parameters import from_nutch
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from .server_client import ServerClient
@@ -103,6 +104,18 @@ def choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str
             f"{name} of an index writer must be one of {', '.join(choices)}, got {quoted(value)}"
         )
     return value
+
+
+def our_parameters(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns parameters without Nutch's names.
+
+    Raises:
+        UsageError: They need what is not supported.
+    """
+    try:
+        return from_nutch(given)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def client_of(given: Mapping[str, str], *, packed: bool) -> ServerClient:

@@ -194,13 +194,27 @@ def test_credentials_of_the_environment(server, monkeypatch):
         ({"max_bytes": "many"}, "max_bytes of an index writer must be a number, got 'many'"),
         ({"gzip": "maybe"}, "gzip of an index writer must be one of true, false"),
         ({"index_file": "none.json"}, "index_file must be a file"),
-        ({"password": "topsecret"}, "has no parameter 'password'"),
+        ({"password": "topsecret"}, "user and password must be in a file"),
+        ({"auth": "true", "password": "topsecret"}, "user and password must be in a file"),
+        ({"type": "cloud"}, "must be http, with the url of one node, got 'cloud'"),
+        ({"colour": "red"}, "has no parameter 'colour'"),
     ],
 )
 def test_wrong_parameters_are_refused_and_quoted(server, parameters, message):
     with pytest.raises(UsageError, match=message) as raised:
         writer(server, **parameters)
     assert "topsecret" not in str(raised.value)
+
+
+def test_parameters_of_nutch_are_known(server):
+    host, port = server.url.removeprefix("http://").split(":")
+    given = {"host": host, "port": port, "index": "nutch", "max.bulk.docs": "1", "auth": "false",
+             "username": "u", "password": "p", "exponential.backoff.retries": "10"}  # fmt: skip
+    target = IndexTarget("main", "w", given, None, 7, "op")
+    writer = open_writer(WriterRule("w", "opensearch", {}), target)
+    writer.write(documents("a", "b"), NONE)
+    assert server.bulks == [["a"], ["b"]]
+    assert server.heads[-1][1].startswith("/nutch/_bulk")
 
 
 def test_a_server_that_is_down_or_another_is_named_at_the_start(server):

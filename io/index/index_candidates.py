@@ -35,7 +35,7 @@ CANDIDATES = pa.schema(
     ]
 )
 # Decided elsewhere that the page was purged: its name must not come back into the journal.
-PURGED = "deleted_purged"
+PURGED_REASON = "deleted_purged"
 _COUNTING = KINDS["indexed"].counting
 
 
@@ -76,7 +76,7 @@ class Removed:
 
 
 @dataclasses.dataclass(frozen=True)
-class Purged:
+class PurgedPages:
     """A tablet of an older journal, some of whose rows a purge may have removed."""
 
     operation: Operation
@@ -93,7 +93,7 @@ class Held:
     tablet: Tablet
 
 
-Candidate = Changed | Removed | Purged | Held
+Candidate = Changed | Removed | PurgedPages | Held
 
 
 def candidates(task: IndexPass) -> Iterator[Candidate]:
@@ -115,7 +115,7 @@ def candidates(task: IndexPass) -> Iterator[Candidate]:
             yield Removed(operation, number, tablet, near)
             number += 1
     for tablet in () if task.full else tablets(journal_before(operation, task.index)):
-        yield Purged(operation, number, tablet)
+        yield PurgedPages(operation, number, tablet)
         number += 1
 
 
@@ -213,7 +213,7 @@ def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
             yield to_candidates(lost_pages(journal, found, "deleted_unknown"))
 
 
-def _purged(item: Purged, task: IndexPass) -> Iterator[pl.DataFrame]:
+def _purged(item: PurgedPages, task: IndexPass) -> Iterator[pl.DataFrame]:
     """Yields deletes for the writers outside the table; those inside it were purged, too."""
     for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
         before = rows.filter(_COUNTING)
@@ -221,7 +221,7 @@ def _purged(item: Purged, task: IndexPass) -> Iterator[pl.DataFrame]:
         known = journal_of(task, keys, every=True).select("key")
         state = tablets(item.operation.files("state"))
         back = item.operation.root.find("state", state, keys, ("key",))  # after an --unblock
-        yield to_candidates(lost_pages(before, pl.concat([known, back]), PURGED))
+        yield to_candidates(lost_pages(before, pl.concat([known, back]), PURGED_REASON))
 
 
 def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.DataFrame:

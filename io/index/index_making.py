@@ -3,10 +3,12 @@
 import dataclasses
 
 from ...policy.indexing.index_decision import IndexDecisionOptions
-from ...policy.indexing.index_filters import BUILT_IN, chosen_filters
+from ...policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
+from ...policy.indexing.index_pages import INDEX_PAGES
 from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
 from ...policy.inlinks.invert_options import BestOptions
+from ...policy.schema import empty
 from ...policy.scoring.scoring_options import ScoringOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table
@@ -39,8 +41,11 @@ def check_index(options: IndexWriterOptions, table: str) -> None:
         UsageError: A writer is unknown, or a parameter is wrong.
         ValueError: A file is wrong.
     """
+    root, routes = open_table(table), routes_of(options)
     if isinstance(options, IndexMakingOptions):
-        making_of(options)
-    root = open_table(table)
-    for rule in routes_of(options).writers:
+        making = making_of(options)
+        nothing = empty(INDEX_PAGES)
+        documents = documents_of_pages(nothing, making.filters, options, making.scorings)
+        routes.shares(documents)  # checks the expressions
+    for rule in routes.writers:
         open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, root, 0, ""))

@@ -30,7 +30,7 @@ from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from .index_candidates import PURGED
+from .index_candidates import PURGED_REASON
 from .index_pass import IndexPass
 from .index_writer import REFUSED, WriteResult
 from .page_frames import Beside, page_frames
@@ -178,15 +178,15 @@ class _Part:
             return
         ids, holders = from_keys(decided.get_column("key")), decided.get_column("writers")
         for name in self._writers:
-            purged = decided.get_column("reason") == PURGED
+            purged = decided.get_column("reason") == PURGED_REASON
             held = holders.list.contains(name)
             if self._writers[name].component:  # the purge has removed them there itself
                 held &= ~purged
             for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
                 self._write(name, _NO_DOCUMENTS, some.to_series())
-        kept = decided.filter(pl.col("reason") != PURGED)
+        kept = decided.filter(pl.col("reason") != PURGED_REASON)
         nobody = pl.Series([False]).new_from_index(0, len(kept))
-        ids = ids.filter(decided.get_column("reason") != PURGED)
+        ids = ids.filter(decided.get_column("reason") != PURGED_REASON)
         self._sent.append((kept.with_columns(id=ids), dict.fromkeys(self._writers, nobody)))
 
     def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:

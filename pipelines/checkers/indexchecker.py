@@ -47,8 +47,7 @@ def run(invocation: Invocation) -> int:
     rules, code = rules_of(options), DONE
     with configuration():
         making = making_of(options)
-        if options.do_index:
-            check_index(options, ".")
+        check_index(options if options.do_index else _only_filters(options), ".")
     for given in urls_of(invocation.arguments["urls"]):
         record, page = parsechecker.requested(given, options, rules)
         if page is not None:
@@ -56,6 +55,13 @@ def run(invocation: Invocation) -> int:
         code = code if "document" in record else NOTHING_TO_DO
         say(record, _lines(record, options), invocation.format)
     return code
+
+
+def _only_filters(options: Options) -> Options:
+    """Returns options without the writers that are not used."""
+    return dataclasses.replace(
+        options, writer="dummy", writer_parameters=("path=.",), index_writers="", exchanges=""
+    )
 
 
 def _checked(page: Mapping[str, Any], options: Options, making: Making) -> dict[str, Any]:

@@ -129,6 +129,25 @@ def test_of_two_commits_of_a_number_one_counts(table):
     assert load_manifest(root, 2).operation == "second"
 
 
+def test_what_has_changed_since_a_snapshot(table):
+    def changed(since):
+        listed = load_manifest(open_table(table), since).components["state"]
+        before = {file.path for file in load_files(open_table(table), listed)}
+        root, known = parts_of(table)
+        found = [p for t in known for p in root.changed_since("state", t, since, before)]
+        keys = {key for keys, _ in found for key in keys}
+        rows = dict(row for _, f in found for row in f.select("key", "score").iter_rows())
+        assert set(rows) <= keys
+        return rows
+
+    change(table, state_of(ROWS), "first")
+    change(table, state_of({"com.a:http/03": -3.0}), "second")
+    change(table, state_of({"com.a:http/03": -4.0, "com.a:http/05": -5.0}), "third")
+    assert changed(1) == {"com.a:http/03": -4.0, "com.a:http/05": -5.0}
+    assert changed(2) == {"com.a:http/03": -4.0, "com.a:http/05": -5.0}
+    assert changed(3) == {}
+
+
 def test_commits_that_do_not_meet_are_both_kept(table):
     change(table, state_of(ROWS), "first")
     one, two = (begin(table, "inject", f"{name}.inject") for name in ("one", "two"))

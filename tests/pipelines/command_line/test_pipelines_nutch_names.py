@@ -74,13 +74,13 @@ FLAGS = {
         "-listen": "no server",
     },
     "crawl": {
-        "-i": "no search index", "--index": "no search index", "-s": "arguments, after TABLE",
+        "-i": "--index main", "--index": "--index", "-s": "arguments, after TABLE",
         "-sm": "inject its URL", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
         "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "inject its URL",
         "--num-slaves": "--num_fetchers", "--num-tasks": "not needed",
         "--size-fetchlist": "--top_n", "--time-limit-fetch": "--time_limit",
         "--num-threads": "--threads", "-topN": "--top_n", "-threads": "--threads",
-        "-depth": "--rounds", "-dir": "TABLE", "-solr": "no search index",
+        "-depth": "--rounds", "-dir": "TABLE", "-solr": "--index main",
         "-noParsing": "--parse_while_fetching false",
     },
 }  # fmt: skip

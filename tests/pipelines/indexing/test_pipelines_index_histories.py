@@ -6,6 +6,7 @@ import pytest
 from crawling import nutbeam
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, wanted
 
+from nutbeam.io.index import file_writers
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.schema import Status
 from nutbeam.web.urls.row_keys import from_key
@@ -93,6 +94,23 @@ def test_a_random_history_ends_as_a_fresh_index(tmp_path, monkeypatch, seed):
     assert visible(tmp_path / "fresh") == wanted(history.pages)
 
 
+@pytest.mark.parametrize("words", [("--operation", "dies"), ()], ids=["same id", "other id"])
+def test_a_run_that_dies_after_its_commit_is_finished(tmp_path, monkeypatch, words):
+    table, out = str(tmp_path / "table"), tmp_path / "out"
+    put(table, "17-1", {"com.a:http/1": page("one")})
+
+    def dies(_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file_writers.JsonLinesWriter, "finish", dies)
+        assert index(table, out, "--operation", "dies") != 0
+    assert visible(out) == {}
+    assert index(table, out, *words) == 0
+    assert visible(out) == {"http://a.com/1": "one"}
+    assert len(operations_of(out)) == 1
+
+
 def test_what_has_not_changed_is_not_sent_again(tmp_path):
     table, out = str(tmp_path / "table"), tmp_path / "out"
     put(table, "17-1", {"com.a:http/1": page("one"), "com.a:http/2": page("two")})
@@ -114,8 +132,6 @@ def test_an_operation_that_is_started_again_sends_no_part_twice(tmp_path, monkey
     def noted(task, name, rows, making):
         written.append(name)
         return plain(task, name, rows, making)
-
-    from nutbeam.io.index import file_writers
 
     encoded = []
     encode = file_writers.JsonLinesWriter.encoded

@@ -1,0 +1,110 @@
+"""What changes in an index, by rows of the state and of the journal."""
+
+import polars as pl
+import pytest
+from frames import frame_of
+
+from nutbeam.policy.indexing.index_changes import (
+    HELD,
+    REFUSED,
+    STATE_READ,
+    counts_of,
+    decide_by_documents,
+    decide_changes,
+    journal_rows,
+    lost_pages,
+)
+from nutbeam.policy.indexing.index_decision import IndexDecisionOptions
+from nutbeam.policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from nutbeam.policy.schema import INDEXED, STATE, Status
+
+KEY = "com.a:http/"
+OLD, NEW = "batches/1/documents/old", "batches/2/documents/new"
+
+
+def decided(status, document=NEW, journal=None, *, full=False, options=None, **columns):
+    """Returns (action, reason) of one page; ``journal`` is its document in the journal."""
+    row = {"key": KEY, "status": int(status), "document": document, "parse_status": 1, **columns}
+    known = () if journal is None else ({"key": KEY, "document": journal, "writers": ["w"]},)
+    rows = frame_of(STATE, row).select(STATE_READ)
+    options = options or IndexDecisionOptions()
+    return (
+        decide_changes(rows, frame_of(INDEXED, *known), options, full=full)
+        .select("action", "reason")
+        .row(0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "document", "journal", "wanted"),
+    [
+        (Status.DB_FETCHED, NEW, None, ("add", "indexed")),
+        (Status.DB_FETCHED, NEW, OLD, ("add", "indexed")),
+        (Status.DB_FETCHED, OLD, OLD, ("nothing", "unchanged")),
+        (Status.DB_NOTMODIFIED, OLD, OLD, ("nothing", "unchanged")),
+        (Status.DB_NOTMODIFIED, OLD, None, ("add", "indexed")),
+        # A failure that may pass: the text is that of the last fetch.
+        (Status.DB_UNFETCHED, OLD, OLD, ("nothing", "unchanged")),
+        (Status.DB_UNFETCHED, None, None, ("nothing", "unknown")),
+        (Status.DB_UNFETCHED, None, OLD, ("delete", "deleted_no_content")),
+        (Status.DB_GONE, OLD, OLD, ("delete", "deleted_gone")),
+        (Status.DB_GONE, None, OLD, ("delete", "deleted_gone")),
+        (Status.DB_GONE, OLD, None, ("nothing", "unknown")),
+        (Status.DB_ORPHAN, OLD, OLD, ("delete", "deleted_gone")),
+        (Status.DB_REDIR_PERM, OLD, OLD, ("delete", "deleted_redirects")),
+        (Status.DB_REDIR_TEMP, OLD, OLD, ("delete", "deleted_redirects")),
+        (Status.DB_DUPLICATE, OLD, OLD, ("delete", "deleted_duplicates")),
+        (Status.DB_PARSE_FAILED, OLD, OLD, ("delete", "deleted_failed_parse")),
+    ],
+)
+def test_decisions(status, document, journal, wanted):
+    assert decided(status, document, journal) == wanted
+
+
+def test_an_index_from_the_beginning_gets_what_it_has():
+    assert decided(Status.DB_FETCHED, OLD, OLD, full=True) == ("add", "indexed")
+
+
+def test_usage_and_options():
+    assert decided(Status.DB_FETCHED, NEW, OLD, usage="search=n") == ("delete", "deleted_usage")
+    kept = IndexDecisionOptions(delete_gone=False)
+    assert decided(Status.DB_GONE, OLD, OLD, options=kept) == ("nothing", "skipped_not_parsed")
+    skip = IndexDecisionOptions(skip_notmodified=True)
+    assert decided(Status.DB_NOTMODIFIED, NEW, OLD, options=skip)[1] == "skipped_not_modified"
+
+
+def test_pages_that_left_the_table():
+    journal = frame_of(INDEXED, {"key": "com.a:http/1", "writers": ["w"]}, {"key": "com.a:http/2"})
+    found = lost_pages(journal, pl.DataFrame({"key": ["com.a:http/2"]}), "deleted_unknown")
+    assert found.select("key", "writers", "action").rows() == [("com.a:http/1", ["w"], "delete")]
+    assert counts_of(found) == {"deleted_unknown": 1}
+
+
+def test_filters_delete_only_what_the_index_has():
+    rows = pl.DataFrame({"known": [True, False], "action": "add", "reason": "indexed"})
+    said = pl.DataFrame({"directives": [None, None], "dropped_by": ["expr", "expr"]},
+                        schema_overrides={"directives": pl.List(pl.String)})  # fmt: skip
+    changed = decide_by_documents(rows, said, IndexDecisionOptions())
+    assert changed.get_column("action").to_list() == ["delete", "nothing"]
+    kept = decide_by_documents(rows, said, IndexDecisionOptions(delete_skipped=False))
+    assert kept.get_column("action").to_list() == ["nothing", "nothing"]
+
+
+def test_journal_rows():
+    rows = frame_of(STATE, {"key": "a", "document": NEW}, {"key": "b", "document": NEW})
+    sent = rows.with_columns(action=pl.lit("add"))
+    holders = {"x": pl.Series([True, False]), "y": pl.Series([True, False])}
+    found = journal_rows(sent, holders, 7)
+    assert found.select("key", "state", "writers", "time", "deleted").rows() == [
+        ("a", HELD, ["x", "y"], 7, None),
+        ("b", REFUSED, [], 7, None),
+    ]
+
+
+def test_writers_of_options():
+    with pytest.raises(ValueError, match=r"--writer_parameters must have name=value, got 'path'"):
+        routes_of(IndexWriterOptions(writer_parameters=("path",)))
+    with pytest.raises(ValueError, match=r"--exchanges needs --index_writers, got 'x\.xml'"):
+        routes_of(IndexWriterOptions(exchanges="x.xml"))
+    with pytest.raises(ValueError, match="is for --writer"):
+        routes_of(IndexWriterOptions(index_writers="a.toml", writer_parameters=("a=b",)))

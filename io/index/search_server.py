@@ -23,10 +23,10 @@ from ..search_servers.server_client import ServerClient
 from ..search_servers.server_parameters import (
     SEARCH_PARAMETERS,
     choice,
-    client_of,
     number,
     numbers_of,
     our_parameters,
+    server_client,
 )
 from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
 
@@ -52,7 +52,7 @@ class SearchServerWriter(IndexWriter):
         super().__init__(target)
         self._limits = numbers_of(target.parameters)
         packed = choice(target.parameters, "gzip", ("true", "false")) == "true"
-        self._client: ServerClient = client_of(target.parameters, packed=packed)
+        self._client: ServerClient = server_client(target.parameters, packed=packed)
         name = target.parameters.get("name") or target.index.lower()
         if name != name.lower() or name.startswith(("-", "_", "+", ".")):
             raise UsageError(

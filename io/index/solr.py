@@ -20,10 +20,10 @@ from ..search_servers.reading_back import stored_in_solr
 from ..search_servers.server_parameters import (
     SOLR_PARAMETERS,
     choice,
-    client_of,
     number,
     numbers_of,
     our_parameters,
+    server_client,
 )
 from .index_writer import IndexTarget, IndexWriter, WriteResult
 from .search_server import written
@@ -45,7 +45,7 @@ class SolrWriter(IndexWriter):
         target = dataclasses.replace(target, parameters=given)
         super().__init__(target)
         self._limits = numbers_of(given)
-        self._client = client_of(given, packed=False)  # Solr does not take gzip
+        self._client = server_client(given, packed=False)  # Solr does not take gzip
         self._commit = choice(given, "commit", ("finish", "part", "never"))
         within = int(number(given, "commit_within", 0, least=0))
         self._within = f"&commitWithin={within}" if within else ""

@@ -118,7 +118,7 @@ def our_parameters(given: Mapping[str, str]) -> dict[str, str]:
         raise UsageError(str(error)) from None
 
 
-def client_of(given: Mapping[str, str], *, packed: bool) -> ServerClient:
+def server_client(given: Mapping[str, str], *, packed: bool) -> ServerClient:
     """Returns the client of the server that a writer's parameters name.
 
     Raises:

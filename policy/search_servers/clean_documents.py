@@ -60,9 +60,13 @@ def clean_text(text: str) -> str:
 
 def _as_texts(column: pl.Series, counts: Counter[str]) -> pl.Series:
     """Returns times, ms, as texts such as ``2026-11-24T00:00:00.000Z``."""
-    strange = ~column.is_between(EARLIEST_MS, LATEST_MS)
-    times = _without(column, strange, "cleaned_dates", counts).cast(pl.Int64)
-    return times.cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+    times = column.cast(pl.Int64, strict=False)
+    strange = ~times.is_between(EARLIEST_MS, LATEST_MS) | (times.is_null() & column.is_not_null())
+    return (
+        _without(times, strange, "cleaned_dates", counts)
+        .cast(pl.Datetime("ms"))
+        .dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+    )
 
 
 def _without(column: pl.Series, bad: pl.Series, reason: str, counts: Counter[str]) -> pl.Series:

@@ -24,6 +24,6 @@ def document_id(url: str) -> str:
 
 def document_ids(urls: pl.Series) -> list[str]:
     """Returns the ids of a column of URLs; writers, deletes and dedup all use it."""
-    if not len(urls) or int(urls.str.len_bytes().max() or 0) <= MAX_ID_BYTES:
+    if not (urls.str.len_bytes() > MAX_ID_BYTES).any() and not (urls == "").any():
         return urls.to_list()
     return [document_id(url) for url in urls]

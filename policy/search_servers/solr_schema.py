@@ -11,13 +11,13 @@ from .standard_fields import (
     KEYWORD,
     LONG,
     STANDARD_FIELDS,
-    TEXT,
     VERSION_FIELD,
+    WORDS,
 )
 
 # Types of fields by what they are for, best first: of Solr's own configset, then by class.
 _TYPES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    TEXT: (("text_general", "text"), "TextField"),
+    WORDS: (("text_general", "text"), "TextField"),
     KEYWORD: (("string",), "StrField"),
     DATE: (("pdate", "date"), "DatePointField"),
     LONG: (("plong", "long"), "LongPointField"),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-TEXT, KEYWORD, DATE, LONG, FLOAT = "text", "keyword", "date", "long", "float"
+WORDS, KEYWORD, DATE, LONG, FLOAT = "text", "keyword", "date", "long", "float"
 
 # Type of each field, and whether it may have several values. Other fields are texts.
 STANDARD_FIELDS: Mapping[str, tuple[str, bool]] = {
@@ -11,9 +11,9 @@ STANDARD_FIELDS: Mapping[str, tuple[str, bool]] = {
     "url": (KEYWORD, False),
     "host": (KEYWORD, False),
     "domain": (KEYWORD, False),
-    "title": (TEXT, False),
-    "content": (TEXT, False),
-    "anchor": (TEXT, True),
+    "title": (WORDS, False),
+    "content": (WORDS, False),
+    "anchor": (WORDS, True),
     "cache": (KEYWORD, False),
     "segment": (KEYWORD, False),
     "digest": (KEYWORD, False),

@@ -135,7 +135,9 @@ class Years:
             if manifest.job == "update":
                 self._note_visits(manifest, day)
         if day % COMPACT_EVERY == COMPACT_EVERY - 1:
-            ticket, upkeep = Ticket(self.table, new_id()), compact.Options()
+            # Two years pass in minutes, and files are as old as the clock of the disk says.
+            upkeep = compact.Options(snapshot_retention=60)
+            ticket = Ticket(self.table, new_id())
             run_pipeline(prepare(ticket, compact.build, upkeep, (), "compact"))
         self._note_bodies(day)
 

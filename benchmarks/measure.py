@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = pathlib.Path(__file__).parent
+importlib.import_module("nutbeam")  # before Polars, as in a command
 
 
 @dataclasses.dataclass(frozen=True)

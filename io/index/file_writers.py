@@ -37,7 +37,7 @@ _BUFFER = 32 << 20
 class FileWriter(IndexWriter):
     """Writes documents into files of a folder. Subclasses define ``encoded`` and ``ending``."""
 
-    parameters = {"path": "Folder of the files: a local one, or one in a store."}  # noqa: RUF012
+    parameters: Mapping[str, str] = {"path": "Folder of the files: a local one, or one in a store."}
     required = ("path",)
     ending: ClassVar[str]
 
@@ -71,7 +71,7 @@ class FileWriter(IndexWriter):
             if self._documents and documents.schema != self._documents[-1].schema:
                 self._flush()
             self._documents.append(documents)
-            self._bytes += documents.estimated_size()
+            self._bytes += int(documents.estimated_size())
         if len(deletes):
             self._deletes.append(deletes)
         if self._bytes > _BUFFER:
@@ -170,7 +170,7 @@ class CsvWriter(FileWriter):
 
     kind = "csv"
     ending = "csv"
-    parameters: ClassVar[Mapping[str, str]] = {
+    parameters: Mapping[str, str] = {
         **FileWriter.parameters,
         "fields": "Names of the fields, separated by commas; id,title,content by default.",
         "separator": "Character between two values; a comma by default.",

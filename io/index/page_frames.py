@@ -47,33 +47,32 @@ class Beside:
 
 def page_frames(
     pinned: Pinned, file: DataFile, rows: pl.DataFrame, beside: Beside
-) -> Iterator[pl.DataFrame]:
-    """Yields pages whose documents are in one file, as INDEX_PAGES, in bounded frames.
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yields pages whose documents are in one file, in bounded frames.
 
     Args:
         pinned: The snapshot.
         file: The file of documents.
-        rows: Rows of the state, with its columns and ``page``.
+        rows: Rows of the state, with its columns and ``page``; one per key.
         beside: What else to read.
+
+    Yields:
+        (INDEX_PAGES rows, the given rows of the same pages in the same order).
     """
     keys = rows.get_column("key")
-    state = rows.select(*_STATE, row_metadata="metadata")
     others = [_answers(pinned, rows, beside.columns & {"headers", "ip"})]
     if beside.columns & {"anchors", "inlinks"}:
         others.append(anchors_and_inlinks(inlinks_of_pages(pinned, keys, beside.most)))
     others.append(_ranks(pinned, keys))
     for documents in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
-        for some in _bounded(documents):
-            found = some.join(state, on="key", how="inner", maintain_order="left")
-            for other in others:
-                found = found.join(other, on="key", how="left", maintain_order="left")
-            if len(found):
-                yield to_frame(conform(found, INDEX_PAGES))
-
-
-def _bounded(documents: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    size = documents.estimated_size() / max(1, len(documents))
-    return documents.iter_slices(max(1, min(MOST_ROWS, int(MOST_BYTES // max(1, size)))))
+        known = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
+        found = documents.hstack(known.select(*_STATE[1:], row_metadata="metadata"))
+        for other in others:
+            found = found.join(other, on="key", how="left", maintain_order="left")
+        size = documents.estimated_size() / max(1, len(documents))
+        step = max(1, min(MOST_ROWS, int(MOST_BYTES // max(1, size))))
+        for at in range(0, len(found), step):
+            yield to_frame(conform(found.slice(at, step), INDEX_PAGES)), known.slice(at, step)
 
 
 def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl.DataFrame:

@@ -6,6 +6,7 @@ is started again does not send a part twice.
 
 import dataclasses
 import hashlib
+import io
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -81,15 +82,16 @@ def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: Making) -
         making: How pages become documents.
     """
     part = hashlib.sha256(name.encode()).hexdigest()[:16]
-    receipt = receipts(task) / f"{part}.json"
+    receipt = receipts(task) / f"{part}.receipt"
     known = read_if_there(receipt)
     if known is None:
         done = _Part(task, part, rows.sort("key")).write(name, making)
-        create_exclusive(receipt, _to_json(done), durable=False)
-        known = read_if_there(receipt)  # that of another attempt, if it was first
+        if create_exclusive(receipt, _to_bytes(done), durable=False):
+            return done
+        known = read_if_there(receipt)  # that of another attempt, which was first
         if known is None:  # the operation has committed in the meantime
             return done
-    return _from_json(known)
+    return _from_bytes(known)
 
 
 def receipts(task: IndexPass) -> Place:
@@ -133,17 +135,16 @@ class _Part:
         columns = frozenset(c for step in making.filters for c in step.reads)
         beside = Beside(columns, making.max_inlinks)
         seen = 0
-        for pages in page_frames(operation, file, self._rows, beside):
+        for pages, rows in page_frames(operation, file, self._rows, beside):
             seen += len(pages)
-            self._add_pages(pages, making)
+            self._add_pages(pages, rows, making)
         if missing := len(self._rows) - seen:
             self._counts["skipped_no_document"] += missing
 
-    def _add_pages(self, pages: pl.DataFrame, making: Making) -> None:
+    def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, making: Making) -> None:
         documents = documents_of_pages(
             pages, making.filters, making.filter_options, making.scorings
         )
-        rows = pages.select("key").join(self._rows, on="key", how="left", maintain_order="left")
         said = pl.DataFrame(
             {"directives": pages.get_column("directives"), "dropped_by": documents[DROPPED]}
         )
@@ -241,7 +242,7 @@ def _with_values(documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refused(results: list[WriteResult]) -> pl.DataFrame:
-    parts = [result.refused.select(REFUSED.names()).cast(dict(REFUSED)) for result in results]
+    parts = [result.refused.select(REFUSED.names()).cast(REFUSED) for result in results]
     return pl.concat([pl.DataFrame(schema=REFUSED), *parts])
 
 
@@ -251,19 +252,18 @@ def _letters(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) 
     return to_frame(conform(found.select(DEAD_LETTERS.names), DEAD_LETTERS))
 
 
-def _to_json(done: PartDone) -> bytes:
-    journal = done.journal.with_columns(pl.col("signature").bin.encode("hex"))
-    written = [dataclasses.asdict(part) for part in done.written]
-    return json.dumps({"journal": journal.to_dicts(), "written": written}).encode()
+def _to_bytes(done: PartDone) -> bytes:
+    """Returns a receipt: a line of JSON, and the rows of the journal in Arrow's format."""
+    head = json.dumps([dataclasses.asdict(part) for part in done.written]).encode()
+    rows = io.BytesIO()
+    done.journal.write_ipc(rows)
+    return head + b"\n" + rows.getvalue()
 
 
-def _from_json(data: bytes) -> PartDone:
-    record: dict[str, Any] = json.loads(data)
-    schema = empty(INDEXED).schema
-    hexed = {**schema, "signature": pl.String()}
-    journal = pl.DataFrame(record["journal"], schema=hexed)
-    journal = journal.with_columns(pl.col("signature").str.decode("hex"))
-    return PartDone(journal, tuple(_written(part) for part in record["written"]))
+def _from_bytes(data: bytes) -> PartDone:
+    head, _, rows = data.partition(b"\n")
+    written: list[dict[str, Any]] = json.loads(head)
+    return PartDone(pl.read_ipc(io.BytesIO(rows)), tuple(map(_written, written)))
 
 
 def _written(part: Mapping[str, Any]) -> Written:

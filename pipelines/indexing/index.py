@@ -103,7 +103,9 @@ def build(
     )
 
 
+@functools.lru_cache(maxsize=4)
 def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
+    """Returns the run of an operation; each part of the work asks for it."""
     return plan_pass(
         operation, options.index, routes_of(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",

@@ -129,10 +129,16 @@ def decide_by_documents(
     dropped = documents.get_column("dropped_by").is_not_null() & ~noindex
     known, out = decided.get_column("known"), noindex | dropped
     goes = out & known & (noindex | options.delete_skipped)
-    why = pl.when(goes & noindex).then(pl.lit("deleted_robots_noindex"))
-    why = why.when(goes & dropped).then(pl.lit("deleted_by_indexing_filter"))
-    why = why.when(noindex).then(pl.lit("skipped_robots_noindex"))
-    why = why.when(dropped).then(pl.lit("skipped_by_indexing_filter"))
+    why = (
+        pl.when(goes & noindex)
+        .then(pl.lit("deleted_robots_noindex"))
+        .when(goes & dropped)
+        .then(pl.lit("deleted_by_indexing_filter"))
+        .when(noindex)
+        .then(pl.lit("skipped_robots_noindex"))
+        .when(dropped)
+        .then(pl.lit("skipped_by_indexing_filter"))
+    )
     action = pl.when(goes).then(pl.lit(DELETE)).when(out).then(pl.lit(NOTHING))
     return decided.with_columns(action=action.otherwise("action"), reason=why.otherwise("reason"))
 
@@ -151,7 +157,7 @@ def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int
         holders: For each writer, which of the rows it holds now.
         time: When they were sent, ms.
     """
-    names = [pl.when(held).then(pl.lit(name)) for name, held in holders.items()] or [
+    names: list[pl.Expr] = [pl.when(held).then(pl.lit(name)) for name, held in holders.items()] or [
         pl.lit(None, pl.String)
     ]
     writers = decided.select(pl.concat_list(names).list.drop_nulls()).to_series()

@@ -75,7 +75,7 @@ FLAGS = {
         "-listen": "no server",
     },
     "crawl": {
-        "-i": "--index main", "--index": "--index", "-s": "arguments, after TABLE",
+        "-i": "--index main", "-s": "arguments, after TABLE",
         "-sm": "inject its URL", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
         "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "inject its URL",
         "--num-slaves": "--num_fetchers", "--num-tasks": "not needed",

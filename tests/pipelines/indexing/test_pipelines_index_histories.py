@@ -147,7 +147,7 @@ def test_an_operation_that_is_started_again_sends_no_part_twice(tmp_path, monkey
     assert len(written) == 2  # each attempt asks for its part
     assert encoded == [1]  # and one of them has written it
     assert visible(out) == {"http://a.com/1": "one"}
-    assert not list((tmp_path / "table" / "index" / "main" / "receipts").rglob("*.json"))
+    assert not list((tmp_path / "table" / "index" / "main" / "receipts").rglob("*.receipt"))
     index(table, out, "--operation", "done")
     before = sorted(out.rglob("*"))
     index(table, out, "--operation", "done")

@@ -5,6 +5,7 @@ cells of later snapshots.
 """
 
 import dataclasses
+import io
 from collections.abc import Iterator
 
 import polars as pl
@@ -20,6 +21,8 @@ from ...policy.kinds import KINDS
 from ...policy.schema import INDEXED, STATE, empty, to_frame
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
+from ..storage.files import read_if_there
+from ..storage.places import Place
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Tablet, tablets
 from .index_pass import IndexPass, journal_before
@@ -34,8 +37,9 @@ CANDIDATES = pa.schema(
         ("reason", pa.large_string()),
     ]
 )
-# Decided elsewhere that the page was purged: its name must not come back into the journal.
-PURGED_REASON = "deleted_purged"
+# Pages that are deleted though the journal has no row of them: it must not get one.
+PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
+WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
 _COUNTING = KINDS["indexed"].counting
 
 
@@ -93,15 +97,28 @@ class Held:
     tablet: Tablet
 
 
-Candidate = Changed | Removed | PurgedPages | Held
+@dataclasses.dataclass(frozen=True)
+class Unfinished:
+    """Pages that a run has begun to send, and that never committed: a server may have them."""
+
+    operation: Operation
+    number: int
+    path: Place
+
+
+Candidate = Changed | Removed | PurgedPages | Held | Unfinished
 
 
 def candidates(task: IndexPass) -> Iterator[Candidate]:
     """Yields what a run must look at."""
     operation, number = task.operation, 0
+    for path in () if task.full else task.unfinished():
+        yield Unfinished(operation, number, path)
+        number += 1
     if task.cleans:
-        for number, tablet in enumerate(tablets(task.files("indexed"))):
+        for tablet in tablets(task.files("indexed")):
             yield Held(operation, number, tablet)
+            number += 1
         return
     before, ranges = _state_before(task)
     for tablet in tablets(operation.files("state")):
@@ -151,6 +168,8 @@ def decided_rows(
         found = _removed(item, task)
     elif isinstance(item, Held):
         found = _held(item, task, options)
+    elif isinstance(item, Unfinished):
+        found = _unfinished(item, task, options)
     else:
         found = _purged(item, task)
     for decided in found:
@@ -190,6 +209,47 @@ def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterato
             gone = lost_pages(journal, rows, "deleted_unknown")
             found = to_candidates(pl.concat([decided, gone], how="diagonal"))
             yield found.filter(pl.col("action") == DELETE)
+
+
+def _unfinished(
+    item: Unfinished, task: IndexPass, options: IndexDecisionOptions
+) -> Iterator[pl.DataFrame]:
+    """Yields deletes for pages that are neither in the journal nor to be added now."""
+    data = read_if_there(item.path)
+    keys = pl.Series([], dtype=pl.String) if data is None else keys_of_bytes(data)
+    if not len(keys):
+        return
+    journal = journal_of(task, keys)
+    state = tablets(item.operation.files("state"))
+    rows = item.operation.root.find("state", state, keys, STATE_READ)
+    decided = decide_changes(rows, journal, options)
+    kept = [journal.select("key"), decided.filter(pl.col("action") == ADD).select("key")]
+    gone = keys.unique().to_frame("key").join(pl.concat(kept), on="key", how="anti")
+    names = [rule.name for rule in task.routes.writers]
+    yield to_candidates(
+        gone.with_columns(
+            known=pl.lit(False),
+            writers=pl.lit(names, pl.List(pl.String)),
+            action=pl.lit(DELETE),
+            reason=pl.lit(UNFINISHED_REASON),
+        )
+    )
+
+
+def keys_to_bytes(keys: pl.Series) -> bytes:
+    """Returns keys as the content of a file."""
+    sink = io.BytesIO()
+    keys.rename("key").to_frame().write_ipc(sink)
+    return sink.getvalue()
+
+
+def keys_of_bytes(data: bytes) -> pl.Series:
+    """Returns the keys in a file.
+
+    >>> keys_of_bytes(keys_to_bytes(pl.Series(["com.a:http/"]))).to_list()
+    ['com.a:http/']
+    """
+    return pl.read_ipc(io.BytesIO(data)).get_column("key")
 
 
 def _of_batch(batch: str) -> pl.Expr:

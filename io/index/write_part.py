@@ -26,13 +26,12 @@ from ...policy.scoring.scorings import Scorings
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file
 from ..storage.exclusive import create_exclusive
-from ..storage.files import read_if_there, remove_tree
-from ..storage.places import Place
+from ..storage.files import read_if_there
 from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from .index_candidates import PURGED_REASON
-from .index_pass import IndexPass
+from .index_candidates import WITHOUT_ROW, keys_to_bytes
+from .index_pass import INTENT, IndexPass
 from .index_writer import REFUSED, WriteResult
 from .page_frames import Beside, page_frames
 
@@ -82,9 +81,11 @@ def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: Making) -
         making: How pages become documents.
     """
     part = hashlib.sha256(name.encode()).hexdigest()[:16]
-    receipt = receipts(task) / f"{part}.receipt"
+    receipt = task.receipts / f"{part}.receipt"
     known = read_if_there(receipt)
     if known is None:
+        # If this run never commits, the next one deletes what must not stay.
+        create_exclusive(task.receipts / f"{part}{INTENT}", keys_to_bytes(rows.get_column("key")))
         done = _Part(task, part, rows.sort("key")).write(name, making)
         if create_exclusive(receipt, _to_bytes(done), durable=False):
             return done
@@ -92,17 +93,6 @@ def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: Making) -
         if known is None:  # the operation has committed in the meantime
             return done
     return _from_bytes(known)
-
-
-def receipts(task: IndexPass) -> Place:
-    """Returns the folder with the receipts of a run."""
-    run = f"{task.operation.id}-{task.version}"
-    return task.operation.root / "index" / task.index / "receipts" / run
-
-
-def forget_receipts(task: IndexPass) -> None:
-    """Removes the receipts of a run that has committed."""
-    remove_tree(receipts(task))
 
 
 class _Part:
@@ -178,17 +168,17 @@ class _Part:
         if not len(decided):
             return
         ids, holders = from_keys(decided.get_column("key")), decided.get_column("writers")
+        unlisted = decided.get_column("reason").is_in(WITHOUT_ROW)
         for name in self._writers:
-            purged = decided.get_column("reason") == PURGED_REASON
             held = holders.list.contains(name)
-            if self._writers[name].component:  # the purge has removed them there itself
-                held &= ~purged
+            if self._writers[name].component:  # in the table, a purge or a lost commit undid it
+                held &= ~unlisted
             for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
                 self._write(name, _NO_DOCUMENTS, some.to_series())
-        kept = decided.filter(pl.col("reason") != PURGED_REASON)
+        kept = decided.filter(~unlisted)
         nobody = pl.Series([False]).new_from_index(0, len(kept))
-        ids = ids.filter(decided.get_column("reason") != PURGED_REASON)
-        self._sent.append((kept.with_columns(id=ids), dict.fromkeys(self._writers, nobody)))
+        rows = kept.with_columns(id=ids.filter(~unlisted))
+        self._sent.append((rows, dict.fromkeys(self._writers, nobody)))
 
     def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:
         self._results[name].append(self._writers[name].write(documents, deletes))

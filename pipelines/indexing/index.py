@@ -26,7 +26,7 @@ from ...io.index.index_candidates import (
 )
 from ...io.index.index_making import IndexMakingOptions, making_of
 from ...io.index.index_pass import IndexPass, index_component, plan_pass
-from ...io.index.write_part import forget_receipts, write_part
+from ...io.index.write_part import write_part
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
@@ -171,5 +171,5 @@ def _commit(
     made = commit(operation, written, reads=reads)
     for writer in task.writers().values():
         writer.finish()
-    forget_receipts(task)
+    task.forget_receipts()
     return made

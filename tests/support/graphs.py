@@ -19,7 +19,7 @@ from nutbeam.transforms.operations import Ticket
 # Options that bring in all steps that a job may have.
 SHOWN = {"generate": {"max_count": 100, "queue_mode": "ip", "num_fetchers": 2}}
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb",
-        "compact", "webgraph", "scoreupdater",
+        "compact", "webgraph", "scoreupdater", "index",
         "round")  # fmt: skip
 BEGIN, END = "<!-- graphs: make docs writes this -->\n", "<!-- end of graphs -->\n"
 

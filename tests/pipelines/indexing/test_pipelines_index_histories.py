@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from crawling import nutbeam
+from crawling import nutbeam, rows_of
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, wanted
 
 from nutbeam.io.index import file_writers
@@ -109,6 +109,26 @@ def test_a_run_that_dies_after_its_commit_is_finished(tmp_path, monkeypatch, wor
     assert index(table, out, *words) == 0
     assert visible(out) == {"http://a.com/1": "one"}
     assert len(operations_of(out)) == 1
+
+
+def test_what_a_run_sent_that_never_committed_is_deleted_if_it_is_gone(tmp_path, monkeypatch):
+    """A server may have the page, though no journal says so."""
+    table, out = str(tmp_path / "table"), tmp_path / "out"
+    put(table, "17-1", {f"com.a:http/{n}": page("text") for n in (1, 2, 3)})
+
+    def dies(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "commit", dies)
+        assert index(table, out) != 0
+    put(table, "17-2", {"com.a:http/1": {"status": int(Status.DB_GONE)}, "com.a:http/2": None})
+    assert index(table, out) == 0
+    ((_, adds, deletes),) = operations_of(out)
+    assert list(adds) == ["http://a.com/3"]
+    assert sorted(deletes) == ["http://a.com/1", "http://a.com/2"]
+    assert rows_of(table, "index/main/indexed").get_column("key").to_list() == ["com.a:http/3"]
+    assert not list((tmp_path / "table" / "index").rglob("*.intent"))
 
 
 def test_what_has_not_changed_is_not_sent_again(tmp_path):

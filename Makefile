@@ -20,6 +20,7 @@ install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pytho
 
 .DEFAULT_GOAL := help
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
+.PHONY: test-servers
 .PHONY: test-long bench
 .PHONY: lint types wheel docs pictures pins docs-site clean
 
@@ -30,6 +31,8 @@ help:
 	@echo "                run the short tests on these, where Java, Maven and Go are"
 	@echo "make test-bigtable"
 	@echo "                run the tests on the Bigtable emulator, which make test runs, too"
+	@echo "make test-servers"
+	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
 	@echo "                run a crawl with the oldest Beam that pyproject.toml allows"
 	@echo "make test-long  run all of them, the long ones too (an hour)"
@@ -80,6 +83,10 @@ build/airflow/ready: templates/airflow/constraints.txt
 test-bigtable: $(READY)
 	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m "bigtable and not flink" $(ARGS)
 
+# One server at a time: each takes half a GB. They are built from packages of Maven Central.
+test-servers: $(READY)
+	@$(BIN)/pytest -q -m "servers and not long" $(ARGS)
+
 test-prism: $(READY)
 	$(call with_tools,prism beam-boot,-m "prism and not long")
 	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism)
@@ -99,7 +106,7 @@ build/beam-oldest/ready: pyproject.toml $(READY)
 	@touch $@
 
 test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
-	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or yaml or long" --durations=0)
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or yaml or servers or long" --durations=0)
 	$(call on_runners,,prism bundles processes)
 
 # Inputs that fail are in build/fuzz/found, inputs that reach new code in build/fuzz/corpus.

@@ -186,6 +186,11 @@ COMMANDS = {
         example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
         options=("index", "writer_parameters"),
     ),
+    "solrdedup": Command(
+        "indexing.solrdedup", "Delete duplicates from an index in Solr or another server.",
+        False, INDEX, example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
+        options=("writer", "writer_parameters", "index_writers", "keep"),
+    ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
     "copy": Command(
         "upkeep.copy_table", "Copy the table as it is now to another place.",

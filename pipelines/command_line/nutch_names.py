@@ -25,7 +25,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
     "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
-    "solrdedup": "it is nutbeam dedup, which marks duplicates in the table",
     "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",
     "linkdumper": "nutbeam nodedumper shows ranks, nutbeam export writes nodes and ranks",
     "updatehostdb": "not needed: the jobs keep the rows of hosts up to date",
@@ -107,8 +106,8 @@ _ELSEWHERE: Mapping[str, str] = {
 def command_hint(name: str) -> str | None:
     """Returns what to use in place of a command of Nutch; None if it has no such command.
 
-    >>> command_hint("solrdedup")
-    'it is nutbeam dedup, which marks duplicates in the table'
+    >>> command_hint("parsesegment")
+    'it is nutbeam parse'
     """
     return NUTCH_COMMANDS.get(name.lower())
 

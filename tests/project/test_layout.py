@@ -14,8 +14,8 @@ FOLDERS = {
         *("reference_pages", "command_line"),
     ),
     "io": (
-        *("upkeep", "graph", "index", "reading", "batches", "parsing", "rows", "snapshots"),
-        *("table", "bigtable", "shards", "tablets", "storage", "packing"),
+        *("upkeep", "graph", "index", "search_servers", "reading", "batches", "parsing", "rows"),
+        *("snapshots", "table", "bigtable", "shards", "tablets", "storage", "packing"),
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
@@ -23,8 +23,8 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("searching", "indexing", "graph", "inlinks", "updating", "", "schedules", "scoring"),
-        *("dedup", "expressions", "base"),
+        *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", ""),
+        *("schedules", "scoring", "dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),
 }

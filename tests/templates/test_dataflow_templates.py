@@ -30,6 +30,7 @@ PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
 BARRED = "h1.example.com"
 EXCLUDED = "//h2"
 # Links and ranks, one after the other on one table; then its links are merged into another.
+INDEXING = ("index", "clean")  # staged, and not run
 LINKS = ("invertlinks", "webgraph", "linkrank", "scoreupdater")
 WITHIN = ("ignore_internal_host", "ignore_internal_domain")
 
@@ -64,6 +65,8 @@ def parameters_of(command, table, web, others=None):
         given |= dict.fromkeys(WITHIN, "false")
     if command == "mergelinkdb":
         given["others"] = str(others)
+    if command in INDEXING:
+        given |= {"writer": "dummy", "writer_parameters": "path=documents"}
     if command in ("fetch", "round"):
         given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
     declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
@@ -110,6 +113,7 @@ def jobs(web, here, launcher, tmp_path_factory):
             prism.run(job)
         staged["mergelinkdb"] = stage("mergelinkdb")
         prism.run(staged["mergelinkdb"])
+    staged |= {command: stage(command) for command in INDEXING}
     return staged | dict(zip(commands, ahead, strict=True)), table, copies
 
 

@@ -17,12 +17,13 @@ SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "
         "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
         "invertlinks", "mergelinkdb", "readlinkdb",
-        "index", "clean", "solrindex", "solrclean", "indexchecker")  # fmt: skip
+        "index", "clean", "solrindex", "solrclean", "solrdedup",
+        "indexchecker")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
     "dump", "commoncrawldump", "warc",
     "updatehostdb", "readhostdb", "sitemap",
-    "showproperties", "plugin", "junit", "solrdedup",
+    "showproperties", "plugin", "junit",
     "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.

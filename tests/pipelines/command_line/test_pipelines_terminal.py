@@ -122,6 +122,7 @@ def uses(folder, web, port):
     ftp = (f"ftp://ftp.example.com/{EVIL}", "--schemes", "ftp", "--connect_to", ftp_door(port))
     aio = ("--http_client", "asyncio")
     query = f"select *, '{EVIL}' as \"{EVIL}\" from"
+    dummy = ("--writer", "dummy", "--writer_parameters", f"path={folder}/indexed")
     return {
         "crawl": [
             (work, f"{SITE}/", folder / "seeds.txt", *there, *aio, "--rounds", "1", *info),
@@ -177,6 +178,10 @@ def uses(folder, web, port):
         "scoreupdater": [(damaged,), (folder / f"no{EVIL}",), (work, *info)],
         "nodedumper": [(damaged,), (folder / f"no{EVIL}",), (work,)],
         "graphfiles": [(damaged, "-o", folder / "g"), (work, "-o", folder / f"no{EVIL}" / "g")],
+        **{
+            command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
+            for command in ("index", "clean", "solrindex", "solrclean")
+        },
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "mergelinkdb": [(work, table), (work, folder / f"no{EVIL}")],
@@ -197,6 +202,10 @@ def uses(folder, web, port):
             ftp,
             (f"{SITE}/", "--format", "json", *there),
             files,
+        ],
+        "indexchecker": [
+            (f"{SITE}/", f"{SITE}/busy", f"{SITE}/odd", f"{SITE}/feed", *there),
+            (f"{SITE}/", "--format", "json", *there),
         ],
         "explain": [
             (table, f"{SITE}/private{EVIL}", f"{SITE}/busy", f"{SITE}/gone", *rules),

@@ -1,0 +1,165 @@
+"""The index writers ``opensearch`` and ``elasticsearch``: one protocol, spoken over requests."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from ...policy.search_servers.actions import Action, batches, bulk_actions
+from ...policy.search_servers.clean_documents import clean_documents
+from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
+from ...policy.search_servers.stored_documents import stored_deletes
+from ...policy.search_servers.verdicts_on_batches import Verdict, judge_bulk
+from ...web.base.errors import UsageError, UserError
+from ...web.base.quoting import quoted
+from ...web.base.safe_json import json_object
+from ..search_servers.delivery import Delivery
+from ..search_servers.reading_back import stored_in_search
+from ..search_servers.search_index import SearchIndex, server_of
+from ..search_servers.server_client import ServerClient
+from ..search_servers.server_parameters import (
+    SEARCH_PARAMETERS,
+    choice,
+    number,
+    numbers_of,
+    our_parameters,
+    server_client,
+)
+from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+
+_DATES = frozenset(name for name, (kind, _) in STANDARD_FIELDS.items() if kind == DATE)
+# Only these parts of an answer are sent: they are all that is read.
+_ANSWER = "errors,error,status,items.*._id,items.*.status,items.*.error"
+_OLDEST = {"opensearch": (1, 0), "elasticsearch": (7, 0)}
+
+
+class SearchServerWriter(IndexWriter):
+    """Writes an index in OpenSearch or Elasticsearch by bulk requests.
+
+    Each document has the operation's number as external version, so that a late attempt of an
+    earlier operation changes nothing. What the server has acknowledged survives its crash.
+    """
+
+    parameters = SEARCH_PARAMETERS
+    required = ("url",)
+
+    def __init__(self, target: IndexTarget) -> None:
+        given = our_parameters(target.parameters)
+        target = dataclasses.replace(target, parameters=given)
+        super().__init__(target)
+        self._limits = numbers_of(target.parameters)
+        packed = choice(target.parameters, "gzip", ("true", "false")) == "true"
+        self._client: ServerClient = server_client(target.parameters, packed=packed)
+        name = target.parameters.get("name") or target.index.lower()
+        if name != name.lower() or name.startswith(("-", "_", "+", ".")):
+            raise UsageError(
+                f"index writer {target.name!r}: name must be in lower case and begin with a "
+                f"letter or digit, got {quoted(name)}"
+            )
+        self._index = SearchIndex(self._client, name, target.version)
+        self._body = self._new_index()
+        self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
+        self._path = ""
+
+    def prepare(self) -> None:
+        """Reaches the server, and creates the index and its alias if they are missing."""
+        server = server_of(self._client)
+        if server.kind != self.kind:
+            raise UserError(
+                f"{self._client.address} is {server.kind}: choose that writer, got {self.kind!r}"
+            )
+        if server.version < _OLDEST[self.kind]:
+            shown = ".".join(map(str, server.version))
+            raise UserError(f"{self._client.address} is {self.kind} {shown}, which is too old")
+        index = self._index
+        if self.target.full:
+            index.create(index.new, self._body)
+        elif not index.exists(index.name):
+            index.create(index.new, {**self._body, "aliases": {index.name: {}}})
+
+    def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
+        """Sends documents and deletes; what is acknowledged is durable."""
+        clean, counts = clean_documents(documents, _DATES)
+        self._delivery.count(counts)
+        actions = bulk_actions(clean, deletes, self.target.version)
+        limits = self._limits
+        self._delivery.deliver(batches(actions, limits.max_bytes, limits.max_documents))
+        return written(self._delivery)
+
+    def finish(self) -> None:
+        """Makes the documents visible; after a full rebuild, moves the alias to the new index."""
+        if not self.target.full:
+            self._index.refresh(self._index.name)
+        elif self._index.refresh(self._index.new):
+            self._index.swap()
+
+    def stored(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows."""
+        server_of(self._client)
+        self._index.refresh(self._index.name)
+        yield from stored_in_search(self._client, self._index.name)
+
+    def remove(self, documents: pl.DataFrame) -> WriteResult:
+        """Deletes stored documents, unless they have changed since they were read."""
+        limits = self._limits
+        self._delivery.deliver(
+            batches(stored_deletes(documents), limits.max_bytes, limits.max_documents)
+        )
+        self._index.refresh(self._index.name)
+        return written(self._delivery)
+
+    def _send(self, batch: list[Action]) -> Verdict:
+        self._path = self._path or self._bulk_path()
+        body = b"".join(action.data for action in batch)
+        return judge_bulk(
+            batch, self._client.send("POST", self._path, body, "application/x-ndjson")
+        )
+
+    def _bulk_path(self) -> str:
+        """Returns where to send: a target that must be there, since a new one would be guessed."""
+        index = self._index
+        name = index.new if self.target.full else index.name
+        path = f"/{quote(name, safe='')}/_bulk?filter_path={_ANSWER}"
+        aliased = not self.target.full and bool(index.targets())
+        if aliased and server_of(self._client).requires_aliases:
+            path += "&require_alias=true"
+        return path
+
+    def _new_index(self) -> dict[str, Any]:
+        given = self.target.parameters
+        if path := given.get("index_file"):
+            try:
+                body = json_object(Path(path).read_bytes())
+            except (OSError, ValueError) as error:
+                raise UsageError(
+                    f"index_file must be a file with a JSON object, got {quoted(path)}: {error}"
+                ) from None
+            mappings = body.get("mappings") or {}
+            meta = {**mappings.get("_meta", {}), **index_body()["mappings"]["_meta"]}
+            return {**body, "mappings": {**mappings, "_meta": meta}}
+        counts = {
+            name: int(number(given, name, 0, least=0)) if given.get(name) else None
+            for name in ("shards", "replicas")
+        }
+        return index_body(**counts)
+
+
+def written(delivery: Delivery) -> WriteResult:
+    """Returns what a delivery has done since it was last asked."""
+    counts, refused = delivery.done()
+    return WriteResult(counts, pl.DataFrame(refused, schema=REFUSED, orient="row"))
+
+
+class OpenSearchWriter(SearchServerWriter):
+    """Writes an index in OpenSearch."""
+
+    kind = "opensearch"
+
+
+class ElasticsearchWriter(SearchServerWriter):
+    """Writes an index in Elasticsearch."""
+
+    kind = "elasticsearch"

@@ -1,0 +1,160 @@
+"""The index writer ``solr``: updates in JSON, and commits by a policy."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from ...policy.search_servers.actions import Action, batches, solr_actions, solr_deletes
+from ...policy.search_servers.clean_documents import clean_documents
+from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolerant_chain
+from ...policy.search_servers.solr_verdicts import judge_update
+from ...policy.search_servers.standard_fields import VERSION_FIELD
+from ...policy.search_servers.verdicts_on_batches import Answer, Verdict
+from ...web.base.errors import UserError
+from ...web.base.quoting import quoted
+from ..search_servers.delivery import Delivery
+from ..search_servers.reading_back import stored_in_solr
+from ..search_servers.server_parameters import (
+    SOLR_PARAMETERS,
+    choice,
+    number,
+    numbers_of,
+    our_parameters,
+    server_client,
+)
+from .index_writer import IndexTarget, IndexWriter, WriteResult
+from .search_server import written
+
+
+class SolrWriter(IndexWriter):
+    """Writes an index in Solr.
+
+    Documents are visible after a commit, by default one at the end. A full rebuild sends all
+    documents, deletes those of earlier operations, and then commits: searches see both at once.
+    """
+
+    kind = "solr"
+    parameters = SOLR_PARAMETERS
+    required = ("url",)
+
+    def __init__(self, target: IndexTarget) -> None:
+        given = our_parameters(target.parameters)
+        target = dataclasses.replace(target, parameters=given)
+        super().__init__(target)
+        self._limits = numbers_of(given)
+        self._client = server_client(given, packed=False)  # Solr does not take gzip
+        self._commit = choice(given, "commit", ("finish", "part", "never"))
+        within = int(number(given, "commit_within", 0, least=0))
+        self._within = f"&commitWithin={within}" if within else ""
+        self._drops = choice(given, "unknown_fields", ("refuse", "drop")) == "drop"
+        self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
+        self._schema: SolrSchema | None = None
+        self._path = ""
+
+    def prepare(self) -> None:
+        """Reaches the core, and adds the fields that its schema lacks, if that can be changed."""
+        schema = self._read_schema()
+        if schema.key != "id":
+            raise UserError(
+                f"{self._client.address}: the unique key of the schema must be 'id', "
+                f"got {quoted(schema.key)}"
+            )
+        if lacking := schema.lacking():
+            answer = self._client.send("POST", "/schema", {"add-field": lacking})
+            # Another run may have added them at the same time.
+            schema = self._read_schema()
+            left = [field["name"] for field in schema.lacking()]
+            if self.target.full and VERSION_FIELD in left:
+                raise UserError(
+                    f"{self._client.address}: --full needs the field {VERSION_FIELD!r} (a long) in "
+                    f"the schema, which cannot be changed from here: {answer.said}"
+                )
+
+    def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
+        """Sends documents and deletes; they are visible after a commit."""
+        schema = self._schema or self._read_schema()
+        known = documents
+        if self._drops:
+            known = documents.select(
+                name for name in documents.columns if schema.type_of(name) is not None
+            )
+        clean, counts = clean_documents(known, schema.dates(known.columns))
+        self._delivery.count(counts)
+        extra: dict[str, Any] = {}
+        if schema.type_of(VERSION_FIELD) is not None:
+            extra = {VERSION_FIELD: self.target.version}
+        limits = self._limits
+        for actions in (solr_actions(clean, extra), solr_deletes(deletes)):
+            self._delivery.deliver(batches(actions, limits.max_bytes, limits.max_documents))
+        return written(self._delivery)
+
+    def close(self) -> WriteResult:
+        """Commits, if that is the policy."""
+        if self._commit == "part":
+            self._update({"commit": {}}, "commit")
+        return WriteResult()
+
+    def finish(self) -> None:
+        """Commits; after a full rebuild, documents of earlier operations vanish with it."""
+        if self.target.full:
+            earlier = f"*:* -{VERSION_FIELD}:[{self.target.version} TO *]"
+            self._update({"delete": {"query": earlier}}, "delete the documents of earlier indexes")
+        if self._commit != "never":
+            self._update({"commit": {}}, "commit")
+
+    def stored(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows."""
+        schema = self._read_schema()
+        yield from stored_in_solr(self._client, schema)
+
+    def remove(self, documents: pl.DataFrame) -> WriteResult:
+        """Deletes stored documents, and commits unless commits are left to Solr."""
+        limits, ids = self._limits, documents.get_column("id")
+        self._delivery.deliver(batches(solr_deletes(ids), limits.max_bytes, limits.max_documents))
+        if self._commit != "never":
+            self._update({"commit": {}}, "commit")
+        return written(self._delivery)
+
+    def _send(self, batch: list[Action]) -> Verdict:
+        self._path = self._path or self._update_path()
+        if batch[0].document is None:
+            body = b'{"delete":[' + b",".join(action.data for action in batch) + b"]}"
+        else:
+            body = b"[" + b",".join(action.data for action in batch) + b"]"
+        return judge_update(batch, self._client.send("POST", self._path, body))
+
+    def _update_path(self) -> str:
+        """Returns where to send, with the chain of processors and the time of the commit."""
+        chain = self.target.parameters.get("update_chain")
+        if chain is None:
+            found = self._client.send("GET", "/config/updateRequestProcessorChain")
+            chain = tolerant_chain(found.record)
+        chosen = f"&update.chain={quote(chain, safe='')}" if chain else ""
+        return f"/update?wt=json{chosen}{self._within}"
+
+    def _update(self, body: dict[str, Any], what: str) -> None:
+        answer = self._client.send("POST", "/update?wt=json", body)
+        if answer.status != 200:
+            self._fail(what, answer)
+
+    def _read_schema(self) -> SolrSchema:
+        answer = self._client.send("GET", "/schema?wt=json")
+        if answer.status != 200:
+            self._fail("show its schema", answer)
+        try:
+            self._schema = read_schema(answer.record)
+        except ValueError as error:
+            raise UserError(
+                f"{self._client.address} is no core of Solr: {error}, {quoted(answer.said)}"
+            ) from None
+        return self._schema
+
+    def _fail(self, what: str, answer: Answer) -> None:
+        if answer.status in (401, 403):
+            raise UserError(f"{self._client.address} refuses user and password ({answer.status})")
+        raise UserError(
+            f"{self._client.address} does not {what}: status {answer.status}, {quoted(answer.said)}"
+        )

@@ -1,0 +1,83 @@
+"""Reads back what a search server has stored."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from ...policy.search_servers.solr_schema import SolrSchema
+from ...policy.search_servers.stored_documents import STORED_FIELDS, stored_rows
+from ...policy.search_servers.verdicts_on_batches import Answer
+from ...web.base.errors import UserError
+from .server_client import ServerClient
+
+_AT_ONCE = 5_000
+_KEPT = "5m"  # how long the server keeps what it found, until the next request
+
+
+def stored_in_search(client: ServerClient, index: str) -> Iterator[pl.DataFrame]:
+    """Yields the documents of an index in OpenSearch or Elasticsearch: STORED rows.
+
+    Raises:
+        UserError: The server does not show them.
+    """
+    wanted = {
+        "size": _AT_ONCE,
+        "sort": ["_doc"],
+        "seq_no_primary_term": True,
+        "_source": list(STORED_FIELDS),
+        "query": {"match_all": {}},
+    }
+    path = f"/{quote(index, safe='')}/_search?scroll={_KEPT}"
+    answer = _checked(client, client.send("POST", path, wanted), index)
+    scroll = ""
+    try:
+        while True:
+            record = answer.record
+            scroll = str(record.get("_scroll_id", ""))
+            hits = record["hits"]["hits"]
+            if not hits:
+                return
+            yield stored_rows(
+                (hit["_id"], hit.get("_source") or {}, hit.get("_seq_no"), hit.get("_primary_term"))
+                for hit in hits
+            )
+            following = {"scroll": _KEPT, "scroll_id": scroll}
+            answer = _checked(client, client.send("POST", "/_search/scroll", following), index)
+    finally:
+        if scroll:
+            client.send("DELETE", "/_search/scroll", {"scroll_id": scroll})
+
+
+def stored_in_solr(client: ServerClient, schema: SolrSchema) -> Iterator[pl.DataFrame]:
+    """Yields the documents of a core of Solr: STORED rows.
+
+    Raises:
+        UserError: The server does not show them.
+    """
+    known = [name for name in STORED_FIELDS if schema.type_of(name) is not None]
+    mark = "*"
+    while True:
+        params = {
+            "q": "*:*", "defType": "lucene", "fl": ",".join(known), "sort": "id asc",
+            "rows": str(_AT_ONCE), "cursorMark": mark, "wt": "json",
+        }  # fmt: skip
+        answer = client.send("GET", "/select", params=params)
+        record = _checked(client, answer, "the core").record
+        found = record["response"]["docs"]
+        if found:
+            yield stored_rows((fields["id"], fields, None, None) for fields in found)
+        if record.get("nextCursorMark", mark) == mark:
+            return
+        mark = record["nextCursorMark"]
+
+
+def _checked(client: ServerClient, answer: Answer, what: str) -> Answer:
+    record: dict[str, Any] = answer.record
+    if answer.status == 200 and ("hits" in record or "response" in record):
+        return answer
+    raise UserError(
+        f"{client.address} does not show the documents of {what}: status {answer.status}, "
+        f"{answer.said}"
+    )

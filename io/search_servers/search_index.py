@@ -1,0 +1,148 @@
+"""The index of a writer in OpenSearch or Elasticsearch: an alias of the index that it means.
+
+The index itself is called ``NAME-VERSION``. A full rebuild writes into a new one, and then the
+alias is moved to it in one step.
+"""
+
+import dataclasses
+import re
+from typing import Any
+from urllib.parse import quote
+
+from ...policy.search_servers.verdicts_on_batches import Answer
+from ...web.base.errors import UserError
+from ...web.base.quoting import quoted
+from .server_client import ServerClient
+
+_ALIASES_REQUIRED = (7, 10)  # the version of Elasticsearch that knows require_alias
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """What a server says about itself.
+
+    Attributes:
+        kind: ``opensearch`` or ``elasticsearch``.
+        version: Its version, such as (8, 19).
+    """
+
+    kind: str
+    version: tuple[int, ...]
+
+    @property
+    def requires_aliases(self) -> bool:
+        """Whether a bulk request can say that its target must be an alias."""
+        return self.kind == "opensearch" or self.version >= _ALIASES_REQUIRED
+
+
+def server_of(client: ServerClient) -> Server:
+    """Returns which server answers at an address.
+
+    Raises:
+        NoAnswer: None does.
+        UserError: It is none of those that are known.
+    """
+    answer = client.send("GET", "/")
+    if answer.status in (401, 403):
+        raise UserError(f"{client.address} refuses user and password (status {answer.status})")
+    version = answer.record.get("version")
+    number = version.get("number") if isinstance(version, dict) else None
+    found = re.match(r"(\d+)\.(\d+)", number) if isinstance(number, str) else None
+    if answer.status != 200 or found is None or not isinstance(version, dict):
+        raise UserError(
+            f"{client.address} is no OpenSearch or Elasticsearch: it answers with status "
+            f"{answer.status} and {quoted(answer.said)}"
+        )
+    kind = "opensearch" if version.get("distribution") == "opensearch" else "elasticsearch"
+    return Server(kind, (int(found[1]), int(found[2])))
+
+
+class SearchIndex:
+    """An alias with its indexes.
+
+    Args:
+        client: Client of the server.
+        name: The alias.
+        version: Number of the operation; a new index is called after it.
+    """
+
+    def __init__(self, client: ServerClient, name: str, version: int) -> None:
+        self._client, self.name, self._version = client, name, version
+        self.new = f"{name}-{version}"
+
+    def targets(self) -> list[str]:
+        """Returns the indexes of the alias; empty: there is no such alias."""
+        answer = self._client.send("GET", f"/_alias/{_path(self.name)}")
+        return sorted(answer.record) if answer.status == 200 else []
+
+    def exists(self, name: str) -> bool:
+        """Returns whether there is an index or alias of a name."""
+        answer = self._client.send("HEAD", f"/{_path(name)}")
+        if answer.status not in (200, 404):
+            self._fail(f"look for index {name!r}", answer)
+        return answer.status == 200
+
+    def create(self, name: str, body: dict[str, Any]) -> None:
+        """Creates an index, unless it is there.
+
+        Raises:
+            UserError: The server refuses it.
+        """
+        answer = self._client.send("PUT", f"/{_path(name)}", body)
+        if answer.status == 200 or "resource_already_exists" in answer.said:
+            return
+        self._fail(f"create index {name!r}", answer)
+
+    def refresh(self, name: str) -> bool:
+        """Makes what was written visible to searches; returns whether there is such an index."""
+        answer = self._client.send("POST", f"/{_path(name)}/_refresh")
+        if answer.status not in (200, 404):
+            self._fail(f"refresh index {name!r}", answer)
+        return answer.status == 200
+
+    def swap(self) -> None:
+        """Moves the alias to the new index in one step, and removes earlier ones.
+
+        An index with the name of the alias is removed in the same step. It may be called again.
+        """
+        before = self.targets()
+        if any(self._number(index) > self._version for index in before):
+            return  # a later rebuild was faster
+        if before != [self.new]:
+            actions: list[dict[str, Any]] = [
+                {"remove": {"index": index, "alias": self.name}}
+                for index in before
+                if index != self.new
+            ]
+            if not before and self.exists(self.name):
+                actions.append({"remove_index": {"index": self.name}})
+            actions.append({"add": {"index": self.new, "alias": self.name}})
+            answer = self._client.send("POST", "/_aliases", {"actions": actions})
+            if answer.status != 200:
+                self._fail(f"move alias {self.name!r}", answer)
+        self._remove_earlier()
+
+    def _remove_earlier(self) -> None:
+        """Removes the indexes of earlier operations that nutbeam has made for this alias."""
+        answer = self._client.send("GET", f"/{_path(self.name)}-*/_mapping")
+        for name, found in answer.record.items() if answer.status == 200 else ():
+            version = self._number(name)
+            mappings = found.get("mappings") if isinstance(found, dict) else None
+            meta = mappings.get("_meta") if isinstance(mappings, dict) else None
+            ours = isinstance(meta, dict) and meta.get("made_by") == "nutbeam"
+            if ours and 0 <= version < self._version:
+                self._client.send("DELETE", f"/{_path(name)}")
+
+    def _number(self, index: str) -> int:
+        """Returns the number of the operation that made an index; -1: it was none."""
+        found = re.fullmatch(re.escape(self.name) + r"-(\d+)", index)
+        return int(found[1]) if found else -1
+
+    def _fail(self, what: str, answer: Answer) -> None:
+        raise UserError(
+            f"{self._client.address} does not {what}: status {answer.status}, {answer.said}"
+        )
+
+
+def _path(name: str) -> str:
+    return quote(name, safe="*")

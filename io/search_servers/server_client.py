@@ -1,0 +1,171 @@
+"""A client of one search server: requests over a kept connection, with credentials and TLS."""
+
+import gzip
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from ...policy.search_servers.verdicts_on_batches import Answer
+from ...web.base.errors import Unavailable, UsageError, UserError, one_line
+from ...web.base.quoting import quoted
+from ...web.exchange.credentials import Credential, load_credentials
+from ...web.network.route import split_url
+from ...web.urls.userinfo import mask_users
+
+USER, PASSWORD, API_KEY = "NUTBEAM_INDEX_USER", "NUTBEAM_INDEX_PASSWORD", "NUTBEAM_INDEX_API_KEY"
+_CONNECT_SECONDS = 10.0
+_GZIP_LEVEL = 1  # on a local network the CPU is dearer than the bytes
+_SMALL = 1_024  # bytes that are not worth packing
+
+
+class NoAnswer(Unavailable):
+    """A server did not answer a request; whether it did what was requested is unknown."""
+
+
+class ServerClient:
+    """Sends requests to a server; secrets are in no message, and in no attribute that is shown.
+
+    Args:
+        address: ``http://HOST:PORT`` or ``https://HOST:PORT``, with a path if there is one.
+        credentials: File with user and password for it; empty: those in the environment.
+        ca_file: File with certificates of authorities, in PEM; empty: the known ones.
+        timeout: How long the server may take for an answer, s.
+        packed: Whether bodies are sent with gzip.
+
+    Raises:
+        UsageError: The address or a file is wrong.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        credentials: str = "",
+        ca_file: str = "",
+        timeout: float = 120.0,
+        packed: bool = True,
+    ) -> None:
+        self.address = checked_address(address)
+        self._timeout, self._packed = timeout, packed
+        if ca_file and not Path(ca_file).is_file():
+            raise UsageError(f"ca_file must be a file with certificates, got {quoted(ca_file)}")
+        self._verify: str | bool = ca_file or True
+        self._authorization = _authorization(self.address, credentials)
+        self._local = threading.local()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Mapping[str, Any] | Iterable[Any] | None = None,
+        content_type: str = "application/json",
+        params: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Returns the answer to a request.
+
+        Raises:
+            NoAnswer: There was none, or it broke off.
+            UserError: The certificate of the server is not valid.
+        """
+        data = None if body is None else body if isinstance(body, bytes) else _json(body)
+        headers = {"Accept": "application/json"}
+        if data is not None:
+            headers["Content-Type"] = content_type
+            if self._packed and len(data) > _SMALL:
+                data = gzip.compress(data, _GZIP_LEVEL)
+                headers["Content-Encoding"] = "gzip"
+        if self._authorization:
+            headers["Authorization"] = self._authorization
+        url = self.address + path
+        try:
+            answer = self._session().request(
+                method, url, data=data, headers=headers, params=params, verify=self._verify,
+                timeout=(_CONNECT_SECONDS, self._timeout), allow_redirects=False,
+            )  # fmt: skip
+        except requests.exceptions.SSLError as error:
+            raise UserError(f"{self.address}: TLS failed: {_reason(error)}") from None
+        except (requests.RequestException, OSError) as error:
+            raise NoAnswer(f"{self.address} does not answer: {_reason(error)}") from None
+        return Answer(
+            answer.status_code,
+            answer.content,
+            answer.headers.get("Retry-After", ""),
+            answer.headers.get("Content-Type", ""),
+        )
+
+    def _session(self) -> requests.Session:
+        found: requests.Session | None = getattr(self._local, "session", None)
+        if found is None:
+            found = self._local.session = requests.Session()
+            found.trust_env = False  # neither ~/.netrc nor proxies of the environment
+            for scheme in ("http://", "https://"):
+                found.mount(scheme, HTTPAdapter(pool_connections=1, pool_maxsize=1))
+        return found
+
+
+def checked_address(address: str) -> str:
+    """Returns an address without its last slash.
+
+    Raises:
+        UsageError: It is no URL of http or https, or has a user, a query or a fragment.
+
+    >>> checked_address("http://localhost:9200/")
+    'http://localhost:9200'
+    """
+    parts = urlsplit(address)
+    try:
+        split_url(address)
+    except ValueError:
+        raise UsageError(
+            f"url must be http://HOST:PORT or https://HOST:PORT, got {quoted(mask_users(address))}"
+        ) from None
+    if "@" in parts.netloc:
+        raise UsageError(
+            "url must not have user and password, which logs would show: put them into a file "
+            f"and name it with credentials=FILE, got {quoted(mask_users(address))}"
+        )
+    if parts.query or parts.fragment:
+        raise UsageError(f"url must not have a query or a fragment, got {quoted(address)}")
+    return address.rstrip("/")
+
+
+def _authorization(address: str, path: str) -> str:
+    """Returns the header Authorization; empty if there are no credentials."""
+    if path:
+        found = load_credentials(path).get(split_url(address)[0])
+        if found is None:
+            raise UsageError(f"{path} has no line for {address}")
+        if found.kind == "digest":
+            raise UsageError(f"{path}: search servers need basic or bearer for {address}")
+        return found.header()
+    if key := os.environ.get(API_KEY):
+        return f"ApiKey {key}"
+    user, password = os.environ.get(USER, ""), os.environ.get(PASSWORD, "")
+    if bool(user) != bool(password):
+        raise UsageError(f"{USER} and {PASSWORD} must both be set, or none of them")
+    return Credential("basic", user, password).header() if user else ""
+
+
+def _json(value: Any) -> bytes:
+    import json
+
+    return json.dumps(value).encode()
+
+
+def _reason(error: Exception) -> str:
+    """Returns the innermost reason of an error of requests, in one line."""
+    inner: Any = error
+    while inner.args and isinstance(getattr(inner.args[0], "reason", inner.args[0]), Exception):
+        inner = getattr(inner.args[0], "reason", inner.args[0])
+        if inner is error:
+            break
+    text = one_line(inner, 300)
+    return (
+        mask_users(text.partition(": ")[2] if text.startswith("<") else text)
+        or type(inner).__name__
+    )

@@ -1,0 +1,133 @@
+"""Parameters of the writers for search servers, with Nutch's names for them."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from ...policy.search_servers.nutch_parameters import from_nutch
+from ...web.base.errors import UsageError
+from ...web.base.quoting import quoted
+from .server_client import ServerClient
+
+# Of every server.
+PARAMETERS: Mapping[str, str] = {
+    "url": "Address of the server: http://HOST:PORT or https://HOST:PORT, perhaps with a path.",
+    "credentials": "File with user and password, one line as for --http_credentials. Without it "
+    "NUTBEAM_INDEX_USER and NUTBEAM_INDEX_PASSWORD count, or NUTBEAM_INDEX_API_KEY.",
+    "ca_file": "File with the certificates of authorities (PEM), if the server's is none of those "
+    "that are known.",
+    "max_bytes": "Bytes of a request, before gzip. 5,000,000 by default.",
+    "max_documents": "Documents of a request. 1,000 by default.",
+    "timeout": "How long the server may take for one answer, in seconds. 120 by default.",
+    "patience": "How long to try again while the server takes nothing, in seconds. 600 by default.",
+}
+# Of OpenSearch and Elasticsearch.
+SEARCH_PARAMETERS: Mapping[str, str] = {
+    **PARAMETERS,
+    "name": "Name of the index, which is an alias; by default that of --index.",
+    "gzip": "false: requests are not packed.",
+    "shards": "Number of shards of an index that is created; by default the server's.",
+    "replicas": "Copies of each shard of an index that is created; by default the server's.",
+    "index_file": "File with settings and mappings, in JSON, for an index that is created.",
+}
+# Of Solr.
+SOLR_PARAMETERS: Mapping[str, str] = {
+    **PARAMETERS,
+    "url": "Address of the core or collection: http://HOST:8983/solr/CORE.",
+    "commit": "finish: commit once, at the end (default); part: after each part of the work, too; "
+    "never: leave it to Solr.",
+    "commit_within": "Let Solr commit within this many milliseconds.",
+    "update_chain": "Chain of update processors; by default one that tolerates errors, if there "
+    "is one.",
+    "unknown_fields": "refuse: documents with fields that the schema does not have are refused "
+    "(default); drop: without these fields they are indexed.",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Numbers:
+    """Limits of a writer.
+
+    Attributes:
+        max_bytes: Bytes of a request.
+        max_documents: Documents of a request.
+        timeout: How long an answer may take, s.
+        patience: How long to go on without progress, s.
+    """
+
+    max_bytes: int
+    max_documents: int
+    timeout: float
+    patience: float
+
+
+def numbers_of(given: Mapping[str, str]) -> Numbers:
+    """Returns the limits in the parameters of a writer.
+
+    Raises:
+        UsageError: A value is no number that is larger than 0.
+    """
+    return Numbers(
+        max_bytes=int(number(given, "max_bytes", 5_000_000)),
+        max_documents=int(number(given, "max_documents", 1_000)),
+        timeout=number(given, "timeout", 120),
+        patience=number(given, "patience", 600, least=0),
+    )
+
+
+def number(given: Mapping[str, str], name: str, default: float, least: float = 1e-3) -> float:
+    """Returns the value of a parameter that is a number.
+
+    Raises:
+        UsageError: It is none, or too small.
+    """
+    text = given.get(name, "")
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not least <= value < 1e15:
+        raise UsageError(f"{name} of an index writer must be a number, got {quoted(text)}")
+    return value
+
+
+def choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """Returns the value of a parameter; without one the first choice.
+
+    Raises:
+        UsageError: It is none of the choices.
+    """
+    value = given.get(name) or choices[0]
+    if value not in choices:
+        raise UsageError(
+            f"{name} of an index writer must be one of {', '.join(choices)}, got {quoted(value)}"
+        )
+    return value
+
+
+def our_parameters(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns parameters without Nutch's names.
+
+    Raises:
+        UsageError: They need what is not supported.
+    """
+    try:
+        return from_nutch(given)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def server_client(given: Mapping[str, str], *, packed: bool) -> ServerClient:
+    """Returns the client of the server that a writer's parameters name.
+
+    Raises:
+        UsageError: The address or a file is wrong.
+    """
+    return ServerClient(
+        given.get("url", ""),
+        given.get("credentials", ""),
+        given.get("ca_file", ""),
+        numbers_of(given).timeout,
+        packed,
+    )

@@ -1,0 +1,137 @@
+"""Actions for search servers: documents and deletes as bytes, in batches of bounded size."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from .document_ids import document_id, document_ids
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_LONGEST_LETTER = 1 << 20  # characters of a refused document that are kept
+_ENDING = " ... (cut)"
+
+
+class Action(NamedTuple):
+    """A document that is added, or a delete.
+
+    Attributes:
+        url: The URL, which is the document's ``id`` for the job.
+        id: The id on the server.
+        data: What is sent for it.
+        document: The document as JSON; None: it is a delete.
+    """
+
+    url: str
+    id: str
+    data: bytes
+    document: bytes | None = None
+
+
+def bulk_actions(documents: pl.DataFrame, deletes: pl.Series, version: int) -> Iterator[Action]:
+    """Yields the actions of a bulk request, each with its lines.
+
+    The version is external: of two operations the later one counts, whichever arrives last.
+
+    Args:
+        documents: A document per row: ``id`` (its URL) and fields.
+        deletes: URLs.
+        version: Number of the operation.
+
+    >>> frame = pl.DataFrame({"id": ["http://a/"], "title": [None], "boost": [1.0]})
+    >>> next(bulk_actions(frame, pl.Series([], dtype=pl.String), 7)).data.decode().splitlines()
+    ['{"index":{"_id":"http://a/","version":7,"version_type":"external_gte"}}', '{"id":"http://a/","boost":1.0}']
+    """
+    tail = f',"version":{version},"version_type":"external_gte"}}}}\n'
+    for url, id_, document in _documents(documents, dotted=False):
+        head = f'{{"index":{{"_id":{_ENCODER.encode(id_)}{tail}'
+        data = b"".join((head.encode(), document, b"\n"))
+        yield Action(url, id_, data, document)
+    for url in deletes:
+        id_ = document_id(url)
+        yield Action(url, id_, f'{{"delete":{{"_id":{_ENCODER.encode(id_)}{tail}'.encode())
+
+
+def solr_actions(documents: pl.DataFrame, extra: Mapping[str, Any]) -> Iterator[Action]:
+    """Yields the documents of an update of Solr, each as a JSON object.
+
+    Args:
+        documents: A document per row: ``id`` (its URL) and fields.
+        extra: Fields that all documents have.
+
+    >>> frame = pl.DataFrame({"id": ["http://a/"], "boost": [1.0]})
+    >>> next(solr_actions(frame, {"index_version": 7})).data
+    b'{"id":"http://a/","boost":1.0,"index_version":7}'
+    """
+    more = _ENCODER.encode(dict(extra))[1:].encode()
+    for url, id_, document in _documents(documents, dotted=True):
+        if id_ != url:  # Solr's id is a field
+            fields = json.loads(document)
+            document = _ENCODER.encode(
+                {**fields, "id": id_, "url": fields.get("url", url)}
+            ).encode()
+        data = b"".join((document[:-1], b"," if len(more) > 1 else b"", more))
+        yield Action(url, id_, data, document)
+
+
+def solr_deletes(deletes: pl.Series) -> Iterator[Action]:
+    """Yields the deletes of an update of Solr, each as a JSON text."""
+    for url in deletes:
+        id_ = document_id(url)
+        yield Action(url, id_, _ENCODER.encode(id_).encode())
+
+
+def _documents(documents: pl.DataFrame, *, dotted: bool) -> Iterator[tuple[str, str, bytes]]:
+    """Yields (URL, id, JSON) of each document; it has no fields that are null."""
+    if not len(documents):
+        return
+    names = documents.columns
+    if not dotted:  # a dot would make an object of the field
+        names = [name.replace(".", "_") for name in names]
+    ids = document_ids(documents.get_column("id"))
+    place = documents.columns.index("id")
+    encode = _ENCODER.encode
+    for id_, row in zip(ids, documents.iter_rows(), strict=True):
+        fields = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        yield row[place], id_, encode(fields).encode()
+
+
+def batches(actions: Iterable[Action], max_bytes: int, max_count: int) -> Iterator[list[Action]]:
+    """Yields actions in batches; one that is larger than the limit is alone.
+
+    >>> some = [Action("a", "a", b"12"), Action("b", "b", b"3"), Action("c", "c", b"4567")]
+    >>> [[action.id for action in batch] for batch in batches(some, 3, 2)]
+    [['a', 'b'], ['c']]
+    """
+    batch: list[Action] = []
+    size = 0
+    for action in actions:
+        if batch and (size + len(action.data) > max_bytes or len(batch) >= max_count):
+            yield batch
+            batch, size = [], 0
+        batch.append(action)
+        size += len(action.data)
+    if batch:
+        yield batch
+
+
+def letter(document: bytes) -> str:
+    """Returns a refused document for a dead letter; long texts in it are cut.
+
+    >>> letter(b'{"id":"a"}')
+    '{"id":"a"}'
+    """
+    if len(document) <= _LONGEST_LETTER:
+        return document.decode()
+    fields: dict[str, Any] = json.loads(document)
+    longest = max(1_000, _LONGEST_LETTER // max(1, len(fields)))
+    return _ENCODER.encode({name: _cut(value, longest) for name, value in fields.items()})
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, list):
+        return [_cut(item, longest // 10) for item in value[:10]]
+    if isinstance(value, str) and len(value) > longest:
+        return value[:longest] + _ENDING
+    return value

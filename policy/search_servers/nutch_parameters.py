@@ -1,0 +1,47 @@
+"""Nutch's parameters of index writers for servers, as those of ours."""
+
+from collections.abc import Mapping
+
+from ...web.base.quoting import quoted
+
+_NAMES = {
+    "commitSize": "max_documents",
+    "max.bulk.docs": "max_documents",
+    "max.bulk.size": "max_bytes",
+    "index": "name",
+}
+# What has no meaning here: the address says it, or waiting follows the server.
+_LEFT_OUT = (
+    *("type", "collection", "cluster", "weight.field", "bulk.close.timeout"),
+    *("exponential.backoff.millis", "exponential.backoff.retries"),
+    *("auth", "username", "password", "host", "port", "scheme"),
+)
+
+
+def from_nutch(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns parameters under our names; other parameters stay as they are.
+
+    Raises:
+        ValueError: They need what we do not have: ZooKeeper, or a password in the file.
+
+    >>> from_nutch({"host": "a,b", "port": "9200", "index": "nutch", "max.bulk.docs": "250"})
+    {'name': 'nutch', 'max_documents': '250', 'url': 'http://a:9200'}
+    """
+    if given.get("auth", "false").lower() == "true" or (
+        "auth" not in given and ("password" in given or "username" in given)
+    ):
+        raise ValueError(
+            "user and password must be in a file, credentials=FILE, or in the environment, "
+            "and not among the parameters of an index writer"
+        )
+    if given.get("type", "http") not in ("http", ""):
+        raise ValueError(
+            "type of an index writer must be http, with the url of one node, "
+            f"got {quoted(given['type'])}"
+        )
+    known = {_NAMES.get(name, name): value for name, value in given.items()}
+    ours = {name: value for name, value in known.items() if name not in _LEFT_OUT}
+    if "url" not in ours and (hosts := given.get("host")):
+        host = hosts.partition(",")[0].strip()
+        ours["url"] = f"{given.get('scheme') or 'http'}://{host}:{given.get('port') or '9200'}"
+    return {name: value for name, value in ours.items() if value != ""}

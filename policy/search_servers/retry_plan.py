@@ -1,0 +1,68 @@
+"""How long to wait before a request is sent again, and when to give up."""
+
+import dataclasses
+import random
+from email.utils import parsedate_to_datetime
+
+from ...web.base.clock import clock_ms
+
+_FIRST = 0.5  # s
+_LONGEST = 60.0  # s
+_MOST_RETRY_AFTER = 600.0  # s
+
+
+@dataclasses.dataclass
+class RetryPlan:
+    """Waiting times that double, with jitter, until all of them are longer than the patience.
+
+    Attributes:
+        patience: Longest time without any progress, s.
+        waited: Time since the last progress, s.
+        attempt: Number of attempts since the last progress.
+    """
+
+    patience: float
+    waited: float = 0.0
+    attempt: int = 0
+    rng: random.Random = dataclasses.field(default_factory=random.Random, repr=False)
+
+    def progress(self) -> None:
+        """Starts again: the server has taken something."""
+        self.waited, self.attempt = 0.0, 0
+
+    def wait(self, retry_after: str = "") -> float | None:
+        """Returns how long to wait now, s; None: give up.
+
+        >>> plan = RetryPlan(10)
+        >>> plan.wait("3"), plan.wait("3"), plan.wait("3"), plan.wait("3")
+        (3.0, 3.0, 3.0, None)
+        """
+        wished = seconds_of(retry_after)
+        if wished is None:
+            longest = min(_LONGEST, _FIRST * 2.0 ** min(self.attempt, 20))
+            wished = longest * self.rng.uniform(0.5, 1.0)
+        if self.waited + wished > self.patience:
+            return None
+        self.waited += wished
+        self.attempt += 1
+        return wished
+
+    def spent(self, seconds: float) -> None:
+        """Adds time that passed in vain, such as that of a request without an answer."""
+        self.waited += seconds
+
+
+def seconds_of(retry_after: str) -> float | None:
+    """Returns what Retry-After says (RFC 9110 10.2.3), s; None if it does not say.
+
+    >>> seconds_of("2"), seconds_of("soon"), seconds_of("Thu, 01 Jan 1970 00:00:00 GMT")
+    (2.0, None, 0.0)
+    """
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), _MOST_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(text).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(max(0.0, moment - clock_ms() / 1000), _MOST_RETRY_AFTER)

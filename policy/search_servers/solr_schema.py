@@ -1,0 +1,127 @@
+"""What a schema of Solr lacks for nutbeam's documents, and what it calls dates."""
+
+import dataclasses
+import fnmatch
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .standard_fields import (
+    DATE,
+    FLOAT,
+    KEYWORD,
+    LONG,
+    STANDARD_FIELDS,
+    VERSION_FIELD,
+    WORDS,
+)
+
+# Types of fields by what they are for, best first: of Solr's own configset, then by class.
+_TYPES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    WORDS: (("text_general", "text"), "TextField"),
+    KEYWORD: (("string",), "StrField"),
+    DATE: (("pdate", "date"), "DatePointField"),
+    LONG: (("plong", "long"), "LongPointField"),
+    FLOAT: (("pfloat", "float"), "FloatPointField"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SolrSchema:
+    """A schema.
+
+    Attributes:
+        key: Name of its unique key.
+        fields: Type of each field.
+        patterns: Names of dynamic fields, such as ``*_s``, with their types.
+        classes: Class of each type.
+    """
+
+    key: str
+    fields: Mapping[str, str]
+    patterns: Mapping[str, str]
+    classes: Mapping[str, str]
+
+    def type_of(self, field: str) -> str | None:
+        """Returns the type of a field; None: the schema does not have the field."""
+        if field in self.fields:
+            return self.fields[field]
+        found = (p for p in self.patterns if fnmatch.fnmatchcase(field, p))
+        best = max(found, key=len, default=None)
+        return None if best is None else self.patterns[best]
+
+    def dates(self, fields: Iterable[str]) -> frozenset[str]:
+        """Returns which fields are times."""
+        return frozenset(
+            name
+            for name in fields
+            if self.classes.get(self.type_of(name) or "", "").rpartition(".")[2].startswith("Date")
+        )
+
+    def lacking(self) -> list[dict[str, Any]]:
+        """Returns the fields to add, as the schema API takes them."""
+        wanted = {**STANDARD_FIELDS, VERSION_FIELD: (LONG, False)}
+        return [
+            {
+                "name": name,
+                "type": self._type_for(kind),
+                "stored": True,
+                "indexed": True,
+                "multiValued": several,
+            }
+            for name, (kind, several) in wanted.items()
+            if name not in self.fields
+        ]
+
+    def _type_for(self, kind: str) -> str:
+        names, wanted = _TYPES[kind]
+        for name in names:
+            if name in self.classes:
+                return name
+        for name, found in self.classes.items():
+            if found.rpartition(".")[2] == wanted:
+                return name
+        return names[0]
+
+
+def read_schema(record: Mapping[str, Any]) -> SolrSchema:
+    """Returns the schema in an answer of ``/schema``.
+
+    Raises:
+        ValueError: It is none.
+
+    >>> read_schema({"schema": {"uniqueKey": "id", "fields": [{"name": "id", "type": "string"}],
+    ...     "dynamicFields": [{"name": "*_dt", "type": "pdate"}],
+    ...     "fieldTypes": [{"name": "pdate", "class": "solr.DatePointField"}]}}).dates(["a_dt", "b"])
+    frozenset({'a_dt'})
+    """
+    schema = record.get("schema") or {}
+    if "fields" not in schema:
+        raise ValueError("the answer has no schema")
+    return SolrSchema(
+        str(schema.get("uniqueKey", "")),
+        _pairs(schema.get("fields"), "type"),
+        _pairs(schema.get("dynamicFields"), "type"),
+        _pairs(schema.get("fieldTypes"), "class"),
+    )
+
+
+def tolerant_chain(record: Mapping[str, Any]) -> str:
+    """Returns the name of the chain of update processors that tolerates errors; empty: none does.
+
+    >>> chains = [{"name": "a", "": [{"class": "solr.TolerantUpdateProcessorFactory"}]}]
+    >>> tolerant_chain({"config": {"updateRequestProcessorChain": chains}})
+    'a'
+    """
+    config = record.get("config")
+    chains = config.get("updateRequestProcessorChain") if isinstance(config, Mapping) else None
+    for chain in chains if isinstance(chains, list) else ():
+        steps = chain.get("") if isinstance(chain, Mapping) else None
+        for step in steps if isinstance(steps, list) else ():
+            if isinstance(step, Mapping) and "TolerantUpdate" in str(step.get("class")):
+                return str(chain.get("name") or "")
+    return ""
+
+
+def _pairs(records: Any, value: str) -> dict[str, str]:
+    found = (record for record in records or () if isinstance(record, Mapping))
+    return {str(record.get("name", "")): str(record.get(value, "")) for record in found}

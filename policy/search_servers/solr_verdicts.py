@@ -1,0 +1,60 @@
+"""What an answer of Solr means for the batch that was sent."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...web.base.errors import one_line
+from .actions import Action
+from .verdicts_on_batches import Answer, Verdict, judge_request
+
+_NAMED = re.compile(r"\[doc=(.*?)\]")
+_SHOWN = 300
+
+
+def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
+    """Returns what has become of documents, or of deletes, that were sent to ``/update``.
+
+    Without a chain that tolerates errors Solr stops at the first bad document: what was before it
+    is in, what was after it is not. Then the others are sent again, which changes nothing for
+    those that are in.
+
+    Raises:
+        Blocked: Solr refuses all documents, whatever they are.
+    """
+    if answer.status == 400 and len(batch) > 1:
+        return _without_bad_one(batch, answer)
+    whole = judge_request(batch, answer)
+    if whole is not None:
+        return whole
+    header = answer.record.get("responseHeader")
+    if not isinstance(header, Mapping) or header.get("status") != 0:
+        return Verdict(again=list(batch), why=f"it answered no JSON of Solr: {answer.said}")
+    errors = _errors(header.get("errors"))
+    known = {action.id for action in batch}
+    if not set(errors) <= known:
+        return Verdict(again=list(batch), too_large=True, why=next(iter(errors.values())))
+    verdict = Verdict()
+    for action in batch:
+        if action.id in errors:
+            verdict.refused.append((action, errors[action.id]))
+        else:
+            verdict.counts["deleted" if action.document is None else "added"] += 1
+    return verdict
+
+
+def _without_bad_one(batch: Sequence[Action], answer: Answer) -> Verdict:
+    named = _NAMED.search(answer.said)
+    bad = [action for action in batch if named and action.id == named[1]]
+    if not bad:
+        return Verdict(again=list(batch), too_large=True, why=answer.said)
+    rest = [action for action in batch if action.id != bad[0].id]
+    return Verdict(refused=[(bad[0], answer.said)], again=rest, why=answer.said, at_once=True)
+
+
+def _errors(found: Any) -> dict[str, str]:
+    """Returns the message for each id in the answer of a chain that tolerates errors."""
+    records = [record for record in found or () if isinstance(record, Mapping)]
+    return {
+        str(record.get("id")): one_line(record.get("message", ""), _SHOWN) for record in records
+    }

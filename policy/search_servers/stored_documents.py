@@ -1,0 +1,98 @@
+"""Documents that an index has stored, as dedup needs them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from .actions import Action
+
+# ``id`` is the id in the index; sequence and term say which state of the document was read.
+STORED = pl.Schema(
+    {
+        "id": pl.String,
+        "url": pl.String,
+        "time": pl.Int64,
+        "segment": pl.String,
+        "signature": pl.String,
+        "score": pl.Float64,
+        "sequence": pl.Int64,
+        "term": pl.Int64,
+    }
+)
+# The fields of documents that are read.
+STORED_FIELDS = ("id", "url", "tstamp", "segment", "digest", "boost")
+
+
+def stored_rows(found: Iterable[tuple[str, Mapping[str, Any], int | None, int | None]]) -> Any:
+    """Returns STORED rows of documents: (id in the index, fields, sequence, term) of each.
+
+    A document without ``url`` has its ``id`` as its URL.
+
+    >>> stored_rows([("a", {"digest": "00", "tstamp": "1970-01-01T00:00:01Z"}, 1, 2)]).row(0)
+    ('a', 'a', 1000, None, '00', None, 1, 2)
+    """
+    rows = [
+        (
+            id_,
+            _one(fields.get("url")) or _one(fields.get("id")) or id_,
+            _time(_one(fields.get("tstamp"))),
+            _text(_one(fields.get("segment"))),
+            _text(_one(fields.get("digest"))),
+            _number(_one(fields.get("boost"))),
+            sequence,
+            term,
+        )
+        for id_, fields, sequence, term in found
+    ]
+    return pl.DataFrame(rows, schema=STORED, orient="row")
+
+
+def stored_deletes(documents: pl.DataFrame) -> Iterator[Action]:
+    """Yields deletes of STORED rows; a document that has changed in the meantime stays.
+
+    >>> rows = stored_rows([("a", {}, 1, 2)])
+    >>> next(stored_deletes(rows)).data
+    b'{"delete":{"_id":"a","if_seq_no":1,"if_primary_term":2}}\\n'
+    """
+    rows = documents.select("id", "sequence", "term")
+    lines = rows.select(
+        pl.struct(
+            delete=pl.struct(
+                _id="id",
+                if_seq_no="sequence",
+                if_primary_term="term",
+            )
+        ).struct.json_encode()
+    ).to_series()
+    for id_, line in zip(rows.get_column("id"), lines, strict=True):
+        yield Action(id_, id_, line.encode() + b"\n")
+
+
+def _one(value: Any) -> Any:
+    """Returns a value, or the first one of a field with several."""
+    return (value[0] if value else None) if isinstance(value, list) else value
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _time(value: Any) -> int | None:
+    """Returns a time, ms, from ms or ISO 8601."""
+    if isinstance(value, int):
+        return value
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(zoned.timestamp() * 1000)

@@ -1,0 +1,192 @@
+"""What an answer of a search server means for the batch that was sent."""
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...web.base.errors import UserError, one_line
+from ...web.base.safe_json import object_or_empty
+from .actions import Action
+
+_SHOWN = 300  # characters of a reason
+_BUSY = (429, 502, 503, 504)
+# Errors of a document's answer that are not in the document: nothing more can be written.
+_BLOCKED = {
+    "cluster_block_exception": "the index is read-only, or the disk of the server is full",
+    "security_exception": "the user may not write it",
+    "index_closed_exception": "the index is closed",
+    "index_not_found_exception": "the index does not exist",
+}
+# A request of more bytes than the server ever takes at once gets 429 whenever it is sent.
+_NEEDED = re.compile(r"coordinating_operation_bytes=(\d+)")
+_ALLOWED = re.compile(r"max_coordinating(?:_and_primary)?_bytes=(\d+)")
+
+
+class Blocked(UserError):
+    """A server does not take any document, for a reason that its operator can correct."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """An answer of a server.
+
+    Attributes:
+        status: HTTP status.
+        body: Its body, unpacked.
+        retry_after: What the header Retry-After says; empty if there is none.
+        content_type: Its Content-Type.
+    """
+
+    status: int
+    body: bytes = b""
+    retry_after: str = ""
+    content_type: str = ""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The JSON object in the body; empty if there is none."""
+        return object_or_empty(self.body)
+
+    @property
+    def said(self) -> str:
+        """Reason in the body, in one line."""
+        return reason_of(self.record.get("error")) or one_line(
+            self.body[:_SHOWN].decode("utf-8", "replace")
+        )
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What has become of a batch.
+
+    Attributes:
+        counts: Number of actions that are done, by reason.
+        refused: (action, reason) of documents that the server never takes.
+        again: Actions that must be sent again.
+        too_large: Whether these must be sent in smaller batches.
+        at_once: Whether these can be sent without waiting.
+        why: Why they must be sent again.
+        retry_after: When, as the server says in seconds or a date; may be empty.
+    """
+
+    counts: Counter[str] = dataclasses.field(default_factory=Counter)
+    refused: list[tuple[Action, str]] = dataclasses.field(default_factory=list)
+    again: list[Action] = dataclasses.field(default_factory=list)
+    too_large: bool = False
+    at_once: bool = False
+    why: str = ""
+    retry_after: str = ""
+
+
+def judge_bulk(batch: Sequence[Action], answer: Answer) -> Verdict:
+    """Returns what has become of a batch that was sent to ``_bulk``.
+
+    Raises:
+        Blocked: The server refuses all documents, whatever they are.
+    """
+    whole = judge_request(batch, answer)
+    if whole is not None:
+        return whole
+    items = answer.record.get("items")
+    if not isinstance(items, list):
+        return Verdict(again=list(batch), why=f"it answered no list of items: {answer.said}")
+    verdict = Verdict()
+    at = 0
+    for action, item in zip(batch, items, strict=False):
+        if not isinstance(item, dict) or len(item) != 1:
+            break
+        (result,) = item.values()
+        if not isinstance(result, dict) or result.get("_id") != action.id:
+            break
+        _judge_item(action, result, verdict)
+        at += 1
+    if at < len(batch):  # what has no answer was perhaps not done
+        verdict.again += batch[at:]
+        verdict.why = f"it answered for {at} of {len(batch)} documents"
+    return verdict
+
+
+def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> None:
+    status = result.get("status")
+    status = status if isinstance(status, int) else 500
+    deletes = action.document is None
+    if 200 <= status < 300:
+        verdict.counts["deleted" if deletes else "added"] += 1
+        return
+    error = result.get("error")
+    kind = str(error.get("type", "")) if isinstance(error, Mapping) else ""
+    why = reason_of(error)
+    if status == 404 and deletes and not kind:
+        verdict.counts["not_there"] += 1
+    elif status == 409:  # a later operation was faster
+        verdict.counts["newer"] += 1
+    elif status >= 500 or status == 429:
+        verdict.again.append(action)
+        verdict.too_large |= never_fits(why)
+        verdict.why = f"status {status}, {why}"
+    elif kind in _BLOCKED:
+        raise Blocked(f"{_BLOCKED[kind]}: {why}")
+    else:
+        verdict.refused.append((action, why or f"status {status}"))
+
+
+def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
+    """Returns the verdict on a request that failed as a whole; None if it did not.
+
+    Raises:
+        Blocked: The server refuses the request, whatever is in it.
+    """
+    status = answer.status
+    if status == 200:
+        return None
+    why = f"status {status}, {answer.said}".rstrip(", ")
+    if status == 413 or (status == 429 and never_fits(answer.said)):
+        return Verdict(again=list(batch), too_large=True, why=why)
+    if status in _BUSY or status >= 500:
+        return Verdict(again=list(batch), why=why, retry_after=answer.retry_after)
+    if status == 400 and len(batch) > 1:  # something in the batch: look for it
+        return Verdict(again=list(batch), too_large=True, why=why)
+    if status == 400:
+        return Verdict(refused=[(batch[0], answer.said or why)])
+    if status in (401, 403):
+        kind = _type_of(answer.record.get("error"))
+        if kind in _BLOCKED:
+            raise Blocked(f"{_BLOCKED[kind]}: {answer.said}")
+        raise Blocked(f"it refuses user and password (status {status})")
+    raise Blocked(f"it refuses the request ({why})")
+
+
+def never_fits(reason: str) -> bool:
+    """Returns whether a request was refused because it is larger than the server ever takes.
+
+    >>> never_fits("rejected [coordinating_operation_bytes=9, max_coordinating_and_primary_bytes=5]")
+    True
+    >>> never_fits("rejected [coordinating_operation_bytes=4, max_coordinating_bytes=5]")
+    False
+    """
+    needed, allowed = _NEEDED.search(reason), _ALLOWED.search(reason)
+    return bool(needed and allowed and int(needed[1]) > int(allowed[1]))
+
+
+def reason_of(error: Any) -> str:
+    """Returns type and reason of an error of OpenSearch, Elasticsearch or Solr, in one line.
+
+    >>> reason_of({"type": "a", "reason": "b", "caused_by": {"type": "c", "reason": "d"}})
+    'a: b (c: d)'
+    >>> reason_of({"msg": "no such field", "code": 400})
+    'no such field'
+    """
+    if isinstance(error, str):
+        return one_line(error, _SHOWN)
+    if not isinstance(error, Mapping):
+        return ""
+    parts = [error.get("type"), error.get("reason") or error.get("msg")]
+    text = ": ".join(str(part) for part in parts if part)
+    cause = reason_of(error.get("caused_by"))
+    return one_line(f"{text} ({cause})" if cause and cause not in text else text, _SHOWN)
+
+
+def _type_of(error: Any) -> str:
+    return str(error.get("type", "")) if isinstance(error, Mapping) else ""

@@ -1,0 +1,227 @@
+"""The writer for OpenSearch before odd answers: nothing is lost, and one line says what failed."""
+
+import logging
+
+import polars as pl
+import pytest
+from bulk_servers import bulk_server, items
+
+from nutbeam.io.index.index_writer import IndexTarget, open_writer
+from nutbeam.policy.indexing.index_routes import WriterRule
+from nutbeam.policy.search_servers.retry_plan import RetryPlan
+from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
+from nutbeam.web.base.errors import Unavailable, UsageError, UserError
+
+NONE = pl.Series([], dtype=pl.String)
+TOO_MUCH = b'{"error":{"type":"rejected_execution_exception","reason":"busy"},"status":429}'
+NEVER = TOO_MUCH.replace(
+    b"busy", b"coordinating_operation_bytes=9, max_coordinating_and_primary_bytes=5"
+)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(
+        RetryPlan, "wait", lambda self, text="", plain=RetryPlan.wait: _short(plain, self, text)
+    )
+    with bulk_server() as found:
+        yield found
+
+
+def _short(plain, plan, text):
+    """Waits as long as the plan says in its account, and not in the test."""
+    WAITED.append(text)
+    return None if plain(plan, text) is None else 0.0
+
+
+WAITED = []
+
+
+def writer(server, kind="opensearch", **parameters):
+    given = {"url": server.url, "patience": "20", "timeout": "10", **parameters}
+    return open_writer(WriterRule("w", kind, {}), IndexTarget("main", "w", given, None, 7, "op"))
+
+
+def documents(*ids, text="x"):
+    return pl.DataFrame({"id": list(ids), "title": [text] * len(ids)})
+
+
+def test_documents_arrive_packed_with_their_version(server):
+    done = writer(server).write(documents("a", "b", text="x" * 2000), pl.Series(["c"]))
+    assert done.counts == {"added": 2, "deleted": 1}
+    assert server.bulks == [["a", "b", "c"]]
+    assert server.documents["a"] == {"id": "a", "title": "x" * 2000}
+    assert server.heads[-1][2]["Content-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        (503, b"<html>down</html>", {"Retry-After": "3"}),
+        (502, b""),
+        (429, TOO_MUCH),
+        (200, b"<html>Please log in</html>"),
+        (200, b'{"items": [{"index": {"_id": "a", '),
+        (200, b"[]"),
+        (200, b'{"items": [{"index": {"_id": "other", "status": 200}}]}'),
+        lambda handler: handler.hang_up(),
+        lambda handler: handler.hang_up(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"),
+    ],
+    ids=["503", "502", "429", "html", "truncated", "list", "other", "reset", "short"],
+)
+def test_a_batch_without_a_good_answer_is_sent_again(server, odd):
+    server.script = [odd]
+    done = writer(server).write(documents("a", "b"), NONE)
+    assert done.counts == {"added": 2}
+    assert server.bulks == [["a", "b"]] * 2
+    assert set(server.documents) == {"a", "b"}
+
+
+def test_the_server_says_how_long_to_wait(server):
+    server.script, WAITED[:] = [(503, b"", {"Retry-After": "4"})], []
+    writer(server).write(documents("a"), NONE)
+    assert WAITED == ["4"]
+
+
+def test_only_items_without_success_are_sent_again(server):
+    server.script = [(200, items(("a", 201), ("b", 429, "rejected"), ("c", 503, "x")))]
+    done = writer(server).write(documents("a", "b", "c"), NONE)
+    assert done.counts == {"added": 3}
+    assert server.bulks == [["a", "b", "c"], ["b", "c"]]
+
+
+def test_items_that_are_missing_in_an_answer_are_sent_again(server):
+    server.script = [(200, items(("a", 201)))]
+    assert writer(server).write(documents("a", "b", "c"), NONE).counts == {"added": 3}
+    assert server.bulks == [["a", "b", "c"], ["b", "c"]]
+
+
+def test_a_bad_document_is_refused_with_its_reason(server):
+    server.script = [(200, items(("a", 201), ("b", 400, "mapper_parsing_exception")))]
+    done = writer(server).write(documents("a", "b"), NONE)
+    assert done.counts == {"added": 1, "refused": 1}
+    ((url, reason, document),) = done.refused.rows()
+    assert (url, reason) == ("b", "mapper_parsing_exception: a reason")
+    assert document == '{"id":"b","title":"x"}'
+
+
+def test_a_newer_version_on_the_server_is_no_failure(server):
+    server.script = [(200, items(("a", 409, "version_conflict_engine_exception")))]
+    assert writer(server).write(documents("a"), NONE).counts == {"newer": 1}
+
+
+def test_a_delete_of_what_is_not_there_is_no_failure(server):
+    server.script = [(200, items(("a", 404), kind="delete"))]
+    assert writer(server).write(documents(), pl.Series(["a"])).counts == {"not_there": 1}
+
+
+@pytest.mark.parametrize("status", [(413, b""), (429, NEVER)], ids=["413", "429"])
+def test_what_is_too_large_is_split_down_to_the_document_that_is(server, status):
+    server.script = [status, status, status]  # a b c, a, then b c
+    done = writer(server).write(documents("a", "b", "c"), NONE)
+    assert server.bulks == [["a", "b", "c"], ["a"], ["b", "c"], ["b"], ["c"]]
+    assert done.counts == {"added": 2, "refused": 1}
+    assert done.refused["id"].to_list() == ["a"]
+    assert "413" in done.refused["reason"][0] or "429" in done.refused["reason"][0]
+
+
+def test_a_busy_server_gets_smaller_requests_and_then_all(server):
+    server.script = [(429, TOO_MUCH)] * 5
+    done = writer(server, patience="1000").write(documents("a", "b", "c", "d"), NONE)
+    assert done.counts == {"added": 4}
+    assert len(server.bulks[-1]) < 4
+
+
+def test_a_server_that_never_takes_anything_ends_the_work_in_one_line(server):
+    server.script = [(503, b"<html>")] * 100
+    with pytest.raises(Unavailable, match=r"has taken no documents for .* s: status 503, <html>;"):
+        writer(server).write(documents("a"), NONE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((401, b""), "refuses user and password"),
+        ((200, items(("a", 403, "cluster_block_exception"))), "read-only, or the disk"),
+        ((403, b'{"error":{"type":"cluster_block_exception"}}'), "read-only, or the disk"),
+        ((200, items(("a", 404, "index_not_found_exception"))), "the index does not exist"),
+        ((302, b""), "refuses the request"),
+    ],
+)
+def test_what_is_not_in_the_document_ends_the_work(server, answer, message):
+    server.script = [answer]
+    with pytest.raises(Blocked, match=message):
+        writer(server).write(documents("a"), NONE)
+
+
+def test_credentials_are_sent_and_in_no_message(server, tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    file = tmp_path / "secrets"
+    file.write_text(f"{server.url} basic me topsecret\n")
+    opened = writer(server, credentials=str(file))
+    server.script = [(503, b"")] * 100
+    with pytest.raises(Unavailable) as raised:
+        opened.write(documents("a"), NONE)
+    assert server.heads[-1][2]["Authorization"] == "Basic bWU6dG9wc2VjcmV0"
+    said = f"{raised.value} {opened.__dict__} {caplog.text}"
+    assert "topsecret" not in said
+    assert "bWU6dG9wc2VjcmV0" not in said
+
+
+def test_credentials_of_the_environment(server, monkeypatch):
+    monkeypatch.setenv("NUTBEAM_INDEX_USER", "me")
+    with pytest.raises(UsageError, match="must both be set"):
+        writer(server)
+    monkeypatch.setenv("NUTBEAM_INDEX_PASSWORD", "topsecret")
+    writer(server).write(documents("a"), NONE)
+    assert server.heads[-1][2]["Authorization"] == "Basic bWU6dG9wc2VjcmV0"
+    monkeypatch.setenv("NUTBEAM_INDEX_API_KEY", "abc")
+    writer(server).write(documents("a"), NONE)
+    assert server.heads[-1][2]["Authorization"] == "ApiKey abc"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"url": "http://me:topsecret@h:9200"},
+            r"must not have user and password.*'http://h:9200'",
+        ),
+        ({"url": "localhost:9200"}, "must be http://HOST:PORT"),
+        ({"url": "http://h/?a=b"}, "query or a fragment"),
+        ({"ca_file": "none.pem"}, "ca_file must be a file"),
+        ({"name": "Main"}, "lower case"),
+        ({"max_bytes": "many"}, "max_bytes of an index writer must be a number, got 'many'"),
+        ({"gzip": "maybe"}, "gzip of an index writer must be one of true, false"),
+        ({"index_file": "none.json"}, "index_file must be a file"),
+        ({"password": "topsecret"}, "user and password must be in a file"),
+        ({"auth": "true", "password": "topsecret"}, "user and password must be in a file"),
+        ({"type": "cloud"}, "must be http, with the url of one node, got 'cloud'"),
+        ({"colour": "red"}, "has no parameter 'colour'"),
+    ],
+)
+def test_wrong_parameters_are_refused_and_quoted(server, parameters, message):
+    with pytest.raises(UsageError, match=message) as raised:
+        writer(server, **parameters)
+    assert "topsecret" not in str(raised.value)
+
+
+def test_parameters_of_nutch_are_known(server):
+    host, port = server.url.removeprefix("http://").split(":")
+    given = {"host": host, "port": port, "index": "nutch", "max.bulk.docs": "1", "auth": "false",
+             "username": "u", "password": "p", "exponential.backoff.retries": "10"}  # fmt: skip
+    target = IndexTarget("main", "w", given, None, 7, "op")
+    writer = open_writer(WriterRule("w", "opensearch", {}), target)
+    writer.write(documents("a", "b"), NONE)
+    assert server.bulks == [["a"], ["b"]]
+    assert server.heads[-1][1].startswith("/nutch/_bulk")
+
+
+def test_a_server_that_is_down_or_another_is_named_at_the_start(server):
+    with pytest.raises(Unavailable, match=r"127.0.0.1:1 does not answer: .*refused"):
+        writer(server, url="http://127.0.0.1:1").prepare()
+    with pytest.raises(UserError, match="is opensearch: choose that writer, got 'elasticsearch'"):
+        writer(server, kind="elasticsearch").prepare()
+    server.root = {"hello": 1}
+    with pytest.raises(UserError, match=r"is no OpenSearch or Elasticsearch: .* status 200"):
+        writer(server).prepare()

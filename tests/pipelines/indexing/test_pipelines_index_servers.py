@@ -1,0 +1,126 @@
+"""index, purge and solrdedup with real search servers; run by ``make test-servers``."""
+
+import random
+
+import pytest
+import requests
+from crawling import nutbeam
+from indexed_tables import FETCHED, page, put, wanted
+from search_servers_here import managed_configset, search_server
+
+from nutbeam.policy.schema import Status
+from nutbeam.web.urls.row_keys import from_key
+
+pytestmark = pytest.mark.servers
+KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]
+GONE = [Status.DB_GONE, Status.DB_REDIR_PERM, Status.DB_DUPLICATE, Status.DB_PARSE_FAILED]
+
+
+@pytest.fixture(scope="module", params=["opensearch", "elasticsearch", "elasticsearch7", "solr"])
+def server(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("server") / "data"
+    with search_server(request.param, folder) as found:
+        if found.kind == "solr":
+            managed_configset(folder)
+        yield found
+
+
+class Index:
+    """An index on a server, and the words that choose it."""
+
+    def __init__(self, server, name):
+        self.server, self.name = server, name
+        if server.kind == "solr":
+            given = {"action": "CREATE", "name": name, "configSet": "managed"}
+            server.get("/solr/admin/cores", params=given)
+            self.parameters = f"url={server.url}/solr/{name}"
+        else:
+            self.parameters = f"url={server.url},name={name},replicas=0"
+
+    @property
+    def words(self):
+        return ("--writer", self.server.kind, "--writer_parameters", self.parameters)
+
+    def visible(self):
+        """Returns the text of each URL that searches find."""
+        if self.server.kind == "solr":
+            given = {"q": "*:*", "rows": "1000"}
+            found = self.server.get(f"/solr/{self.name}/select", params=given)["response"]["docs"]
+        else:
+            answer = self.server.get(f"/{self.name}/_search?size=1000")
+            found = [hit["_source"] for hit in answer["hits"]["hits"]]
+        return {record["url"]: record.get("content", "") for record in found}
+
+
+def changed(pages, rng, number):
+    """Returns random changes of some pages."""
+    changes = {}
+    for key in rng.sample(sorted(pages), 4):
+        before, draw = pages[key], rng.random()
+        if before is None or draw < 0.4:
+            changes[key] = page(f"text {number} {key}")
+        elif draw < 0.6:
+            changes[key] = {**before, "status": int(rng.choice(GONE))}
+        elif draw < 0.7:
+            changes[key] = {**before, "status": FETCHED}
+        else:
+            changes[key] = page("x", directives=["noindex"]) if draw < 0.85 else None
+    return changes
+
+
+def test_a_history_ends_as_a_fresh_index(server, tmp_path):
+    table, index, rng = str(tmp_path / "table"), Index(server, "history"), random.Random(3)
+    long = "com.a:http/" + "x" * 600
+    pages = {key: page(f"first {key}") for key in [*KEYS, long]}
+    put(table, "17-0", pages)
+    assert nutbeam("index", table, *index.words) == 0
+    assert index.visible() == wanted(pages)
+    for number in range(1, 4):
+        changes = changed(pages, rng, number)
+        put(table, f"17-{number}", changes)
+        pages |= changes
+        assert nutbeam("index", table, *index.words) == 0
+        assert index.visible() == wanted(pages)
+    put(table, "17-8", {long: None})
+    assert nutbeam("purge", table, "--url", from_key(KEYS[0])) == 0
+    pages = {key: one for key, one in pages.items() if key not in (long, KEYS[0])}
+    assert nutbeam("index", table, *index.words) == 0
+    assert index.visible() == wanted(pages)
+    put(table, "17-9", changes := changed(pages, rng, 9))
+    pages |= changes
+    assert nutbeam("index", table, *index.words, "--full", "true") == 0
+    assert index.visible() == wanted(pages)
+
+
+def test_solrdedup_keeps_the_best_of_equal_documents(server, tmp_path, capsys):
+    table, index = str(tmp_path / "table"), Index(server, "equal")
+    same = {"signature": b"\1" * 16}
+    pages = {
+        "com.a:http/1": page("one", score=1.0, **same),
+        "com.a:http/2": page("two", score=5.0, **same),
+        "com.a:http/3": page("three", score=2.0, **same),
+        "com.b:http/1": page("other", signature=b"\2" * 16),
+        "com.b:http/2": page("without a digest"),
+    }
+    put(table, "17-1", pages)
+    assert nutbeam("index", table, *index.words) == 0
+    assert len(index.visible()) == 5
+    capsys.readouterr()
+    assert nutbeam("solrdedup", table, *index.words) == 0
+    assert capsys.readouterr().out == "5 documents, 2 duplicates deleted\n"
+    assert sorted(index.visible()) == ["http://a.com/2", "http://b.com/1", "http://b.com/2"]
+    assert nutbeam("solrdedup", table, *index.words) == 1
+    assert nutbeam("index", table, *index.words) in (0, 1)
+    assert len(index.visible()) == 3
+
+
+def test_a_server_that_is_down_is_named_and_the_table_stays(tmp_path, capsys, server):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {"com.a:http/1": page("one")})
+    down = f"url=http://127.0.0.1:1,patience=1{',name=x' if server.kind != 'solr' else ''}"
+    words = ("--writer", server.kind, "--writer_parameters", down)
+    assert nutbeam("index", table, *words) == 3
+    said = capsys.readouterr().err
+    assert "http://127.0.0.1:1 does not answer" in said
+    assert "Traceback" not in said
+    assert requests.get(server.url, timeout=10).status_code

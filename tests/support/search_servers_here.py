@@ -1,0 +1,124 @@
+"""Real search servers on this machine: OpenSearch, Elasticsearch, Solr."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+import requests
+from here import ROOT, TESTS
+
+SCRIPT = TESTS / "support" / "search_servers" / "server.sh"
+BUILD = ROOT / "build" / "search_servers"
+JAVA = {"opensearch3": 21}  # the others run on 17
+# Small limits, so that 413 and 429 come soon; room for other tests on this machine.
+LIMITS = "http.max_content_length: 400kb\nindexing_pressure.memory.limit: 200kb"
+
+
+class SearchServer:
+    """A server that can be killed and started again with the same data and port.
+
+    Attributes:
+        kind: ``opensearch``, ``elasticsearch`` or ``solr``.
+        url: Its address.
+    """
+
+    def __init__(self, name, folder, java, **settings):
+        self._java = java
+        self.kind = name.rstrip("0123456789")
+        self._name, self._folder, self._settings = name, folder, settings
+        self._process, self._port = None, _free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+
+    def start(self):
+        environment = {
+            **os.environ, "BUILD": str(BUILD), "HEAP": "256m", "PORT": str(self._port),
+            "JAVA_HOME": str(self._java), **self._settings,
+        }  # fmt: skip
+        log = self._folder.with_suffix(".log")
+        with log.open("w") as errors:
+            self._process = subprocess.Popen(
+                [str(SCRIPT), self._name, str(self._folder)], env=environment,
+                stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
+            )  # fmt: skip
+        line = self._process.stdout.readline()
+        if not line.startswith(b"http"):
+            self.stop()
+            pytest.fail(f"{self._name} does not start: {log.read_text()[-2000:]}")
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends it; SIGKILL gives it no time to store anything."""
+        if how == signal.SIGKILL:
+            os.killpg(self._process.pid, how)
+        else:
+            self._process.send_signal(how)
+        self._process.wait(60)
+        self._process.stdout.close()
+        deadline = time.monotonic() + 60
+        while _is_open(self._port) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def get(self, path, **more):
+        answer = requests.get(self.url + path, timeout=60, **more)
+        assert answer.ok, answer.text
+        return answer.json()
+
+
+@contextlib.contextmanager
+def search_server(name, folder, **settings):
+    """Yields a server, or skips where Java, Maven or curl are missing."""
+    missing = [program for program in ("java", "mvn", "curl") if not shutil.which(program)]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    java = next((home for home in _java_homes() if _java_version(home) >= JAVA.get(name, 17)), None)
+    if java is None:
+        pytest.skip(f"{name} needs Java {JAVA.get(name, 17)}")
+    server = SearchServer(name, folder, java, **settings)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def managed_configset(folder):
+    """Makes a configset whose schema Solr may change, and returns its name."""
+    of = folder / "data" / "configsets"
+    shutil.copytree(of / "pages", of / "managed", dirs_exist_ok=True)
+    config = of / "managed" / "conf" / "solrconfig.xml"
+    text = config.read_text()
+    text = text.replace("ClassicIndexSchemaFactory", "ManagedIndexSchemaFactory")
+    config.write_text(re.sub(r"<updateRequestProcessorChain.*?</updateRequestProcessorChain>", "",
+                             text, flags=re.DOTALL))  # fmt: skip
+    return "managed"
+
+
+def _java_homes():
+    """Yields where Java is; the servers but one do not run on the newest versions."""
+    yield pathlib.Path(os.environ.get("JAVA_HOME") or pathlib.Path(shutil.which("java")).resolve()
+                       .parents[1])  # fmt: skip
+    yield from sorted(home for home in pathlib.Path("/usr/lib/jvm").glob("*") if home.is_dir())
+
+
+def _java_version(home):
+    java = home / "bin" / "java"
+    if not java.exists():
+        return 0
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    return int(re.search(r'version "(\d+)', said)[1])
+
+
+def _free_port():
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+def _is_open(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

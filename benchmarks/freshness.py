@@ -120,7 +120,7 @@ def held_times(pages: Population, page: np.ndarray, day: np.ndarray, version: np
     def parts(number: int) -> list[Interval]:
         edges = [0.0, *pages.changes[number], pages.days]
         live, found = live_parts(pages, number), []
-        ends = [*held[number][1:], pages.days]
+        ends = [*held[number], pages.days][1:]  # none of a page that the table never held
         for begin, end, which in zip(held[number], ends, known[number], strict=True):
             found += cut(live, max(begin, edges[which]), min(end, edges[which + 1]))
         return found

@@ -51,7 +51,7 @@ class SearchServerWriter(IndexWriter):
         target = dataclasses.replace(target, parameters=given)
         super().__init__(target)
         self._limits = numbers_of(target.parameters)
-        packed = choice(target.parameters, "gzip", ("true", "false")) == "true"
+        packed = choice(target.parameters, "gzip", ("false", "true")) == "true"
         self._client: ServerClient = server_client(target.parameters, packed=packed)
         name = target.parameters.get("name") or target.index.lower()
         if name != name.lower() or name.startswith(("-", "_", "+", ".")):

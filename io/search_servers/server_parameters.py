@@ -24,7 +24,7 @@ PARAMETERS: Mapping[str, str] = {
 SEARCH_PARAMETERS: Mapping[str, str] = {
     **PARAMETERS,
     "name": "Name of the index, which is an alias; by default that of --index.",
-    "gzip": "false: requests are not packed.",
+    "gzip": "true: requests are packed, which costs CPU and spares the network.",
     "shards": "Number of shards of an index that is created; by default the server's.",
     "replicas": "Copies of each shard of an index that is created; by default the server's.",
     "index_file": "File with settings and mappings, in JSON, for an index that is created.",

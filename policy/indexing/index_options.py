@@ -5,7 +5,7 @@ import dataclasses
 from ...web.base.options import option
 from ..scoring.scoring_options import BoostOptions
 
-DEFAULT_FILTERS = ("basic", "anchor")
+DEFAULT_FILTERS = ("basic", "anchor", "more", "language")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -46,12 +46,13 @@ def documents(*ids, text="x"):
     return pl.DataFrame({"id": list(ids), "title": [text] * len(ids)})
 
 
-def test_documents_arrive_packed_with_their_version(server):
-    done = writer(server).write(documents("a", "b", text="x" * 2000), pl.Series(["c"]))
+@pytest.mark.parametrize(("given", "coding"), [({}, None), ({"gzip": "true"}, "gzip")])
+def test_documents_arrive_with_their_version(server, given, coding):
+    done = writer(server, **given).write(documents("a", "b", text="x" * 2000), pl.Series(["c"]))
     assert done.counts == {"added": 2, "deleted": 1}
     assert server.bulks == [["a", "b", "c"]]
     assert server.documents["a"] == {"id": "a", "title": "x" * 2000}
-    assert server.heads[-1][2]["Content-Encoding"] == "gzip"
+    assert server.heads[-1][2].get("Content-Encoding") == coding
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_credentials_of_the_environment(server, monkeypatch):
         ({"ca_file": "none.pem"}, "ca_file must be a file"),
         ({"name": "Main"}, "lower case"),
         ({"max_bytes": "many"}, "max_bytes of an index writer must be a number, got 'many'"),
-        ({"gzip": "maybe"}, "gzip of an index writer must be one of true, false"),
+        ({"gzip": "maybe"}, "gzip of an index writer must be one of false, true"),
         ({"index_file": "none.json"}, "index_file must be a file"),
         ({"password": "topsecret"}, "user and password must be in a file"),
         ({"auth": "true", "password": "topsecret"}, "user and password must be in a file"),

@@ -179,14 +179,17 @@ def uses(folder, web, port):
         "nodedumper": [(damaged,), (folder / f"no{EVIL}",), (work,)],
         "graphfiles": [(damaged, "-o", folder / "g"), (work, "-o", folder / f"no{EVIL}" / "g")],
         **{
-            command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
+            command: [(work, "--index", "s"), (folder / f"no{EVIL}", *dummy), (damaged, *dummy),
+                      (work, *dummy)]
             for command in ("index", "clean")
         },
-        "search": [(work, f"x{EVIL}"), (folder / f"no{EVIL}", "x"), (damaged, "x")],
+        "search": [(work, f"x{EVIL}", "--index", "s"), (folder / f"no{EVIL}", "x"), (damaged, "x")],
         **{
             command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
-            for command in ("solrindex", "solrclean", "solrdedup")
+            for command in ("solrindex", "solrclean")
         },
+        "solrdedup": [(work, "--writer_parameters", "url=http://127.0.0.1:1/solr/c"),
+                      (folder / f"no{EVIL}", *dummy)],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "mergelinkdb": [(work, table), (work, folder / f"no{EVIL}")],

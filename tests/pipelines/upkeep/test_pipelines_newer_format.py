@@ -48,7 +48,7 @@ WORDS = {
     "search": ("word",),
     "solrindex": ("--writer_parameters", "url=http://localhost:1/solr/c"),
     "solrclean": ("--writer_parameters", "url=http://localhost:1/solr/c"),
-    "solrdedup": ("--writer_parameters", "url=http://localhost:1/solr/c"),
+    "solrdedup": None,  # it reads the server
     "compact": (),
     "copy": ("TO",),
     "rollback": ("--to", "1"),

@@ -188,7 +188,7 @@ def uses(folder, web, port):
             command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
             for command in ("solrindex", "solrclean")
         },
-        "solrdedup": [(work, "--writer_parameters", "url=http://127.0.0.1:1/solr/c"),
+        "solrdedup": [(work, "--writer_parameters", f"url=http://127.0.0.1:1/{EVIL}"),
                       (folder / f"no{EVIL}", *dummy)],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],

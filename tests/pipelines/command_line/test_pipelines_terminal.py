@@ -188,8 +188,9 @@ def uses(folder, web, port):
             command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
             for command in ("solrindex", "solrclean")
         },
-        "solrdedup": [(work, "--writer_parameters", f"url=http://127.0.0.1:1/{EVIL}"),
-                      (folder / f"no{EVIL}", *dummy)],
+        "solrdedup": [
+            (work, "--writer_parameters", f"url=http://127.0.0.1:1/{end}") for end in ("c", EVIL)
+        ],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "mergelinkdb": [(work, table), (work, folder / f"no{EVIL}")],

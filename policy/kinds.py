@@ -199,8 +199,8 @@ EDGE_COLUMNS = Columns(
 # A shard of an index: which keys it names, and its files. A row has a key or a piece of a file.
 SHARD_COLUMNS = Columns(
     (
-        Column("key", TEXT, "Row key of a URL that the shard holds or deletes.", form=Form.URL),
-        Column("deleted", pa.bool_(), "Whether the shard deletes the URL."),
+        Column("key", TEXT, "Row key of a URL that the shard holds or deletes."),
+        Column("deletes", pa.bool_(), "Whether the shard deletes the URL."),
         Column("file", TEXT, "Name of the file that a piece is of.", purged=Purged.KEPT),
         Column("piece", pa.int32(), "Number of the piece in its file, from 0."),
         Column("data", pa.large_binary(), "Bytes of the piece.", form=Form.HEX),

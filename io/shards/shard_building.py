@@ -84,7 +84,7 @@ class ShardBuilder:
                 self._writer = None
         named = {**dict.fromkeys(self._deleted, True), **dict.fromkeys(self._held, False)}
         keys = pl.DataFrame(
-            list(named.items()), {"key": pl.String, "deleted": pl.Boolean}, orient="row"
+            list(named.items()), {"key": pl.String, "deletes": pl.Boolean}, orient="row"
         )
         return pack_shard(root, component, keys, self._folder, order)
 

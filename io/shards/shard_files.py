@@ -27,7 +27,7 @@ from .tantivy_schema import version
 SHARDS = KINDS["shards"].schema
 PIECE_BYTES = 8 << 20
 _ABOUT = "about.json"  # a file of a shard: what made it, and its order
-_KEYS = ["key", "deleted"]
+_KEYS = ["key", "deletes"]
 
 
 def shards_of(index: str) -> str:
@@ -43,7 +43,7 @@ def pack_shard(
     Args:
         root: The table's folder.
         component: Component of the shard.
-        keys: ``key``, each once, and ``deleted``.
+        keys: ``key``, each once, and ``deletes``.
         folder: Folder with the files of the tantivy index; None: the shard only deletes.
         order: Its place in time: of the shards that name a key, the largest order counts.
 
@@ -68,7 +68,7 @@ def pack_shard(
 
 
 def shard_keys(path: Place) -> pl.DataFrame:
-    """Returns the keys that a shard names, in order: ``key`` and ``deleted``.
+    """Returns the keys that a shard names, in order: ``key`` and ``deletes``.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -163,10 +163,10 @@ def _rows(keys: pl.DataFrame) -> pa.Table:
     nulls = {
         name: pa.nulls(len(keys), SHARDS.field(name).type) for name in ("file", "piece", "data")
     }
-    columns = {"key": keys["key"].to_arrow(), "deleted": keys["deleted"].to_arrow(), **nulls}
+    columns = {"key": keys["key"].to_arrow(), "deletes": keys["deletes"].to_arrow(), **nulls}
     return pa.table(columns).select(SHARDS.names).cast(SHARDS)
 
 
 def _piece(name: str, number: int, data: bytes) -> pa.Table:
-    row = {"key": [None], "deleted": [None], "file": [name], "piece": [number], "data": [data]}
+    row = {"key": [None], "deletes": [None], "file": [name], "piece": [number], "data": [data]}
     return pa.table(row, schema=SHARDS)

@@ -88,7 +88,7 @@ def merge_shards(
     named = {file.path: rows for file, rows in zip(every, keys, strict=True)}
     order = max(file.order for file in group)
     older = [f.path for f in every if f.path not in chosen and f.order < order]
-    deleted = pl.concat([named[path] for path in chosen]).filter("deleted").get_column("key")
+    deleted = pl.concat([named[path] for path in chosen]).filter("deletes").get_column("key")
     held = pl.concat([_held(named[path], gone[path]) for path in chosen])
     needed = pl.concat([_NONE, *(named[path].get_column("key") for path in older)])
     # What the merged shards have held and no longer hold also hides what older shards hold.
@@ -101,7 +101,7 @@ def merge_shards(
 
 
 def _held(rows: pl.DataFrame, gone: pl.Series) -> pl.Series:
-    keys = rows.filter(~pl.col("deleted")).get_column("key")
+    keys = rows.filter(~pl.col("deletes")).get_column("key")
     return keys.filter(~keys.is_in(gone.implode()))
 
 
@@ -171,7 +171,7 @@ def edit_shard(
     nothing = pa.nulls(len(keys), _LEAVES.field("leaves").type)
     table = pa.table([keys["key"].to_arrow().cast(TEXT), nothing], schema=_LEAVES)
     left, removed, _ = edit(table, component)
-    deleted = keys.filter("deleted").join(
+    deleted = keys.filter("deletes").join(
         pl.DataFrame({"key": left["key"].to_pylist()}, {"key": pl.String}), on="key", how="semi"
     )
     # To read the documents costs much less than to index them again.

@@ -105,10 +105,10 @@ def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> li
     """Returns the keys that each shard holds and a newer one names.
 
     Args:
-        shards: ``key`` and ``deleted`` of each shard.
+        shards: ``key`` and ``deletes`` of each shard.
         orders: The order of each; the largest that names a key counts.
 
-    >>> held = pl.lit(False).alias("deleted")
+    >>> held = pl.lit(False).alias("deletes")
     >>> frames = [pl.DataFrame({"key": keys}).with_columns(held) for keys in (["a", "b"], ["b"])]
     >>> [keys.to_list() for keys in superseded_keys(frames, [1, 2])]
     [['b'], []]
@@ -121,7 +121,7 @@ def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> li
         return []
     newest = pl.concat(columns).group_by("key").agg(newest=pl.col("order").max())
     return [
-        keys.filter(~pl.col("deleted"))
+        keys.filter(~pl.col("deletes"))
         .join(newest.filter(pl.col("newest") > order), on="key", how="semi")
         .get_column("key")
         for keys, order in zip(shards, orders, strict=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 
 from ...policy.inlinks.best_sources import keep_best
-from ...policy.kinds import KINDS, SEED_HOSTS, Kept, Kind, kinds_of_batches
+from ...policy.kinds import KINDS, SEED_HOSTS, Kept, Kind, kind_of, kinds_of_batches
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
@@ -56,10 +56,10 @@ def fold(
     frames: Iterator[pl.DataFrame] = (
         rows for tablet in group for rows in folded(root, schema, tablet)
     )
-    limited = KINDS[component].of_links and most_inlinks > 0
+    limited = kind_of(component).of_links and most_inlinks > 0
     live: list[int] = []
     if limited:
-        frames = keep_best(_counted(frames, KINDS[component], live), most_inlinks)
+        frames = keep_best(_counted(frames, kind_of(component), live), most_inlinks)
     files = write_bases(root, component, frames, schema)
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}

@@ -128,11 +128,6 @@ COMMANDS = {
         "querying.sql", "Query the table in SQL, with DuckDB.", False, LOOK,
         example="mine 'SELECT status, count(*) FROM state GROUP BY status'",
     ),
-    "search": Command(
-        "querying.search", "Search an index of the table, or serve a search page.", False, LOOK,
-        example="mine 'apache beam'",
-        options=("index", "top_n", "serve", "port"),
-    ),
     "history": Command(
         "views.history", "Show the snapshots of the table, and its sizes.", False, LOOK,
         example="mine --last 10",
@@ -167,14 +162,18 @@ COMMANDS = {
     ),
     "index": Command(
         "indexing.index", "Bring the pages of the table into an index.", group=INDEX,
-        example="mine --writer jsonl --writer_parameters path=documents",
+        example="mine",
         options=("index", "writer", "writer_parameters", "index_writers", "full", "batch",
                  "index_filters", "index_expr"),
     ),
     "clean": Command(
         "indexing.clean", "Delete from an index what is gone, moved or a duplicate.", group=INDEX,
-        example="mine --writer jsonl --writer_parameters path=documents",
+        example="mine",
         options=("index", "writer", "writer_parameters", "index_writers"),
+    ),
+    "search": Command(
+        "querying.search", "Search an index of the table, or serve a search page.", False, INDEX,
+        example="mine water", options=("index", "top_n", "serve", "port"),
     ),
     "solrindex": Command(
         "indexing.solrindex", "The same as index, with the writer solr.", group=INDEX,

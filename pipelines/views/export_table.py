@@ -137,8 +137,8 @@ def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
 
 
 def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
-    column = kind.owner_column or "batch_id"
-    return rows.with_columns(pl.lit(owner).alias(column))
+    column = kind.owner_column
+    return rows.with_columns(pl.lit(owner).alias(column)) if column else rows
 
 
 def _write(part: Part, what: str, output: Output) -> None:

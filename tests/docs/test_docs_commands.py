@@ -56,6 +56,8 @@ def shape(line):
 
 # Guides that take half a minute each, and whose jobs other tests run, too.
 LONG = ("files-and-ftp", "parsing", "repair", "scoring")
+# Guides that need a search server; test_docs_search_servers.py runs them.
+WITH_SERVER = ("opensearch", "elasticsearch", "solr")
 
 
 def guide(path):
@@ -64,7 +66,7 @@ def guide(path):
     return pytest.param(path, id=label(path), marks=[m for m in [marks.get(path.stem)] if m])
 
 
-@pytest.mark.parametrize("path", [guide(path) for path in GUIDES])
+@pytest.mark.parametrize("path", [guide(p) for p in GUIDES if p.stem not in WITH_SERVER])
 def test_a_guide_runs_and_prints_what_it_says(path, tmp_path, warm_commands):
     lines = [text for text, reason in blocks(path, "bash") if reason is None]
     text = run_as_typed("\n".join(lines), tmp_path, warm_commands)

@@ -49,7 +49,7 @@ def test_a_history_ends_in_the_documents_that_were_written_last(tmp_path, seed):
     merged = merge_shards(tmp_path / "t", COMPONENT, files, files)
     assert held(searched(tmp_path / "t", merged.files, tmp_path / "c")) == known
     keys = pl.concat([shard_keys(tmp_path / "t" / file.path) for file in merged.files])
-    assert not keys.get_column("deleted").any()  # nothing older is left to delete
+    assert not keys.get_column("deletes").any()  # nothing older is left to delete
 
 
 def test_shards_rank_as_one_index_does(tmp_path):

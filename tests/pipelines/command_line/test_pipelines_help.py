@@ -14,7 +14,8 @@ from nutbeam.pipelines.command_line.usage import usual
 # The commands that send requests to sites.
 AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
 # Not run here: a table in Bigtable, and a server that runs until it is stopped.
-NOT_RUN = ("table", "simweb", "graphfiles")  # the web of this test has one host
+# The web of this test has one host, and there is no search server.
+NOT_RUN = ("table", "simweb", "graphfiles", "solrindex", "solrclean", "solrdedup")
 
 
 @pytest.fixture

@@ -180,7 +180,12 @@ def uses(folder, web, port):
         "graphfiles": [(damaged, "-o", folder / "g"), (work, "-o", folder / f"no{EVIL}" / "g")],
         **{
             command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
-            for command in ("index", "clean", "solrindex", "solrclean")
+            for command in ("index", "clean")
+        },
+        "search": [(work, f"x{EVIL}"), (folder / f"no{EVIL}", "x"), (damaged, "x")],
+        **{
+            command: [(folder / f"no{EVIL}", *dummy), (damaged, *dummy), (work, *dummy)]
+            for command in ("solrindex", "solrclean", "solrdedup")
         },
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],

@@ -186,8 +186,9 @@ def test_read_gives_what_sql_shows(table, what, capsys):
     assert json_lines(capsys.readouterr().out) == [{"n": len(frame)}]
     # No seeds' hosts are apart from hosts in a folder; nothing was purged, and nothing filtered
     # while a batch was open.
-    # Nothing has inverted links.
-    empty = ("seed_hosts", "blocklist", "batch_removed", "inlinks")
+    # Nothing has inverted links, or made an index.
+    empty = ("seed_hosts", "blocklist", "batch_removed", "inlinks",
+             "indexed", "dead_letters", "shards", "index_runs")  # fmt: skip
     graph = what.startswith(("page_", "host_", "domain_"))  # nobody has made one
     assert (len(frame) == 0) == (what in empty or graph)
     first = frame.columns[0]

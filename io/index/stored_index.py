@@ -10,7 +10,14 @@ from .index_writer import WriteResult
 
 @runtime_checkable
 class StoredIndex(Protocol):
-    """An index that shows what it has stored."""
+    """An index that shows what it has stored.
+
+    Attributes:
+        component: As in ``IndexWriter``: if it is not empty, the files of a result of ``remove``
+            must be committed.
+    """
+
+    component: str
 
     def stored(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows."""

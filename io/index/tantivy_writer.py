@@ -1,19 +1,25 @@
 """The index writer ``tantivy``: an embedded index in files of the table, one shard per part."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from ...policy.search_servers.stored_documents import stored_rows
 from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from ...web.urls.row_keys import BadUrl, to_key
 from ..shards.shard_building import MOST_DOCUMENTS, ShardBuilder
 from ..shards.shard_files import shards_of
+from ..shards.shard_merging import visible_documents
 from ..shards.tantivy_schema import tantivy
-from ..tablets.file_lists import DataFile
+from ..snapshots.manifest import load_manifest
+from ..table.opening import open_table
+from ..tablets.file_lists import DataFile, load_files
 from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+
+_NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
 
 
 class TantivyWriter(IndexWriter):
@@ -67,6 +73,19 @@ class TantivyWriter(IndexWriter):
             return WriteResult(files=self._packed() if len(self._builder) else ())
         finally:
             self._builder.close()
+
+    def stored(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows, of the newest snapshot."""
+        table, component = open_table(str(self.target.root)), shards_of(self.target.index)
+        newest = load_manifest(table, table.settled_snapshot())
+        for rows in visible_documents(table, load_files(table, newest.components.get(component))):
+            found = ((id_, json.loads(text)) for id_, text in rows.iter_rows())
+            yield stored_rows((id_, fields, None, None) for id_, fields in found)
+
+    def remove(self, documents: pl.DataFrame) -> WriteResult:
+        """Returns a shard that deletes stored documents; they vanish when it is committed."""
+        done = self.write(_NO_DOCUMENTS, documents.get_column("id"))
+        return WriteResult(done.counts, files=self.close().files)
 
     def _is_full(self) -> bool:
         return self._builder.documents >= MOST_DOCUMENTS

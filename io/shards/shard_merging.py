@@ -138,6 +138,16 @@ def stored_documents(
             yield _with_keys(restored_rows(stored))
 
 
+def visible_documents(root: Folder, files: Sequence[DataFile]) -> Iterator[pl.DataFrame]:
+    """Yields ``id`` and ``document`` (JSON) of the documents that searches find in shards."""
+    ordered = with_orders(root, files)
+    keys = [shard_keys(root / file.path) for file in ordered]
+    gone = superseded_keys(keys, [file.order for file in ordered])
+    for file, without in zip(ordered, gone, strict=True):
+        for rows in stored_documents(root, file, without):
+            yield rows.select("id", "document")
+
+
 def _stored(document: Any) -> dict[str, Any]:
     fields = document.to_dict()
     texts = {name.rpartition("_")[0]: values for name, values in fields.items()}

@@ -3,14 +3,17 @@
 ``dedup`` marks duplicates in the table, and ``index`` deletes them. This command is for an index
 that has documents of several tables, or of other programs: of documents with one URL it keeps the
 newest, and of those with equal digests one. It holds id, URL and digest of all documents in memory.
+The embedded index is in the table, so deletes there are a snapshot of their own.
 """
 
 import dataclasses
+import functools
 import json
 from collections import Counter
 
 import polars as pl
 
+from ...io.index.dedup_in_table import dedup_in_table
 from ...io.index.index_writer import IndexTarget, open_writer
 from ...io.index.stored_index import StoredIndex
 from ...io.table.opening import open_table
@@ -47,14 +50,20 @@ class Options(IndexWriterOptions):
 def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     with configuration():
-        rules = routes_of(options).writers
-    root, counts = open_table(str(invocation.table)), Counter[str]()
-    for rule in rules:
-        target = IndexTarget(options.index, rule.name, rule.parameters, root, now_ms(), "")
+        routes = routes_of(options)
+    table, counts, keep = str(invocation.table), Counter[str](), _KEEP[options.keep]
+    for rule in routes.writers:
+        target = IndexTarget(
+            options.index, rule.name, rule.parameters, open_table(table), now_ms(), ""
+        )
         index = open_writer(rule, target)
         if not isinstance(index, StoredIndex):
             raise UsageError(f"solrdedup cannot read an index of kind {rule.kind!r}")
-        counts += _dedup(index, _KEEP[options.keep])
+        if index.component:
+            losers = functools.partial(_losers, keep=keep)
+            counts.update(dedup_in_table(table, options.index, routes, rule, losers))
+        else:
+            counts += _dedup(index, keep)
     if invocation.format == "json":
         print(json.dumps(counts))
     else:
@@ -65,9 +74,15 @@ def run(invocation: Invocation) -> int:
 
 
 def _dedup(index: StoredIndex, keep: Keep) -> Counter[str]:
+    documents, losers = _losers(index, keep)
+    counts = Counter({"documents": documents, "deleted": 0})
+    if len(losers):
+        counts.update(index.remove(losers).counts)
+    return counts
+
+
+def _losers(index: StoredIndex, keep: Keep) -> tuple[int, pl.DataFrame]:
+    """Returns the number of documents of an index, and the STORED rows of those to delete."""
     documents = pl.concat([pl.DataFrame(schema=STORED), *index.stored()]).sort("id")
     (losers,) = delete_duplicates([documents], now_ms(), keep)
-    counts = Counter({"documents": len(documents), "deleted": 0})
-    if len(losers):
-        counts.update(index.remove(documents[losers]).counts)
-    return counts
+    return len(documents), documents[losers]

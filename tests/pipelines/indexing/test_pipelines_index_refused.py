@@ -1,0 +1,53 @@
+"""index with a server that refuses a document: it becomes a dead letter, and is not sent again."""
+
+import json
+
+import polars as pl
+import pytest
+from bulk_servers import bulk_server, items
+from crawling import manifest_of, nutbeam, rows_of
+from indexed_tables import page, put
+
+BAD, GOOD = "http://a.com/2", "http://a.com/1"
+
+
+@pytest.fixture
+def server():
+    with bulk_server() as found:
+        yield found
+
+
+def journal_of(table):
+    rows = rows_of(table, "index/main/indexed").filter(pl.col("deleted").is_null())
+    return dict(rows.select("key", "state").iter_rows())
+
+
+def test_a_refused_document_is_a_dead_letter_until_its_page_changes(server, tmp_path, capsys):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {"com.a:http/1": page("one"), "com.a:http/2": page("two")})
+    parameters = f"url={server.url},patience=5"
+    words = ("index", table, "--writer", "opensearch", "--writer_parameters", parameters)
+    server.script = [(200, items((GOOD, 201), (BAD, 400, "mapper_parsing_exception")))]
+    assert nutbeam(*words) == 0
+    assert [sorted(ids) for ids in server.bulks] == [[GOOD, BAD]]
+    assert dict(manifest_of(table).counts) == {"indexed": 1, "refused": 1}
+    assert journal_of(table) == {"com.a:http/1": 1, "com.a:http/2": 2}
+    capsys.readouterr()
+    assert nutbeam("export", table, "--what", "dead_letters", "--format", "jsonl") == 0
+    (letter,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (letter["index_name"], letter["url"], letter["writer"]) == ("main", BAD, "opensearch")
+    assert letter["reason"] == "mapper_parsing_exception: a reason"
+    assert json.loads(letter["document"])["content"] == "two"
+    asked = "select url, state from indexed order by url"
+    assert nutbeam("sql", table, asked, "--format", "csv") == 0
+    assert capsys.readouterr().out.split() == ["url,state", f"{GOOD},held", f"{BAD},refused"]
+    # It is not sent again, until its page has a new text.
+    assert nutbeam(*words) == 0
+    put(table, "17-2", {"com.a:http/3": page("three")})
+    assert nutbeam(*words) == 0
+    assert server.bulks[1:] == [["http://a.com/3"]]
+    put(table, "17-3", {"com.a:http/2": page("two is good now")})
+    assert nutbeam(*words) == 0
+    assert server.bulks[2:] == [[BAD]]
+    assert server.documents[BAD]["content"] == "two is good now"
+    assert set(journal_of(table).values()) == {1}

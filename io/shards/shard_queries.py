@@ -12,11 +12,11 @@ from ...policy.searching.search_query import Clause
 from .tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
 
 # How much a word counts in each field.
-BOOSTS = {"title": 3.0, "content": 1.0, "anchor": 1.5, "url": 0.7, "folded": 0.8}
+BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.5, "url": 0.7, "folded": 0.8}
 _TIE = 0.15  # share of the other fields in the score of a word
 _SHARE = 0.6  # of the words of a longer query, those that a page must have
 _FAR = 8  # words between the words of a query, for pages where they are near
-_NEAR_BOOST = 0.6
+_NEAR_BOOST = 1.0
 _CHARACTERS = 3  # terms of a text without spaces that are searched as a whole only
 
 
@@ -33,17 +33,25 @@ def build_query(
     words = [clause for clause in clauses if not clause.is_filter]
     musts: list[Any] = []
     optional: list[Any] = []
+    extra: list[Any] = []
     for clause in words:
         found = _clause_query(clause, present, drops=True)
         if found is None:
             continue
-        (musts if clause.phrase or clause.name else optional).append(found)
+        if clause.phrase or clause.name:
+            musts.append(found)
+        else:
+            # A common word of one language may be a rare one of another: it counts, but is not required.
+            common = any(_is_common(clause.text, analyzer) for analyzer in present)
+            (extra if common else optional).append(found)
     if not musts and not optional:  # it has only words that questions have
         optional = [q for c in words if (q := _clause_query(c, present, drops=False)) is not None]
         if words and not optional:
             return tantivy().Query.empty_query()
     occur = tantivy().Occur
     parts = [(occur.Must, query) for query in musts]
+    if parts or optional:
+        parts += [(occur.Should, query) for query in extra]
     if optional:
         parts.append((occur.Must, _some_of(optional, any_word)))
         near = _near(words, present)

@@ -8,7 +8,7 @@ _SMALL_WORDS = {
     "ar": "في من على إلى أن التي الذي هذا هذه عن مع ما لا كان",
     "da": "og at det er en til af på for ikke med der den fra",
     "de": "der die und das ist nicht ein eine mit von zu den auf für",
-    "el": "και το να του της τα με για είναι που από στο δεν την",
+    "el": "και το να του της τα με για είναι που από στο δεν την",  # noqa: RUF001
     "en": "the of and to is in that for it with are be this or",
     "es": "de la que el en los las por con una para del es se",
     "fi": "ja on ei se että oli ovat mutta kun tai myös joka hän ole",
@@ -37,7 +37,9 @@ def guessed_languages(texts: pl.Series) -> pl.Series:
     >>> guessed_languages(pl.Series(["The end of a story is in the book", "Das Haus und die Katze", "x"])).to_list()
     ['en', 'de', None]
     """
-    words = texts.str.slice(0, _FIRST_CHARS).str.to_lowercase().str.extract_all(r"\p{L}[\p{L}\p{M}]+")
+    words = (
+        texts.str.slice(0, _FIRST_CHARS).str.to_lowercase().str.extract_all(r"\p{L}[\p{L}\p{M}]+")
+    )
     rows = pl.DataFrame({"word": words}).with_row_index("row")
     rows = rows.with_columns(words=pl.col("word").list.len()).explode("word")
     counted = rows.join(_small_words(), on="word").group_by("row", "language")

@@ -12,7 +12,7 @@ from ...policy.searching.search_query import Clause
 from .tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
 
 # How much a word counts in each field.
-BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.5, "url": 0.7, "folded": 0.8}
+BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}
 _TIE = 0.15  # share of the other fields in the score of a word
 _SHARE = 0.6  # of the words of a longer query, those that a page must have
 _FAR = 8  # words between the words of a query, for pages where they are near

@@ -12,11 +12,13 @@ from ...policy.searching.search_query import Clause
 from .tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
 
 # How much a word counts in each field.
-BOOSTS = {"title": 3.0, "content": 1.0, "anchor": 1.5, "url": 0.7, "folded": 0.8}
+BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}
 _TIE = 0.15  # share of the other fields in the score of a word
 _SHARE = 0.6  # of the words of a longer query, those that a page must have
 _FAR = 8  # words between the words of a query, for pages where they are near
-_NEAR_BOOST = 0.6
+_NEAR_BOOST = 1.0
+_FAR_PAIR, _PAIR_BOOST = 6, 0.8  # the same of two words
+_MOST_NEAR = 8  # words of a query that may be near
 _CHARACTERS = 3  # terms of a text without spaces that are searched as a whole only
 
 
@@ -33,22 +35,28 @@ def build_query(
     words = [clause for clause in clauses if not clause.is_filter]
     musts: list[Any] = []
     optional: list[Any] = []
+    extra: list[Any] = []
     for clause in words:
         found = _clause_query(clause, present, drops=True)
         if found is None:
             continue
-        (musts if clause.phrase or clause.name else optional).append(found)
+        if clause.phrase or clause.name:
+            musts.append(found)
+        else:
+            # A common word of one language may be a rare one of another: it counts, but is not required.
+            common = any(_is_common(clause.text, analyzer) for analyzer in present)
+            (extra if common else optional).append(found)
     if not musts and not optional:  # it has only words that questions have
         optional = [q for c in words if (q := _clause_query(c, present, drops=False)) is not None]
         if words and not optional:
             return tantivy().Query.empty_query()
     occur = tantivy().Occur
     parts = [(occur.Must, query) for query in musts]
+    if parts or optional:
+        parts += [(occur.Should, query) for query in extra]
     if optional:
         parts.append((occur.Must, _some_of(optional, any_word)))
-        near = _near(words, present)
-        if near is not None:
-            parts.append((occur.Should, near))
+        parts += [(occur.Should, near) for near in _near(words, present)]
     for clause in clauses:
         if clause.is_filter:
             query = _filter_query(clause, present)
@@ -119,19 +127,31 @@ def _pairs(field: str, terms: Sequence[str]) -> Any:
     return _some_of([query.phrase_query(schema, field, list(pair)) for pair in pairs], False)
 
 
-def _near(words: Iterable[Clause], present: Sequence[str]) -> Any:
-    """Returns the query of pages whose text has all words near one another, which count more."""
-    found = []
+def _near(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
+    """Returns the queries of pages with words near one another, which count more.
+
+    One is of all words in a text, the others are of two words that follow one another in the query.
+    """
+    wholes, pairs = list[Any](), dict[int, list[Any]]()
     for analyzer in present:
         texts = [c.text for c in words if not c.name and not _is_common(c.text, analyzer)]
         terms = [t for text in texts for t in analyzers()[f"text_{analyzer}"].analyze(text)]
-        if 2 <= len(terms) <= 8:
-            for name in ("content", "title"):
-                query = tantivy().Query.phrase_query(
-                    shard_schema(), f"{name}_{analyzer}", terms, _FAR
-                )
-                found.append(tantivy().Query.boost_query(query, _NEAR_BOOST))
-    return tantivy().Query.disjunction_max_query(found) if found else None
+        if 2 <= len(terms) <= _MOST_NEAR:
+            wholes += _near_in_fields(terms, analyzer, _FAR, _NEAR_BOOST)
+        if 3 <= len(terms) <= _MOST_NEAR:
+            for at, pair in enumerate(itertools.pairwise(terms)):
+                near = _near_in_fields(pair, analyzer, _FAR_PAIR, _PAIR_BOOST)
+                pairs.setdefault(at, []).extend(near)
+    best = tantivy().Query.disjunction_max_query
+    return [best(queries) for queries in (wholes, *pairs.values()) if queries]
+
+
+def _near_in_fields(terms: Sequence[str], analyzer: str, far: int, boost: float) -> list[Any]:
+    query, schema = tantivy().Query, shard_schema()
+    return [
+        query.boost_query(query.phrase_query(schema, f"{name}_{analyzer}", list(terms), far), boost)
+        for name in ("content", "title")
+    ]
 
 
 def _filter_query(clause: Clause, present: Sequence[str]) -> Any:

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from ...web.urls.url_parts import host_of_url
-from .search_languages import accented_words, analyzers_of
+from .guessed_languages import guessed_languages
+from .search_languages import UNKNOWN_LANGUAGE, accented_words, analyzers_of
 from .search_query import sites_of
 
 _TEXTS = pl.List(pl.String)
@@ -85,7 +86,8 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
     """Adds to SEARCHED rows what is only for searching.
 
     Returns:
-        The rows with ``analyzer`` (of their texts), ``site`` (names for ``site:``), ``folded``
+        The rows with ``analyzer`` (of the language of their texts, which is guessed where it is not
+        known), ``site`` (names for ``site:``), ``folded``
         (words with accents) and ``weight``, see ``stored_weight``.
     """
     known = rows.get_column("host").drop_nulls().unique()
@@ -100,7 +102,7 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
         separator=" ",
     )
     return rows.with_columns(
-        analyzers_of(rows.get_column("lang")).alias("analyzer"),
+        analyzers_of(_languages(rows)).alias("analyzer"),
         sites.gather(place).alias("site") if len(known) else pl.lit(None, _TEXTS).alias("site"),
         folded=accented_words(texts),
         weight=stored_weight(pl.col("boost")),
@@ -120,6 +122,17 @@ def stored_weight(boost: pl.Expr) -> pl.Expr:
     known = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
     factor = (1 + known.clip(1e-9).log10() / 4).clip(0.5, 2)
     return pl.lit(4.0).pow(factor) - 2
+
+
+def _languages(rows: pl.DataFrame) -> pl.Series:
+    """Returns the language of each row; where it is not known, a guess from the text."""
+    lang = rows.get_column("lang")
+    unknown = lang.is_null() | (lang == UNKNOWN_LANGUAGE)
+    if not unknown.any():
+        return lang
+    guesses = guessed_languages(rows.get_column("content").filter(unknown))
+    places = unknown.cum_sum().cast(pl.Int64) - 1
+    return guesses.gather(places.clip(0)).zip_with(unknown.fill_null(True), lang)
 
 
 def _cut(rows: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ STEMMERS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 OTHER = "other"
+UNKNOWN_LANGUAGE = "unknown"  # what the index filter writes where a page declares none
 ANALYZERS = (*STEMMERS, OTHER)
 _SAME = {"nb": "no", "nn": "no"}
 # Scripts that are written without spaces: each character is a term.

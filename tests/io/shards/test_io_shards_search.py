@@ -81,3 +81,34 @@ def test_an_empty_index_finds_nothing(tmp_path):
     assert urls(searched(tmp_path / "t", [], tmp_path / "c"), "x") == []
     files = write_shards(tmp_path / "t", [], ["http://a.com/"])
     assert urls(searched(tmp_path / "t", files, tmp_path / "c"), "x") == []
+
+
+def test_the_language_of_a_page_that_declares_none_is_guessed(tmp_path):
+    pages = [
+        page("http://a.com/en", "t", "How to rebuild the index of a database in parts", lang="unknown"),
+        page("http://a.com/de", "t", "Die Häuser und die Gärten sind nicht in der Stadt", lang=None),
+        page("http://a.com/no", "t", "x = 1", lang="unknown"),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "rebuilding indexes") == ["http://a.com/en"]
+    assert urls(search, "Haus") == ["http://a.com/de"]
+    assert urls(search, "lang:de") == []
+
+
+def test_a_word_that_is_common_in_one_language_of_the_index_is_not_required(tmp_path):
+    pages = [
+        page("http://a.com/en", "t", "transfer money: all of it, or none"),
+        page("http://a.com/hu", "t", "egy ház", lang="hu"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "how is the money of a bank") == ["http://a.com/en"]
+
+
+def test_words_that_are_near_one_another_count_more(tmp_path):
+    far = " ".join(f"w{n}" for n in range(30))
+    pages = [
+        page("http://a.com/far", "t", f"red {far} stone {far} house {far} river"),
+        page("http://a.com/near", "t", f"red stone {far} {far} house {far} river"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "red stone house river") == ["http://a.com/near", "http://a.com/far"]

@@ -31,7 +31,7 @@ def ours(limit: int, hosts: int = 1) -> int:
     os.environ |= dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")
     import pyarrow as pa
 
-    from nutbeam.policy.documents import DocumentOptions, documents_of
+    from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
     from nutbeam.policy.schema import PAGES, conform
     from nutbeam.policy.scope import Seeds
     from nutbeam.web.base.memory import collect_seldom

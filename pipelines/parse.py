@@ -19,7 +19,7 @@ from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
-from ..policy.documents import DocumentOptions
+from ..policy.parsing.documents import DocumentOptions
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import ParsePages, document_options

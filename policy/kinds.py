@@ -14,16 +14,20 @@ import polars as pl
 import pyarrow as pa
 
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
-from .columns import Column, Columns, Form, Purged, joined
+from .columns import Column, Columns, joined
+from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
+from .index_schema import (
+    DEAD_LETTERS_COLUMNS,
+    INDEX_RUNS_COLUMNS,
+    INDEXED_COLUMNS,
+    SHARD_COLUMNS,
+)
 from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
-    DEAD_LETTERS_COLUMNS,
     DOCUMENTS_COLUMNS,
     FETCHLIST_COLUMNS,
     HOSTS_COLUMNS,
-    INDEX_RUNS_COLUMNS,
-    INDEXED_COLUMNS,
     INLINKS_COLUMNS,
     OUTCOME_COLUMNS,
     PAGES_COLUMNS,
@@ -164,55 +168,6 @@ class Kind:
 
 # Names in tables of format 2 and older, and the present names. Old files stay in their folders.
 FORMER_NAMES = {"bars": "blocklist", "learnt": "host_findings"}
-
-# The nodes of a graph, in key order; a file is a block.
-NODE_COLUMNS = (
-    Column("id", pa.int64(), "Number of the node, from 0, in the order of the keys."),
-    Column("in_links", pa.int64(), "Number of links to it."),
-    Column("out_links", pa.int64(), "Number of its links."),
-    Column("counted_links", pa.int64(), "Number of its links that count in LinkRank."),
-)
-# The links of a graph; policy/graph/edge_pieces.py says how they are stored.
-EDGE_COLUMNS = Columns(
-    (
-        Column("key", TEXT, "Block of the targets, block of the sources, number of the piece."),
-        Column("links", pa.int64(), "Number of links."),
-        Column("source_bytes", pa.uint8(), "Size of a number in `sources`.", unit="bytes"),
-        Column(
-            "sources",
-            pa.large_binary(),
-            "Positions of the sources in their block, each as the difference to the one before.",
-            form=Form.HEX,
-        ),
-        Column("target_bytes", pa.uint8(), "Size of a number in `targets`.", unit="bytes"),
-        Column(
-            "targets", pa.large_binary(), "Positions of the targets in their block.", form=Form.HEX
-        ),
-        Column(
-            "counts",
-            pa.large_binary(),
-            "A bit per link: whether it counts in LinkRank; null: all do.",
-            form=Form.HEX,
-        ),
-    )
-)
-# A shard of an index: which keys it names, and its files. A row has a key or a piece of a file.
-SHARD_COLUMNS = Columns(
-    (
-        Column("key", TEXT, "Row key of a URL that the shard holds or deletes."),
-        Column("deletes", pa.bool_(), "Whether the shard deletes the URL."),
-        Column("file", TEXT, "Name of the file that a piece is of.", purged=Purged.KEPT),
-        Column("piece", pa.int32(), "Number of the piece in its file, from 0."),
-        Column("data", pa.large_binary(), "Bytes of the piece.", form=Form.HEX),
-    )
-)
-RANK_COLUMNS = (
-    Column("linkrank", pa.float64(), "LinkRank; the mean of all nodes is 1."),
-    Column("pagerank", pa.float64(), "PageRank; the sum of all nodes is 1."),
-    Column("authority", pa.float64(), "Authority (HITS); the sum of all nodes is 1."),
-    Column("hub", pa.float64(), "Hub (HITS); the sum of all nodes is 1."),
-    Column("harmonic", pa.float64(), "Harmonic centrality."),
-)
 
 
 def _graph_kinds(level: str) -> tuple["Kind", "Kind", "Kind"]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ...policy.documents import NEEDED
+from ...policy.parsing.documents import NEEDED
 from ..parsing.parse_worker import Job
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile

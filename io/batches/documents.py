@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from ...policy.documents import DocumentOptions
+from ...policy.parsing.documents import DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
 from ..parsing.parse_worker import Job
 from ..storage.parquet_files import row_group_count

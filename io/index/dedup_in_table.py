@@ -9,7 +9,7 @@ from operator import methodcaller
 
 import polars as pl
 
-from ...policy.indexing.index_changes import HELD, REFUSED
+from ...policy.index_schema import HELD, REFUSED
 from ...policy.indexing.index_routes import IndexRoutes, WriterRule
 from ...web.urls.row_keys import to_key
 from ..snapshots.commit import commit

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import polars as pl
 import pyarrow as pa
 
+from ...policy.index_schema import INDEXED
 from ...policy.indexing.index_changes import (
     STATE_READ,
     decide_changes,
@@ -18,7 +19,7 @@ from ...policy.indexing.index_changes import (
 )
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ...policy.kinds import KINDS
-from ...policy.schema import INDEXED, STATE, empty, to_frame
+from ...policy.schema import STATE, empty, to_frame
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import read_if_there

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from ...policy.index_schema import INDEX_RUNS, index_component
 from ...policy.indexing.index_routes import IndexRoutes, WriterRule
-from ...policy.schema import INDEX_RUNS, to_frame
+from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
@@ -26,11 +27,6 @@ from .index_writer import IndexTarget, IndexWriter, open_writer, writer_class
 
 # Ending of the files with the keys that a part is about to send.
 INTENT = ".intent"
-
-
-def index_component(index: str, kind: str) -> str:
-    """Returns the name of a component of an index, which is also its folder."""
-    return f"index/{index}/{kind}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +103,7 @@ class IndexPass:
 
     @property
     def _receipts(self) -> Place:
-        return self.operation.root / "index" / self.index / "receipts"
+        return self.operation.root / self.component("receipts")
 
     def unfinished(self) -> list[Place]:
         """Returns the files with keys that runs have begun to send and that never committed."""

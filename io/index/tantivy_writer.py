@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from ...policy.index_schema import index_component
 from ...policy.search_servers.stored_documents import stored_rows
 from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from ...web.urls.row_keys import BadUrl, to_key
 from ..shards.shard_building import MOST_DOCUMENTS, ShardBuilder
-from ..shards.shard_files import shards_of
 from ..shards.shard_merging import visible_documents
 from ..shards.tantivy_schema import tantivy
 from ..snapshots.manifest import load_manifest
@@ -76,7 +76,10 @@ class TantivyWriter(IndexWriter):
 
     def stored(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows, of the newest snapshot."""
-        table, component = open_table(str(self.target.root)), shards_of(self.target.index)
+        table, component = (
+            open_table(str(self.target.root)),
+            index_component(self.target.index, self.component),
+        )
         newest = load_manifest(table, table.settled_snapshot())
         for rows in visible_documents(table, load_files(table, newest.components.get(component))):
             found = ((id_, json.loads(text)) for id_, text in rows.iter_rows())
@@ -93,7 +96,9 @@ class TantivyWriter(IndexWriter):
     def _packed(self) -> tuple[DataFile, ...]:
         target = self.target
         with self._builder as builder:
-            file = builder.pack(target.root, shards_of(target.index), target.version)
+            file = builder.pack(
+                target.root, index_component(target.index, self.component), target.version
+            )
         self._builder = ShardBuilder(self._threads)
         return (file,)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from ...policy.index_schema import DEAD_LETTERS, INDEXED
 from ...policy.indexing.index_changes import counts_of, decide_by_documents, journal_rows
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ...policy.indexing.index_filter import IndexFilter
@@ -21,7 +22,7 @@ from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.indexing.index_pages import DROPPED
 from ...policy.indexing.index_routes import IndexRoutes, mapped_fields
-from ...policy.schema import DEAD_LETTERS, INDEXED, conform, empty, to_frame
+from ...policy.schema import conform, empty, to_frame
 from ...policy.scoring.scorings import Scorings
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...policy.documents import AFTER_ROWS
+from ...policy.parsing.documents import AFTER_ROWS
 from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
 from ..storage.scratch import scratch
@@ -152,7 +152,7 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
         row: The row at which the process ended; None if it ended before the first row.
         why: The reason.
 
-    >>> from nutbeam.policy.documents import DocumentOptions
+    >>> from nutbeam.policy.parsing.documents import DocumentOptions
     >>> job = Job("", "", (0,), (), DocumentOptions(), parts=((0, 9),))
     >>> _retry(job, 5, "timeout").parts, _retry(job, AFTER_ROWS, "timeout").parts[:3]
     (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...policy.documents import NEEDED, DocumentOptions, documents_of
+from ...policy.parsing.documents import NEEDED, DocumentOptions, documents_of
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
 from ..rows.hosts import read_seeds_hosts

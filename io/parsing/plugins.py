@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from ...policy.documents import DocumentOptions
 from ...policy.indexing.index_filters import BUILT_IN
 from ...policy.indexing.index_options import IndexFilterOptions
+from ...policy.parsing.documents import DocumentOptions
 from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
 from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions

@@ -19,20 +19,15 @@ from ...web.base.errors import UserError
 from ..storage.file_errors import fsck_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
-from ..storage.places import Folder, Place, below
+from ..storage.places import Folder, Place
 from ..storage.scratch import writing_scratch
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import DataFile, close_file
 from .tantivy_schema import version
 
 SHARDS = KINDS["shards"].schema
 PIECE_BYTES = 8 << 20
 _ABOUT = "about.json"  # a file of a shard: what made it, and its order
 _KEYS = ["key", "deletes"]
-
-
-def shards_of(index: str) -> str:
-    """Returns the component with the shards of an index."""
-    return f"index/{index}/shards"
 
 
 def pack_shard(
@@ -60,11 +55,9 @@ def pack_shard(
             with writing_scratch(file), file.open("rb") as source:
                 for number in range(max(1, -(-file.stat().st_size // PIECE_BYTES))):
                     writer.write(_piece(file.name, number, source.read(PIECE_BYTES)))
-        size = writer.close()
-    names = keys.get_column("key")
-    first, last = (names[0], names[-1]) if len(names) else (None, None)
-    described = DataFile(below(root, path), writer.rows, size, order=order, crc32=writer.crc32)
-    return dataclasses.replace(described, first=first, last=last)
+        names = keys.get_column("key")
+        first, last = (names[0], names[-1]) if len(names) else (None, None)
+        return close_file(root, writer, first=first, last=last, order=order)
 
 
 def shard_keys(path: Place) -> pl.DataFrame:

@@ -179,16 +179,14 @@ def edit_shard(
         _edited(rows, component, edit)[1] for rows in stored_documents(root, file)
     ):
         return None
-    mentions, builder = 0, ShardBuilder()
-    try:
+    mentions = 0
+    with ShardBuilder() as builder:
         builder.delete(deleted.get_column("key"))
         for rows in stored_documents(root, file):
             rows, found = _edited(rows, component, edit)
             mentions += found
             builder.add(rows)
         made = builder.pack(root, component, file.order)
-    finally:
-        builder.close()
     return dataclasses.replace(made, formerly=file.formerly or file.path), removed, mentions
 
 

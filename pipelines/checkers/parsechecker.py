@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ...io.parsing.parse_pool import shared_pool
 from ...io.parsing.pool_options import PoolOptions
-from ...policy.documents import DocumentOptions
-from ...policy.parse_results import status_text, succeeded
+from ...policy.parsing.documents import DocumentOptions
+from ...policy.parsing.parse_results import status_text, succeeded
 from ...transforms.fetching import FETCHED, PAGES, RequestOptions, admit, fetch_pages
 from ...transforms.parse_pages import parse_pages
 from ...web.base.options import also, option

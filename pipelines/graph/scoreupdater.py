@@ -16,10 +16,11 @@ import pyarrow as pa
 from ...io.graph.stored_graph import ranked_files
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
-from ...io.tablets.resolve import Resolved, Resolver
+from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.graph.scores import new_scores, set_scores
-from ...policy.kinds import KINDS, RANK_COLUMNS
+from ...policy.graph_schema import RANK_COLUMNS
+from ...policy.kinds import KINDS
 from ...policy.schema import STATE
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
@@ -114,9 +115,4 @@ def _changes(item: ScoredTablet, options: Options) -> Iterator[tuple[str, Chunk]
 
 def score_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that sets scores."""
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        made, counts = set_scores(rows, changes)
-        return Resolved(made, counts=counts)
-
-    return resolve
+    return resolving(set_scores)

@@ -25,16 +25,17 @@ from ...io.index.index_candidates import (
     decided_rows,
 )
 from ...io.index.index_making import IndexMakingOptions, making_of
-from ...io.index.index_pass import IndexPass, index_component, plan_pass
+from ...io.index.index_pass import IndexPass, plan_pass
 from ...io.index.write_part import write_part
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.written import Written, check_whole
+from ...policy.index_schema import INDEXED, index_component
 from ...policy.indexing.index_changes import counts_of
 from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
-from ...policy.schema import INDEXED, to_frame
+from ...policy.schema import to_frame
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
@@ -103,6 +104,7 @@ def build(
     )
 
 
+# Each process reads the history once, not for each part.
 @functools.lru_cache(maxsize=4)
 def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
     """Returns the run of an operation; each part of the work asks for it."""

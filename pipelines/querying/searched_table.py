@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from ...io.shards.shard_files import shards_of
 from ...io.shards.shard_search import Hit, ShardSearch
 from ...io.shards.shard_views import cache_folder, open_view
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
+from ...policy.index_schema import index_component
+from ...policy.kinds import KINDS, components_of
 from ...web.base.errors import UsageError
 
 
@@ -20,6 +21,7 @@ class SearchedTable:
 
     def __init__(self, table: str, index: str, folder: str = "") -> None:
         self.table, self.index = table, index
+        self._shards = index_component(index, "shards")
         self._cache = cache_folder(table, index, folder)
         self._opened: tuple[str, ShardSearch] | None = None
 
@@ -30,22 +32,22 @@ class SearchedTable:
             UserError: There is no such index, or it cannot be read.
         """
         manifest = newest_manifest(self.table)
-        component = manifest.components.get(shards_of(self.index))
+        component = manifest.components.get(self._shards)
         if component is None:
             raise UsageError(_no_index(self.table, self.index, manifest))
         if self._opened is None or self._opened[0] != component.list:
             pinned = Pinned()
             pinned.table, pinned.snapshot = self.table, manifest.snapshot
             with pinned.reading():
-                files = pinned.files(shards_of(self.index))
+                files = pinned.files(self._shards)
                 view = open_view(pinned.root.files, files, self._cache)
             self._opened = component.list, ShardSearch(view)
         return self._opened[1]
 
 
 def _no_index(table: str, name: str, manifest: Manifest) -> str:
-    parts = (component.split("/") for component in manifest.components)
-    known = sorted(part[1] for part in parts if part[0] == "index" and part[-1] == "shards")
+    shards = components_of(KINDS["shards"], manifest.components)
+    known = [component.split("/")[1] for component in shards]
     if known:
         return f"{table!r} has no index {name!r} that can be searched: there is {', '.join(known)}"
     return f"{table!r} has no index {name!r} that can be searched: run nutbeam index {table}"

@@ -8,10 +8,10 @@ from ...web.exchange.status import (
     FETCH_REDIR_TEMP,
     FETCH_SUCCESS,
 )
-from ..schema import INDEXED, STATE, Status, empty
+from ..index_schema import HELD, INDEXED, REFUSED
+from ..schema import STATE, Status, empty
 from .index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions, decide_on_pages
 
-HELD, REFUSED = 1, 2
 # What index filters read of the state, with what the decision needs.
 STATE_READ = ("key", "status", "parse_status", "document", "page", "signature", "score",
               "modified_time", "repr_url", "batch_id", "retries", "fetch_interval", "usage",

@@ -6,8 +6,8 @@ import pytest
 from frames import frame_of, table_of
 
 from nutbeam.policy import documents as module
-from nutbeam.policy.documents import AFTER_ROWS, DocumentOptions, documents_of
-from nutbeam.policy.parse_results import status_text
+from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, documents_of
+from nutbeam.policy.parsing.parse_results import status_text
 from nutbeam.policy.rule_counts import capped
 from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.scope import Seeds

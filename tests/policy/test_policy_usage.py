@@ -4,8 +4,8 @@ import pytest
 from file_changes import changes_of
 from frames import frame_of, table_of
 
-from nutbeam.policy.documents import DocumentOptions, documents_of
 from nutbeam.policy.links import COLUMNS_OF_PAGES, BatchOrigin, LinkOptions
+from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.policy.schema import PAGES, STATE, to_frame
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.updating.status import UpdateOptions, update_state

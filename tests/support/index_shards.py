@@ -4,12 +4,12 @@ import polars as pl
 
 from nutbeam.io.index.index_writer import IndexTarget
 from nutbeam.io.index.tantivy_writer import TantivyWriter
-from nutbeam.io.shards.shard_files import shards_of
 from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.shards.shard_views import open_view
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
+from nutbeam.policy.index_schema import index_component
 from nutbeam.policy.searching.search_query import parse_search
 
 
@@ -32,7 +32,7 @@ def write_shards(root, pages, deletes=(), version=1, index="main", at_once=1_000
 def commit_shards(table, files, operation, index="main", replaced=()):
     """Commits shards as a job does; returns the manifest."""
     done = begin(str(table), "index", f"{operation}.index")
-    return commit(done, [Written(shards_of(index), tuple(files), tuple(replaced))])
+    return commit(done, [Written(index_component(index, "shards"), tuple(files), tuple(replaced))])
 
 
 def searched(root, files, cache):

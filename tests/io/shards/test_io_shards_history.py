@@ -6,14 +6,15 @@ import polars as pl
 import pytest
 from index_shards import held, page, searched, urls, write_shards
 
-from nutbeam.io.shards.shard_files import shard_keys, shards_of
+from nutbeam.io.shards.shard_files import shard_keys
 from nutbeam.io.shards.shard_merging import merge_shards, plan_merges, stored_documents
 from nutbeam.io.shards.shard_views import open_view
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.upkeep.fsck import described
+from nutbeam.policy.index_schema import index_component
 from nutbeam.policy.searching.search_query import parse_search
 
-COMPONENT = shards_of("main")
+COMPONENT = index_component("main", "shards")
 
 
 def changes(rng, known):

@@ -6,9 +6,9 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.io.shards.shard_files import shards_of
 from nutbeam.io.shards.shard_views import cache_folder
 from nutbeam.io.snapshots.manifest import newest_manifest
+from nutbeam.policy.index_schema import index_component
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def found(capsys):
 
 
 def shards(table):
-    return newest_manifest(str(table)).components[shards_of("main")].files
+    return newest_manifest(str(table)).components[index_component("main", "shards")].files
 
 
 EVERY = {f"http://a.com/{n}": f"v{min(n, 8)}" for n in range(10)}

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..web.pages.page import Page, ParseFailed
-from ..web.urls.userinfo import parse_target
+from ...web.pages.page import Page, ParseFailed
+from ...web.urls.userinfo import parse_target
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup

@@ -11,23 +11,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..web.base.options import option
-from ..web.content.content_type import sniff
-from ..web.content.signature import SignatureOptions, signature_of
-from ..web.content.usage import usage_of_page
-from ..web.exchange.status import FETCH_SUCCESS, UNCHECKED
-from ..web.pages.metadata import metadata_of
-from ..web.pages.page import NoParser, Page, ParseFailed, Source
-from ..web.pages.parse_options import ParseOptions
-from ..web.parsers.dispatch import parse_document
-from ..web.urls.row_keys import from_key
+from ...web.base.options import option
+from ...web.content.content_type import sniff
+from ...web.content.signature import SignatureOptions, signature_of
+from ...web.content.usage import usage_of_page
+from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
+from ...web.pages.metadata import metadata_of
+from ...web.pages.page import NoParser, Page, ParseFailed, Source
+from ...web.pages.parse_options import ParseOptions
+from ...web.parsers.dispatch import parse_document
+from ...web.urls.row_keys import from_key
+from ..parts import Parts
+from ..rule_counts import capped
+from ..schema import DOCUMENTS, conform
+from ..scope import Seeds, TargetOptions
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failed, not_parsed, succeeded
-from .parts import Parts
-from .rule_counts import capped
-from .schema import DOCUMENTS, conform
-from .scope import Seeds, TargetOptions
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body", "usage")  # fmt: skip

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ..web.pages.page import Page
-from ..web.rules.chains import normalizers_in
-from ..web.rules.url_rules import resolve
-from .rule_counts import capped, rules_by_row
-from .schema import LINKS
-from .scope import Seeds, TargetOptions, judge
+from ...web.pages.page import Page
+from ...web.rules.chains import normalizers_in
+from ...web.rules.url_rules import resolve
+from ..rule_counts import capped, rules_by_row
+from ..schema import LINKS
+from ..scope import Seeds, TargetOptions, judge
 
 # Largest size of the cache of links.
 _MAX_CHARS = 16 << 20

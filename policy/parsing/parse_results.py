@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from ..web.pages.page import NoParser, ParseFailed
-from .schema import ParseMinor, ParseStatus
+from ...web.pages.page import NoParser, ParseFailed
+from ..schema import ParseMinor, ParseStatus
 
 Result = dict[str, Any]
 

@@ -106,7 +106,7 @@ build/beam-oldest/ready: pyproject.toml $(READY)
 	@touch $@
 
 test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
-	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server,-m "flink or prism or dataflow or yaml or servers or long" --durations=0)
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,-m "flink or prism or dataflow or yaml or servers or long" --durations=0)
 	$(call on_runners,,prism bundles processes)
 
 # Inputs that fail are in build/fuzz/found, inputs that reach new code in build/fuzz/corpus.

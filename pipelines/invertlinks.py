@@ -30,7 +30,7 @@ from ..io.batches.link_sources import (
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
-from ..io.tablets.resolve import Resolved, Resolver
+from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import Blocklist
@@ -189,12 +189,5 @@ def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
 
 def link_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that applies changes to links; it runs on a worker."""
-    in_rows = not operation.root.in_files(COMPONENT)
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        links, counts = apply_links(rows, changes)
-        if in_rows:  # there deleting a row rewrites no others
-            links = links.filter(pl.col("gone_since").is_null())
-        return Resolved(links, counts=counts, drops=in_rows)
-
-    return resolve
+    in_rows = not operation.root.in_files(COMPONENT)  # there deleting a row rewrites no others
+    return resolving(functools.partial(apply_links, keep_ended=not in_rows), drops=in_rows)

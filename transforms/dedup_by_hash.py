@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..policy.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .elements.rows import check_chunk, column_names, through_chunks
+from .elements.rows import check_chunk, column_names, directions, through_chunks
 from .partition import split_by_hash
 from .wiring.display import Displayed
 
@@ -52,14 +52,9 @@ class DedupByHash(Displayed):
 
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
-        self.descending = tuple(self.descending) or (False,) * len(self.order_by)
+        self.descending = directions(self.order_by, self.descending)
         if isinstance(self.partitions, int) and self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
-        if len(self.order_by) != len(self.descending):
-            raise ValueError(
-                f"descending must have one value for each of order_by {self.order_by!r}, "
-                f"got {self.descending!r}"
-            )
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
         needed = {"hash": [self.hash], "order_by": self.order_by}

@@ -6,10 +6,12 @@ from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 
 from ..policy.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .elements.rows import check_chunk
+from .elements.row_types import arrow_schema, field_types, optional, with_fields
+from .elements.rows import RowsToChunks, check_chunk, check_columns, row_type_of, through_chunks
 from .partition import split_by_hash
 from .wiring.display import Displayed
 
@@ -18,10 +20,10 @@ from .wiring.display import Displayed
 class JoinByHash(Displayed):
     """Adds columns of the one row of another collection with the same hash.
 
-    Input:  (rows, others): two collections of chunks with the column ``hash``. ``others`` has
-        at most one row per hash.
-    Output: the chunks of ``rows`` with the additional columns; null where no other row has the
-        hash.
+    Input:  (rows, others), or a dict of these names: two collections of chunks or rows with the
+        column ``hash``. ``others`` has at most one row per hash.
+    Output: the chunks or rows of ``rows`` with the additional columns; null where no other row
+        has the hash.
 
     Cost: one shuffle of all rows, and of the used columns of ``others``. A partition is in memory.
 
@@ -30,17 +32,54 @@ class JoinByHash(Displayed):
         columns: Names of columns of ``others``, with their names in the output.
         partitions: How many workers can share the work; it may be a side input.
         also: Further columns that must be equal, too. The shuffle does not use them.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
     """
 
     hash: str
     columns: Mapping[str, str]
     partitions: int | beam.pvalue.AsSideInput = 1
-    also: tuple[str, ...] = ()
+    also: Sequence[str] = ()
 
-    def expand(self, inputs: Any) -> beam.PCollection[Chunk]:
-        met = meet_by_hash(inputs, self.hash, self.partitions, (*self.also, *self.columns))
-        join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns))
-        return met | "Join" >> join.with_output_types(Chunk)
+    def __post_init__(self) -> None:
+        self.also = tuple(self.also)
+        if isinstance(self.partitions, int) and self.partitions < 1:
+            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+
+    def expand(self, inputs: Any) -> Any:
+        rows, others = _sides(inputs)
+        on = {"hash": [self.hash], "also": self.also}
+        row_type, other_type = (row_type_of(side, "JoinByHash") for side in (rows, others))
+        outputs = schema = None
+        if other_type is not None:
+            schema = arrow_schema(other_type)
+            check_columns(schema.names, {**on, "columns": self.columns}, "JoinByHash")
+            others = others | "OthersToChunks" >> RowsToChunks()
+        if row_type is not None:
+            if other_type is None:
+                raise ValueError("JoinByHash takes rows and rows, or chunks, got rows and chunks")
+            fields = field_types(other_type)
+            more = {new: optional(fields[old]) for old, new in self.columns.items()}
+            outputs = with_fields(row_type, more, "JoinByHash")
+
+        def work(chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+            sides, columns = (chunks, others), (*self.also, *self.columns)
+            met = meet_by_hash(sides, self.hash, self.partitions, columns)
+            join = beam.FlatMap(_join, (self.hash, *self.also), dict(self.columns), schema)
+            return met | "Join" >> join.with_output_types(Chunk)
+
+        return through_chunks(rows, work, "JoinByHash", on, outputs)
+
+
+def _sides(inputs: Any) -> tuple[Any, Any]:
+    """Returns the two collections of the input of JoinByHash."""
+    if not isinstance(inputs, Mapping):
+        rows, others = inputs
+        return rows, others
+    if set(inputs) != {"rows", "others"}:
+        raise ValueError(f"JoinByHash takes the inputs rows and others, got {sorted(inputs)!r}")
+    return inputs["rows"], inputs["others"]
 
 
 def meet_by_hash(
@@ -102,13 +141,16 @@ def _join(
     grouped: tuple[int, Iterable[tuple[bool, Chunk]]],
     hash: tuple[str, ...],
     columns: Mapping[str, str],
+    schema: pa.Schema | None,
 ) -> Iterator[Chunk]:
     some, others = sides_of(grouped)
     if not some:
         return
     # Together, because each join makes an index of the others.
     rows = pl.concat(some)
-    if not others:
+    if not others and schema is not None:
+        others = [to_frame(schema.empty_table())]
+    elif not others:
         nothing = (pl.lit(None, pl.String).alias(column) for column in columns)
         others = [rows.select(*hash, *nothing).clear()]
     known = pl.concat(others)

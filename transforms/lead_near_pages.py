@@ -1,8 +1,8 @@
 """Finds for each page the page that stays instead of it, among pages with near hashes."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import polars as pl
@@ -10,6 +10,8 @@ import polars as pl
 from ..policy.dedup.clusters import leaders, stars
 from ..policy.schema import NEAR_PAIRS, SETTLED, empty, to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
+from .elements.rows import check_chunk, column_names, directions, through_chunks
+from .hash_columns import with_hashes
 from .join_by_hash import JoinByHash, meet_by_hash, sides_of
 from .near_pairs import NearPairs
 from .wiring.display import Displayed
@@ -19,14 +21,23 @@ _ALONE = "alone"
 _NODE = pl.col("scope") ^ pl.col("hash")
 
 
+class NearPage(NamedTuple):
+    """A page, and the page that stays instead of it, as a row."""
+
+    key: str
+    winner: str
+    leads: bool
+
+
 @dataclasses.dataclass
 class LeadNearPages(Displayed):
     """Decides which pages with near hashes stay, and which page stays instead of each other.
 
-    Input:  chunks with the columns of SETTLED but ``winner`` and ``leads``; ``scope`` and ``hash``, both uint64;
-        and ``order_by``. Only pages of one scope can be near each other. Each pair of scope and
-        hash is in one row at most; rows without a hash are near no other.
-    Output: chunks of SETTLED rows: ``winner`` is the page's own key if it stays.
+    Input:  chunks or rows with the columns ``key``, ``hash`` and ``order_by``, and perhaps
+        ``scope``; ``hash`` and ``scope`` as in NearPairs. Rows without a hash are near no other.
+        If many pages have the same hash, use DedupByHash before: all pairs of them are compared.
+    Output: chunks of SETTLED rows, or rows ``key``, ``winner`` and ``leads``: ``winner`` is the
+        page's own key if it stays, ``leads`` whether it stays instead of another page.
 
     Cost: ``NearPairs``; a shuffle of all rows with a hash, and two of the pairs. Rows that are
     connected by pairs meet on one worker, which holds them and their pairs. Another
@@ -34,20 +45,34 @@ class LeadNearPages(Displayed):
 
     Attributes:
         distance: In how many bits near hashes may differ.
-        order_by: Columns; the best row is first, null is last.
-        descending: For each of them, whether the largest value is first.
+        order_by: A column or several: the best row is first, null is last. Together they must
+            differ between any two rows.
+        descending: For each of ``order_by``, whether the largest value is first; empty is
+            all ascending.
         partitions: How many workers can share the work; it may be a side input.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
     """
 
     distance: int
-    order_by: tuple[str, ...]
-    descending: tuple[bool, ...]
+    order_by: Sequence[str]
+    descending: Sequence[bool] = ()
     partitions: int | beam.pvalue.AsSideInput = 1
 
-    def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        rows = pages | "Split" >> beam.FlatMap(_split).with_output_types(Chunk).with_outputs(
-            _ALONE, main="near"
-        )
+    def __post_init__(self) -> None:
+        self.order_by = column_names(self.order_by, "order_by")
+        self.descending = directions(self.order_by, self.descending)
+        NearPairs(self.distance)  # it checks the distance
+
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        needed = {"the input": ["key", "hash"], "order_by": self.order_by}
+        return through_chunks(given, self._settle, "LeadNearPages", needed, NearPage)
+
+    def _settle(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        order_by, descending = tuple(self.order_by), tuple(self.descending)
+        split = beam.FlatMap(_split, order_by)
+        rows = pages | "Split" >> split.with_output_types(Chunk).with_outputs(_ALONE, main="near")
         pairs = (
             rows["near"]
             | "Hashes" >> beam.Map(_hashes).with_output_types(Chunk)
@@ -71,7 +96,7 @@ class LeadNearPages(Displayed):
         ) | "OfPairs" >> JoinByHash("node", named, self.partitions, ("scope",))
         sides = (in_cluster["rows"], of_pairs)
         met = meet_by_hash(sides, "cluster", self.partitions, NEAR_PAIRS.names)
-        lead = beam.FlatMap(_lead, self.order_by, self.descending).with_output_types(Chunk)
+        lead = beam.FlatMap(_lead, order_by, descending).with_output_types(Chunk)
         led = met | "Lead" >> lead
         alone = tuple(
             side | f"Alone{at}" >> beam.Map(_stays).with_output_types(Chunk)
@@ -114,8 +139,9 @@ def lead_near_pages(
     return ranked.with_columns(winner=winner.zip_with(found >= 0, keys), leads=leads)
 
 
-def _split(chunk: Chunk) -> Iterator[Any]:
-    frame = to_frame(chunk)
+def _split(chunk: Chunk, order_by: tuple[str, ...]) -> Iterator[Any]:
+    check_chunk(chunk, {"the input": ["key", "hash"], "order_by": order_by}, "LeadNearPages")
+    frame = to_frame(with_hashes(chunk, "LeadNearPages"))
     near = frame.filter(pl.col("hash").is_not_null())
     if len(near):
         yield from to_chunks(near.with_columns(node=_NODE))

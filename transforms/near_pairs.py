@@ -14,7 +14,9 @@ from ..policy.dedup import near_pairs as bands_of
 from ..policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
 from ..policy.schema import NEAR_PAIRS, to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .elements.rows import check_chunk
+from .elements.row_types import arrow_schema, field_names, field_types, row_type_with
+from .elements.rows import check_chunk, check_columns, row_type_of, through_chunks
+from .hash_columns import hashes_as, with_hashes
 from .wiring.display import Displayed
 
 # Band, partition of the band, number of slices, number of a pair of slices.
@@ -22,15 +24,18 @@ Key: TypeAlias = tuple[int, int, int, int]
 # Rows of a partition, or of a slice: 16 MB.
 MOST_ROWS = 1 << 20
 _BUCKETS = 4_096
+_NEEDED = {"the input": ["hash"]}
 
 
 @dataclasses.dataclass
 class NearPairs(Displayed):
     """Finds the pairs of hashes that differ in few bits, each pair once.
 
-    Input:  chunks with the columns ``scope`` and ``hash``, both uint64. Only hashes of the same
-        scope are compared. No two rows are equal.
-    Output: chunks of NEAR_PAIRS rows: scope, hash, other.
+    Input:  chunks or rows with the column ``hash``: numbers of 64 bits, or 8 bytes, such as the
+        signatures of ``--signature simhash``; and perhaps ``scope``, a number or text: only hashes
+        of the same scope are compared. No two rows are equal.
+    Output: chunks of NEAR_PAIRS rows: scope, hash, other. For rows, rows of ``hash`` and ``other``,
+        of the type that ``hash`` has in the input, and ``scope`` if that is a number.
 
     Cost: hashes are counted by bits of each band, which is a small combiner. Then each row is
     shuffled once for each of the ``distance + 1`` bands. A key of this shuffle has at most 32 MB:
@@ -39,6 +44,9 @@ class NearPairs(Displayed):
 
     Attributes:
         distance: In how many bits the hashes of a pair may differ.
+
+    Raises:
+        ValueError: An argument or the input's type is not right.
     """
 
     distance: int
@@ -47,7 +55,26 @@ class NearPairs(Displayed):
         if not 0 <= self.distance < bands_of.BITS:
             raise ValueError(f"distance must be from 0 to 63, got {self.distance}")
 
-    def expand(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+    def expand(self, given: beam.PCollection[Any]) -> Any:
+        row_type = row_type_of(given, "NearPairs")
+        if row_type is None:
+            return self._pairs(given)
+        check_columns(field_names(row_type), _NEEDED, "NearPairs")
+        fields, columns = field_types(row_type), arrow_schema(row_type)
+        found = {"hash": fields["hash"], "other": fields["hash"]}
+        if "scope" in fields and pa.types.is_integer(columns.field("scope").type):
+            found = {"scope": fields["scope"], **found}
+        kinds = {name: columns.field("hash" if name == "other" else name).type for name in found}
+
+        def work(chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+            named = beam.Map(hashes_as, kinds).with_output_types(Chunk)
+            return self._pairs(chunks) | "AsGiven" >> named
+
+        return through_chunks(given, work, "NearPairs", _NEEDED, row_type_with(found))
+
+    def _pairs(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        numbers = beam.Map(_numbers).with_output_types(Chunk)
+        chunks = chunks | "Numbers" >> numbers
         layout = beam.pvalue.AsSingleton(
             chunks
             | "Count" >> beam.Map(count_buckets, self.distance).with_output_types(Any)
@@ -92,9 +119,14 @@ class Layout:
     slices: NDArray[np.int64]
 
 
+def _numbers(chunk: Chunk) -> Chunk:
+    check_chunk(chunk, _NEEDED, "NearPairs")
+    found = to_frame(with_hashes(chunk, "NearPairs")).select("scope", "hash")
+    return found.drop_nulls("hash").to_arrow()
+
+
 def count_buckets(chunk: Chunk, distance: int) -> NDArray[np.int64]:
     """Returns the number of rows in each bucket of each band."""
-    check_chunk(chunk, {"columns": ["scope", "hash"]}, "NearPairs")
     mixed = np.bitwise_xor(*_columns(to_frame(chunk)))
     return np.array(
         [

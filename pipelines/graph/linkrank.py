@@ -23,9 +23,9 @@ from ...io.storage.places import Folder, Place
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written
 from ...policy.graph.harmonic import Harmonic
-from ...policy.graph.hits import Hits
-from ...policy.graph.linkrank import LinkRank, PageRank
+from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.ranking import Ranking
+from ...policy.graph.rankings import RANKINGS, choose_ranking
 from ...policy.kinds import KINDS
 from ...transforms.graph.rank_iterations import (
     ROUND_ENDS,
@@ -40,7 +40,6 @@ from ..launch.job import JobOptions, run_job
 from .webgraph import LevelOptions
 
 ARGUMENTS = (TABLE,)
-RANKINGS = ("linkrank", "pagerank", "hits", "harmonic")
 RANKS = "Ranks"
 RANK_LOG = logging.getLogger("nutbeam.linkrank")
 # Rounds by default. LinkRank makes all of them, as Nutch does; the others end when nothing changes.
@@ -176,14 +175,10 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
 
 def ranking_of(options: Options) -> Ranking:
     """Returns the method that the options choose."""
-    if options.ranking == "linkrank":
-        nutch = options.formula == "nutch"
-        return LinkRank(options.damping_factor, options.initial_score, nutch)
-    if options.ranking == "pagerank":
-        return PageRank(options.damping_factor)
-    if options.ranking == "hits":
-        return Hits()
-    return Harmonic(options.exact_nodes, options.log2_registers)
+    nutch = options.formula == "nutch"
+    linkrank = LinkRank(options.damping_factor, options.initial_score, nutch)
+    harmonic = Harmonic(options.exact_nodes, options.log2_registers)
+    return choose_ranking(options.ranking, linkrank, harmonic)
 
 
 def _write(block: RankedBlock, level: str) -> Written:

@@ -25,7 +25,7 @@ from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, to_frame
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.graph.graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, remove_aside
+from ...transforms.graph.graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -95,14 +95,13 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
         | "Outlinks" >> beam.FlatMap(_outlinks, operation).with_output_types(Chunk)
     )
     links = (found["main"], of_documents) | "Links" >> beam.Flatten()
-    limits = LinkLimits(*(getattr(options, f.name) for f in dataclasses.fields(LinkLimits)))
-    written = (operations, links) | GraphBlocks(limits, options.level, options.block_nodes)
     level = options.level
+    written = (operations, links) | GraphBlocks(LinkLimits.of(options), level, options.block_nodes)
     committed = (operations, written, found[_RECEIPTS]) | Commit(
         reads=(f"{level}_nodes", f"{level}_edges", f"{level}_ranks"),
         whole=("Tablets", LIMIT, BLOCKS),
     )
-    tidy = beam.Map(_tidy, operation, level).with_output_types(Ticket)
+    tidy = beam.Map(tidy_graph, operation, level).with_output_types(Ticket)
     return committed | "Tidy" >> tidy
 
 
@@ -162,9 +161,3 @@ def outlinks_of(pages: pl.DataFrame) -> pl.DataFrame:
     links = links.explode("outlinks", "position").drop_nulls("outlinks")
     target = pl.col("outlinks").struct.field("key")
     return links.select(source="key", target=target, position="position")
-
-
-def _tidy(ticket: Ticket, operation: Operation, level: str) -> Ticket:
-    """Removes the files between the steps."""
-    remove_aside(operation, level)
-    return ticket

@@ -30,7 +30,7 @@ from ...io.index.write_part import write_part
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
-from ...io.tablets.resolve import Resolved, Resolver
+from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
 from ...policy.index_schema import INDEXED, index_component
 from ...policy.indexing.index_changes import counts_of
@@ -153,13 +153,13 @@ def _write(
 
 def journal_resolver(_: Operation) -> Resolver:
     """Returns the resolver that applies changes to the journal; it runs on a worker."""
+    return resolving(_replace_rows)
 
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        changes = changes.unique("key", keep="last").select(rows.columns)
-        kept = rows.join(changes.select("key"), on="key", how="anti")
-        return Resolved(pl.concat([kept, changes]).sort("key"))
 
-    return resolve
+def _replace_rows(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    changes = changes.unique("key", keep="last").select(rows.columns)
+    kept = rows.join(changes.select("key"), on="key", how="anti")
+    return pl.concat([kept, changes]).sort("key"), {}
 
 
 def _commit(

@@ -6,6 +6,7 @@ foreign domain.
 """
 
 import dataclasses
+from typing import Any
 
 import polars as pl
 
@@ -43,6 +44,12 @@ class LinkLimits:
         "page.",
         nutch="link.ignore.limit.domain",
     )
+
+    @staticmethod
+    def of(options: Any) -> "LinkLimits":
+        """Returns the limits that wider options have, in attributes of the same names."""
+        names = (field.name for field in dataclasses.fields(LinkLimits))
+        return LinkLimits(*(getattr(options, name) for name in names))
 
 
 def limit_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -9,7 +9,9 @@ _NEW = ("anchor", "rel", "score")
 _FIRST = pl.min_horizontal("first", "time")
 
 
-def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def apply_links(
+    rows: pl.DataFrame, changes: pl.DataFrame, *, keep_ended: bool = True
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns rows of the link table after changes.
 
     The newest time counts, so batches may come in any order. A link that ends stays as a row with
@@ -18,6 +20,7 @@ def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame
     Args:
         rows: INLINKS rows in key order.
         changes: LINK_CHANGES rows in any order. If a key has a link and a tombstone, the link counts.
+        keep_ended: Whether links that have ended stay as rows.
 
     Returns:
         (INLINKS rows in key order; counts ``links_added``, ``links_seen`` and ``links_gone``).
@@ -36,7 +39,8 @@ def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame
     )
     found = rows.join(again, on="key", how="left", maintain_order="left")
     found = found.join(ended, on="key", how="left", maintain_order="left")
-    return _after(found, added, rows.columns)
+    left, counts = _after(found, added, rows.columns)
+    return left if keep_ended else left.filter(pl.col("gone_since").is_null()), counts
 
 
 def _after(
@@ -82,5 +86,5 @@ def invert(changes: pl.DataFrame) -> pl.DataFrame:
     [('com.b:http/', 'com.a:http/', 'B')]
     """
     wide = to_frame(LINK_CHANGES.empty_table())
-    rows, _ = apply_links(empty(INLINKS), pl.concat([wide, changes], how="diagonal_relaxed"))
-    return rows.filter(pl.col("gone_since").is_null())
+    changes = pl.concat([wide, changes], how="diagonal_relaxed")
+    return apply_links(empty(INLINKS), changes, keep_ended=False)[0]

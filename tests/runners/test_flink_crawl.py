@@ -18,6 +18,7 @@ from crawling import (
     reach,
 )
 from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
+from linked_tables import graph_in, make_linked, random_edges, ranks_in
 from robots_victims import victim
 from simulated_web import SimWeb
 
@@ -120,3 +121,13 @@ def test_each_partition_asks_a_host_once_per_delay_because_of_others(flink, tmp_
             assert command.ended() == 0
     site.check(partitions=2, delay=delay)
     assert manifest_of(table).counts["protocol/success"] == 10
+
+
+def test_a_graph_and_its_ranks_are_those_of_this_process(flink, tmp_path):
+    edges = random_edges(5, nodes=80, links=500)
+    here, there = (make_linked(tmp_path / name, edges) for name in ("here", "there"))
+    for words in (("webgraph", "--block_nodes", 30), ("linkrank",)):
+        for table, more in ((here, []), (there, flink.options)):
+            assert nutbeam(words[0], table, *words[1:], *more) == 0
+    assert graph_in(there) == graph_in(here)
+    assert ranks_in(there).equals(ranks_in(here))

@@ -4,8 +4,11 @@ import numpy as np
 import polars as pl
 from crawling import rows_of
 
+from nutbeam.io.graph.stored_graph import stored_graph
 from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin, new_id
+from nutbeam.pipelines.views.export import Reading
 from nutbeam.policy.inlinks.link_keys import link_keys
 from nutbeam.policy.schema import INLINKS, STATE, Status, conform, to_frame
 
@@ -44,6 +47,20 @@ def make_linked(table, edges, urls=()):
 def in_key_order(edges):
     """Returns links as the link table gives them to the graph."""
     return edges.unique().sort("source", "target")
+
+
+def graph_in(table, level="page"):
+    """Returns the nodes of a table's graph and its links by block, both in order."""
+    graph = stored_graph(Reading(str(table), "", newest_manifest(str(table)).snapshot), level)
+    blocks = range(graph.blocks)
+    nodes = [row for block in blocks for row in graph.keys(block).rows()]
+    links = [
+        (source, target, *(array.tolist() for array in piece if array is not None))
+        for source in blocks
+        for target in blocks
+        for piece in graph.pieces(source, target)
+    ]
+    return nodes, links
 
 
 def ranks_in(table, level="page"):

@@ -1,13 +1,29 @@
 """NearPairs over chunks, with values of a band that are too frequent for one key."""
 
+from typing import NamedTuple
+
+import apache_beam as beam
 import numpy as np
 import polars as pl
 import pytest
-from running import apply
+from running import apply, run
 
 from nutbeam.transforms import near_pairs as module
+from nutbeam.transforms.join_by_hash import JoinByHash
 from nutbeam.transforms.lead_near_pages import LeadNearPages, lead_near_pages
 from nutbeam.transforms.near_pairs import NearPairs, make_layout, near_pairs
+
+
+class Page(NamedTuple):
+    key: str
+    scope: str
+    hash: bytes | None
+    score: float
+
+
+class Owner(NamedTuple):
+    hash: bytes
+    names: list[str]
 
 
 def hashes_of(count, scopes=1):
@@ -81,3 +97,91 @@ def test_leaders_over_partitions_are_those_of_the_whole_frame():
     twin = lead_near_pages(rows, near_pairs(frame, 2), ("key",), (False,))
     assert led == {**dict(twin.select("key", "winner").rows()), "lone": "lone"}
     assert 0 < twin["leads"].sum() < len(twin)
+
+
+def random_pages():
+    """Rows with signatures, some of which are equal, in two hosts; one has none."""
+    random = np.random.default_rng(4)
+    hashes = random.choice(hashes_of(60)["hash"].to_numpy(), 80)
+    pages = [
+        Page(f"p{n}", random.choice(["a.com", "b.com"]), int(number).to_bytes(8, "big"), n % 7)
+        for n, number in enumerate(hashes)
+    ]
+    return [*pages, Page("none", "a.com", None, 9.0)]
+
+
+def bits_apart(one, other):
+    return (int.from_bytes(one.hash, "big") ^ int.from_bytes(other.hash, "big")).bit_count()
+
+
+def led_row_by_row(pages, distance):
+    """Returns the page that stays instead of each, by comparing all pairs."""
+    left = sorted((p for p in pages if p.hash), key=lambda page: (-page.score, page.key))
+    winner = {page.key: page.key for page in pages}
+    stays = []
+    for page in left:
+        near = (s for s in stays if s.scope == page.scope and bits_apart(s, page) <= distance)
+        leader = next(near, None)
+        if leader is None:
+            stays.append(page)
+        else:
+            winner[page.key] = leader.key
+    return winner
+
+
+@pytest.mark.parametrize("distance", [0, 3])
+def test_rows_are_led_as_row_by_row(distance):
+    pages = random_pages()
+    lead = LeadNearPages(distance, ["score", "key"], [True, False])
+    found = run(lambda pipeline: pipeline | beam.Create(pages).with_output_types(Page) | lead)
+    right = led_row_by_row(pages, distance)
+    assert {row.key: row.winner for row in found} == right
+    stay = {winner for key, winner in right.items() if key != winner}
+    assert {row.key for row in found if row.leads} == stay
+    assert stay
+
+
+def test_pairs_of_rows_have_the_type_of_their_hashes():
+    pages = list({page.hash: page for page in random_pages() if page.hash}.values())
+    found = run(
+        lambda pipeline: pipeline | beam.Create(pages).with_output_types(Page) | NearPairs(3)
+    )
+    right = {
+        frozenset({a.hash, b.hash})
+        for at, a in enumerate(pages)
+        for b in pages[:at]
+        if a.scope == b.scope and bits_apart(a, b) <= 3
+    }
+    assert {frozenset({row.hash, row.other}) for row in found} == right
+    assert right
+    assert not hasattr(found[0], "scope")
+
+
+@pytest.mark.parametrize("known", [0, 9])
+def test_rows_are_joined_with_columns_of_any_type(known):
+    pages = random_pages()
+    owners = [Owner(h, [str(n)]) for n, h in enumerate(sorted({p.hash for p in pages if p.hash}))]
+    owners = owners[:known]
+
+    def build(pipeline):
+        rows = pipeline | "Pages" >> beam.Create(pages).with_output_types(Page)
+        others = pipeline | "Owners" >> beam.Create(owners).with_output_types(Owner)
+        return {"rows": rows, "others": others} | JoinByHash("hash", {"names": "owners"}, 3)
+
+    names = {owner.hash: owner.names for owner in owners}
+    assert {row.key: row.owners for row in run(build)} == {p.key: names.get(p.hash) for p in pages}
+
+
+def test_what_is_wrong_is_said_at_once():
+    with pytest.raises(ValueError, match="descending must have one value for each of order_by"):
+        LeadNearPages(3, "score", [True, False])
+    with pytest.raises(ValueError, match="distance must be from 0 to 63, got -1"):
+        LeadNearPages(-1, "score")
+    chunk = pl.DataFrame({"hash": ["text"]}).to_arrow()
+    with pytest.raises(ValueError, match="NearPairs needs a column 'hash' of numbers or bytes"):
+        apply([chunk], NearPairs(3))
+    rows = [Page("a", "b", None, 1.0)]
+    with pytest.raises(ValueError, match="LeadNearPages needs the column 'best'"):
+        run(lambda p: p | beam.Create(rows).with_output_types(Page) | LeadNearPages(3, "best"))
+    with pytest.raises(ValueError, match="inputs rows and others, got \\['others'\\]"):
+        run(lambda p: {"others": p | beam.Create(rows)} | JoinByHash("hash", {}))

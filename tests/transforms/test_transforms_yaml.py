@@ -151,6 +151,60 @@ def test_ranks_of_links(tmp_path):
         transform_of(f"{LINKS}  - {step}\n  - {fields}\n  - {check}", pipeline)
 
 
+NEAR = """
+type: composite
+transforms:
+  - type: Create
+    name: Pages
+    config:
+      elements:
+        - {key: a, hash: 8, score: 1.0}
+        - {key: b, hash: 9, score: 2.0}
+        - {key: c, hash: -9, score: 1.0}
+        - {key: d, hash: -1, score: 3.0}
+  - type: Create
+    name: Owners
+    config:
+      elements:
+        - {hash: -9, owner: me, since: 1}
+        - {hash: 9, owner: you, since: 2}
+"""
+BY_NAME = "name: Step, input: {rows: Pages, others: Owners}"
+
+
+@pytest.mark.parametrize(
+    ("step", "fields", "right"),
+    [
+        (
+            "type: NearPairs, name: Step, input: Pages, config: {distance: 1}",
+            {"low": {"expression": "min(hash, other)"}, "high": {"expression": "max(hash, other)"}},
+            [(8, 9), (-9, -1)],
+        ),
+        (
+            "type: LeadNearPages, name: Step, input: Pages, config: {distance: 1, "  # noqa: ISC004
+            "order_by: [score, key], descending: [true, false]}",
+            {"key": "key", "winner": "winner", "leads": "leads"},
+            [("a", "b", False), ("b", "b", True), ("c", "d", False), ("d", "d", True)],
+        ),
+        (
+            f"type: JoinByHash, {BY_NAME}, config: {{hash: hash, columns: {{owner: by}}}}",
+            {"key": "key", "by": {"expression": "by or ''"}},
+            [("a", ""), ("b", "you"), ("c", "me"), ("d", "")],
+        ),
+    ],
+)
+def test_near_pages_and_joins(step, fields, right):
+    language = "{language: python, fields: %s}" % json.dumps(fields)  # noqa: UP031
+    elements = json.dumps([dict(zip(fields, row, strict=True)) for row in right])
+    text = f"""{NEAR}
+  - {{{step}}}
+  - {{type: MapToFields, name: Fields, input: Step, config: {language}}}
+  - {{type: AssertEqual, input: Fields, config: {{elements: {elements}}}}}
+"""
+    with beam.Pipeline("FnApiRunner", options=PipelineOptions([])) as pipeline:
+        transform_of(text, pipeline)
+
+
 @pytest.mark.parametrize(
     ("step", "message"),
     [

@@ -82,6 +82,23 @@ def with_fields(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
     return RowType.from_fields(more)
 
 
+def row_type_with(fields: Mapping[str, Any]) -> Any:
+    """Returns a type of rows with these fields."""
+    return RowType.from_fields(list(fields.items()))
+
+
+def optional(hint: Any) -> Any:
+    """Returns the type of a field that may also be None."""
+    if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
+        hint = native_type_compatibility.convert_to_python_type(hint)
+    return typing.Optional[hint]  # noqa: UP045 - not every type has the operator
+
+
+def field_types(row_type: RowType) -> dict[str, Any]:
+    """Returns the types of the fields of a row type, by name."""
+    return dict(row_type._fields)
+
+
 def field_names(row_type: RowType) -> list[str]:
     """Returns the names of the fields of a row type."""
     return [field for field, _ in row_type._fields]

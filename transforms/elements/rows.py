@@ -7,7 +7,7 @@ booleans, and sequences, mappings and rows of these. Each may be None.
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -168,6 +168,24 @@ def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
     if not names:
         raise ValueError(f"{argument} must name a column, got {given!r}")
     return names
+
+
+def directions(order_by: Sequence[str], descending: Sequence[bool]) -> tuple[bool, ...]:
+    """Returns for each of some columns whether the largest value is first.
+
+    Raises:
+        ValueError: There are more or fewer values than columns.
+
+    >>> directions(["score", "url"], [])
+    (False, False)
+    """
+    found = tuple(descending) or (False,) * len(order_by)
+    if len(found) != len(order_by):
+        raise ValueError(
+            f"descending must have one value for each of order_by {tuple(order_by)!r}, "
+            f"got {found!r}"
+        )
+    return found
 
 
 def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:

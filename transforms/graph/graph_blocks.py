@@ -43,7 +43,7 @@ from ...policy.selection import groups
 from ...web.base.errors import UserError
 from ..elements.chunks import Chunk, to_chunks
 from ..for_each import Spread
-from ..operations import Together
+from ..operations import Ticket, Together
 from ..wiring.display import Displayed
 from .graph_layout import (
     EdgeFile,
@@ -378,6 +378,7 @@ def _pieces_of(work: _BlockWork) -> Iterator[tuple[int, Piece]]:
             yield from ((source, part) for part in pieces_of(piece))
 
 
-def remove_aside(operation: Operation, level: str) -> None:
-    """Deletes the files between the steps of an operation."""
+def tidy_graph(ticket: Ticket, operation: Operation, level: str) -> Ticket:
+    """Deletes the files between the steps of an operation, after its commit."""
     remove_tree(operation.root.files / GraphShape(level, LinkLimits(), 1).folder(operation))
+    return ticket

@@ -11,11 +11,9 @@ import pyarrow as pa
 from ...io.graph.stored_graph import stored_graph
 from ...io.snapshots.operations import Operation, new_id
 from ...policy.graph.graph_blocks import BLOCK_NODES
-from ...policy.graph.harmonic import Harmonic
-from ...policy.graph.hits import Hits
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
-from ...policy.graph.linkrank import LinkRank, PageRank
-from ...policy.graph.ranking import Ranking
+from ...policy.graph.linkrank import LinkRank
+from ...policy.graph.rankings import RANKINGS, choose_ranking
 from ...policy.schema import TEXT, to_frame
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, parse_url, to_key
@@ -24,7 +22,7 @@ from ..elements.rows import check_chunk, through_chunks
 from ..operations import Begin, Commit, Ticket
 from ..wiring.display import Displayed
 from ..wiring.metrics import count
-from .graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, remove_aside
+from .graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, tidy_graph
 from .rank_iterations import RankedBlock, RankIterations
 
 _NEEDED = {"the input": ["source", "target"]}
@@ -32,7 +30,6 @@ _OUTPUT = pa.schema(
     [("node", TEXT), ("rank", pa.float64()), ("hub", pa.float64()), ("in_links", pa.int64()),
      ("out_links", pa.int64())]
 )  # fmt: skip
-RANKINGS = ("linkrank", "pagerank", "hits", "harmonic")
 
 
 class RankedNode(NamedTuple):
@@ -101,12 +98,10 @@ class RankLinks(Displayed):
         return through_chunks(given, self._rank, "RankLinks", _NEEDED, RankedNode)
 
     def _blocks(self) -> GraphBlocks:
-        names = (field.name for field in dataclasses.fields(LinkLimits))
-        limits = LinkLimits(*(getattr(self, name) for name in names))
-        return GraphBlocks(limits, self.level, self.block_nodes)
+        return GraphBlocks(LinkLimits.of(self), self.level, self.block_nodes)
 
     def _iterations(self) -> RankIterations:
-        ranking = _ranking(self.ranking, self.damping_factor)
+        ranking = choose_ranking(self.ranking, LinkRank(self.damping_factor))
         return RankIterations(ranking, self.level, self.rounds, self.tolerance)
 
     def _rank(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
@@ -122,20 +117,12 @@ class RankLinks(Displayed):
         operation = beam.pvalue.AsSingleton(operations)
         return (
             made
-            | "Tidy" >> beam.Map(_tidy, operation, self.level).with_output_types(Ticket)
+            | "Tidy" >> beam.Map(tidy_graph, operation, self.level).with_output_types(Ticket)
             | "BeginRanks" >> Begin("linkrank")
             | "WithNodes" >> beam.Filter(_has_nodes, self.level)
             | "Rounds" >> self._iterations()
             | "Nodes" >> beam.FlatMap(_nodes, self.level).with_output_types(Chunk)
         )
-
-
-def _ranking(name: str, damping: float) -> Ranking:
-    if name == "linkrank":
-        return LinkRank(damping)
-    if name == "pagerank":
-        return PageRank(damping)
-    return Hits() if name == "hits" else Harmonic()
 
 
 def _keyed(chunk: Chunk) -> Iterator[Chunk]:
@@ -159,11 +146,6 @@ def _keyed(chunk: Chunk) -> Iterator[Chunk]:
 def _key(url: str) -> str | None:
     parsed = parse_url(url)
     return None if parsed is None else to_key(parsed.partition("#")[0])
-
-
-def _tidy(ticket: Ticket, operation: Operation, level: str) -> Ticket:
-    remove_aside(operation, level)
-    return ticket
 
 
 def _has_nodes(operation: Operation, level: str) -> bool:

@@ -6,6 +6,8 @@ import pytest
 from crawling import nutbeam
 from linked_web import fill_links
 
+from nutbeam.web.urls.row_keys import to_key
+
 A, B = "http://a.com/", "http://b.org/x"
 LINKS = {
     (A, B): ("Home", None, 2.0),
@@ -16,11 +18,16 @@ LINKS = {
 
 
 @pytest.fixture(params=["folder", "bigtable"])
-def table(request, tmp_path):
-    address = str(tmp_path / "table")
+def address(request, tmp_path):
+    found = str(tmp_path / "table")
     if request.param == "bigtable":
-        address = request.getfixturevalue("bigtable").make(tmp_path / "files")
-    assert nutbeam("inject", address, A) == 0
+        found = request.getfixturevalue("bigtable").make(tmp_path / "files")
+    assert nutbeam("inject", found, A) == 0
+    return found
+
+
+@pytest.fixture
+def table(address):
     fill_links(address, LINKS)
     return address
 
@@ -63,6 +70,25 @@ def test_dump_regex_and_top(table, capsys, tmp_path):
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(r["url"], len(r["inlinks"])) for r in records] == [(A, 1), (B, 1)]
     assert said(capsys, "readlinkdb", table, "--top", "1") == f"3\t{A}\n"
+
+
+def test_over_the_limit_the_best_sources_are_shown(address, capsys):
+    scores = {"http://a.com/in": 1.0, **{f"http://s{n}.com/": n % 3 / 1 for n in range(20)}}
+    fill_links(address, {(A, source): (None, None, score) for source, score in scores.items()})
+    best = sorted(scores, key=lambda s: (-scores[s], s.startswith(A), to_key(s)))
+    assert best[12:14] == ["http://s7.com/", "http://a.com/in"]  # equal scores: others first
+    for most in (1, 13, 14):
+        out = said(capsys, "readlinkdb", address, A, "--max_inlinks", str(most), "--format", "json")
+        assert [link["source"] for link in json.loads(out)["inlinks"]] == best[:most]
+
+
+def test_a_limit_in_the_table_is_for_tables_in_files(table, capsys):
+    code = 2 if table.startswith("bigtable:") else 0
+    assert nutbeam("compact", table, "--full", "--keep_inlinks", "1") == code
+    message = "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows"
+    assert (message in capsys.readouterr().err) == (code == 2)
+    left = said(capsys, "readlinkdb", table, A, "--format", "json")
+    assert len(json.loads(left)["inlinks"]) == (3 if code else 1)
 
 
 def test_links_of_other_tables_are_merged(table, tmp_path, capsys):

@@ -1,6 +1,6 @@
 """LinkRank against a sparse product of scipy, and with graphs of two sizes.
 
-``python benchmarks/linkrank.py [--small] [--sizes] [--build]``. A graph of 10 million links between
+``python benchmarks/linkrank.py [--small] [--sizes] [--build] [--large [FOLDER]]``. A graph of 10 million links between
 a million pages, ten rounds. Each side reads its own files: nutbeam the blocks of the table, scipy a
 matrix that it has saved. scipy computes the same ranks: a product of the matrix and a vector per
 round. Both write the ranks.
@@ -9,13 +9,19 @@ Budget: at most three times scipy's time; under 1 GB.
 
 ``--sizes`` instead ranks graphs of 2 and of 20 million links, in blocks of the same size. Memory is
 bounded by a block and a cache of decoded links of 256 MB (``KEPT_BYTES``), which a small graph does
-not fill. Budget: the peaks differ by no more than the cache and 20 %. ``--build`` makes the graph of a link table, of 500,000 and of five million
-links.
+not fill. Budget: the peaks differ by no more than the cache and 20 %. ``--build`` makes the graph of
+a link table, of 500,000 and of five million links. ``--large`` makes and ranks the graphs of link
+tables of 10 and of 100 million links, once; in a folder that needs 60 GB, by default a temporary one.
 """
 
+import contextlib
+import itertools
 import pathlib
+import shutil
 import sys
 import tempfile
+import threading
+from collections.abc import Callable, Iterator
 
 import measure
 import numpy as np
@@ -24,6 +30,8 @@ import polars as pl
 ROUNDS = 10
 # Pages per host; links lead everywhere, more often to the first pages.
 PAGES = 20
+# Links that are made at a time.
+PIECE_LINKS = 2_000_000
 
 
 def make(table: str, links: int, block_nodes: int, seed: int = 1) -> int:
@@ -154,23 +162,42 @@ def sizes(folder: pathlib.Path, links: int) -> None:
     measure.table("the same blocks", heads, _rows(dict(reversed(found.items())), turned=True))
 
 
-def make_links(table: str, links: int) -> None:
-    """Writes a table whose link table has random links."""
+def make_links(table: str, links: int) -> int:
+    """Writes a table whose link table has random links; returns their number."""
     from nutbeam.io.snapshots.commit import commit
     from nutbeam.io.snapshots.operations import begin, new_id
+
+    operation = begin(table, "inject", f"{new_id()}.inject")
+    written = list(operation.root.load("links", _link_rows(links)))
+    commit(operation, written)
+    return sum(file.rows for part in written for file in part.files)
+
+
+def _link_rows(links: int) -> Iterator[pl.DataFrame]:
+    """Yields the rows of random links, in the order of their keys."""
     from nutbeam.policy.inlinks.link_keys import link_keys
     from nutbeam.policy.schema import INLINKS, conform, to_frame
 
-    operation = begin(table, "inject", f"{new_id()}.inject")
     rng, pages = np.random.default_rng(1), links // 10
-    numbers = pl.DataFrame({"target": (rng.random(links) ** 3 * pages).astype(np.int64),
-                            "source": rng.integers(0, pages, links)}).unique()  # fmt: skip
-    host, page = pl.all() // PAGES, pl.all() % PAGES
-    rows = numbers.select(pl.format("com.host{}:http/page/{}.html", host, page))
-    keys = link_keys(rows.get_column("target"), rows.get_column("source"))
-    rows = rows.with_columns(key=keys).sort("key")
-    parts = (to_frame(conform(part, INLINKS)) for part in rows.iter_slices(1 << 17))
-    commit(operation, list(operation.root.load("links", parts)))
+    targets = (rng.random(links) ** 3 * pages).astype(np.int32)
+    sources = rng.integers(0, pages, links, dtype=np.int32)
+    # Hosts in the order of their keys; a piece has the links to some of them.
+    names = pl.DataFrame({"host": pl.int_range(-(-pages // PAGES), eager=True)})
+    hosts = names.sort(pl.format("com.host{}:", "host"))["host"].to_numpy()
+    place = np.empty(len(hosts), np.int32)
+    place[hosts] = np.arange(len(hosts))
+    piece = place[targets // PAGES] // max(1, len(hosts) * PIECE_LINKS // links)
+    order = np.argsort(piece, kind="stable")
+    targets, sources = targets[order], sources[order]
+    edges = np.cumsum(np.bincount(piece))
+    for start, end in itertools.pairwise([0, *edges.tolist()]):
+        some = slice(start, end)
+        numbers = pl.DataFrame({"target": targets[some], "source": sources[some]}).unique()
+        host, page = pl.all() // PAGES, pl.all() % PAGES
+        rows = numbers.select(pl.format("com.host{}:http/page/{}.html", host, page))
+        keys = link_keys(rows.get_column("target"), rows.get_column("source"))
+        for part in rows.with_columns(key=keys).sort("key").iter_slices(1 << 17):
+            yield to_frame(conform(part, INLINKS))
 
 
 def built(tiny: str, table: str) -> None:
@@ -194,6 +221,57 @@ def build(folder: pathlib.Path, links: int) -> None:
                   _rows(found, turned=True))  # fmt: skip
 
 
+def large(folder: pathlib.Path, links: int) -> None:
+    """Makes and ranks the graphs of two link tables, and says what they take on disk."""
+    rows: list[tuple] = []
+    tiny = str(folder / "tiny")
+    measure.fresh("linkrank", "make_links", tiny, 1_000)
+    for number in (links // 10, links):
+        table = folder / f"{number}"
+        stored = measure.fresh("linkrank", "make_links", str(table), number).result
+        own = str(_clone(tiny, folder / f"tiny-{number}"))
+        with _watched(folder) as disk:
+            built = measure.fresh("linkrank", "built", own, str(table))
+            ranked = measure.fresh("linkrank", "ours", own, str(table))
+        for what, figures in (("webgraph", built), ("linkrank", ranked)):
+            rows.append((f"{what}, {stored:,} links", figures.work, figures.cpu,
+                         figures.peak / 2**20, *disk(table)))  # fmt: skip
+        shutil.rmtree(table)
+    heads = ("the work alone", "seconds", "CPU s", "peak memory, MB", "counted links",
+             "graph, MB", "most files on disk, MB")  # fmt: skip
+    measure.table(f"graphs of link tables, {ROUNDS} rounds", heads, rows)
+
+
+@contextlib.contextmanager
+def _watched(folder: pathlib.Path) -> Iterator[Callable[[pathlib.Path], tuple[int, int, int]]]:
+    """Watches the disk of a folder while files are made.
+
+    Yields a function of a table: the number of links of its graph, the size of the graph in MB, and
+    the most that was on the disk at a time beside what was there before, MB.
+    """
+    free = shutil.disk_usage(folder).free
+    least, ended = [free], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(2):
+            least[0] = min(least[0], shutil.disk_usage(folder).free)
+
+    def figures(table: pathlib.Path) -> tuple[int, int, int]:
+        nodes = [*table.glob("page_nodes/*.parquet")]
+        edges = [*table.glob("page_edges/*.parquet")]
+        links = pl.scan_parquet(nodes).select(pl.col("in_links").sum()).collect().item()
+        size = sum(path.stat().st_size for path in (*nodes, *edges))
+        return links, size >> 20, free - least[0] >> 20
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield figures
+    finally:
+        ended.set()
+        watcher.join()
+
+
 def _rows(found: dict[str, list[measure.Figures]], *, turned: bool = False) -> list[tuple]:
     rows = []
     for what, figure, scale in (("seconds", "work", 1), ("CPU s", "cpu", 1),
@@ -213,9 +291,12 @@ def _clone(source: str, target: pathlib.Path) -> pathlib.Path:
 def main() -> None:
     """Does what the command line says."""
     small = "--small" in sys.argv[1:]
-    with tempfile.TemporaryDirectory(prefix="linkrank-") as name:
+    place = sys.argv[-1] if sys.argv[-2:-1] == ["--large"] else None
+    with tempfile.TemporaryDirectory(prefix="linkrank-", dir=place) as name:
         folder = pathlib.Path(name)
-        if "--sizes" in sys.argv[1:]:
+        if "--large" in sys.argv[1:]:
+            large(folder, 1_000_000 if small else 100_000_000)
+        elif "--sizes" in sys.argv[1:]:
             sizes(folder, 200_000 if small else 2_000_000)
         elif "--build" in sys.argv[1:]:
             build(folder, 50_000 if small else 500_000)

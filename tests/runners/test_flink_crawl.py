@@ -123,6 +123,7 @@ def test_each_partition_asks_a_host_once_per_delay_because_of_others(flink, tmp_
     assert manifest_of(table).counts["protocol/success"] == 10
 
 
+@pytest.mark.long
 def test_a_graph_and_its_ranks_are_those_of_this_process(flink, tmp_path):
     edges = random_edges(5, nodes=80, links=500)
     here, there = (make_linked(tmp_path / name, edges) for name in ("here", "there"))

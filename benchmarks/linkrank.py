@@ -1,6 +1,6 @@
 """LinkRank against a sparse product of scipy, and with graphs of two sizes.
 
-``python benchmarks/linkrank.py [--small] [--sizes] [--build] [--large [FOLDER]]``. A graph of 10 million links between
+``python benchmarks/linkrank.py [--small] [--sizes] [--build] [--large] [--in FOLDER]``. A graph of 10 million links between
 a million pages, ten rounds. Each side reads its own files: nutbeam the blocks of the table, scipy a
 matrix that it has saved. scipy computes the same ranks: a product of the matrix and a vector per
 round. Both write the ranks.
@@ -10,8 +10,9 @@ Budget: at most three times scipy's time; under 1 GB.
 ``--sizes`` instead ranks graphs of 2 and of 20 million links, in blocks of the same size. Memory is
 bounded by a block and a cache of decoded links of 256 MB (``KEPT_BYTES``), which a small graph does
 not fill. Budget: the peaks differ by no more than the cache and 20 %. ``--build`` makes the graph of
-a link table, of 500,000 and of five million links. ``--large`` makes and ranks the graphs of link
-tables of 10 and of 100 million links, once; in a folder that needs 60 GB, by default a temporary one.
+a link table, of 500,000 and of five million links. ``--large`` ranks graphs of 10 and of 100 million
+links, once; ``--large --build`` makes and ranks the graphs of link tables of these sizes. ``--in
+FOLDER`` says where there is room, 60 GB for the second.
 """
 
 import contextlib
@@ -221,25 +222,27 @@ def build(folder: pathlib.Path, links: int) -> None:
                   _rows(found, turned=True))  # fmt: skip
 
 
-def large(folder: pathlib.Path, links: int) -> None:
-    """Makes and ranks the graphs of two link tables, and says what they take on disk."""
+def large(folder: pathlib.Path, links: int, *, from_links: bool) -> None:
+    """Ranks two graphs, which may be made of link tables; shows what they take on disk, too."""
     rows: list[tuple] = []
-    tiny = str(folder / "tiny")
-    measure.fresh("linkrank", "make_links", tiny, 1_000)
+    tiny, steps = str(folder / "tiny"), ["built", "ours"] if from_links else ["ours"]
+    maker, more = ("make_links", ()) if from_links else ("make", (1 << 20,))
+    measure.fresh("linkrank", maker, tiny, 1_000, *more)
     for number in (links // 10, links):
         table = folder / f"{number}"
-        stored = measure.fresh("linkrank", "make_links", str(table), number).result
+        measure.fresh("linkrank", maker, str(table), number, *more)
         own = str(_clone(tiny, folder / f"tiny-{number}"))
-        with _watched(folder) as disk:
-            built = measure.fresh("linkrank", "built", own, str(table))
-            ranked = measure.fresh("linkrank", "ours", own, str(table))
-        for what, figures in (("webgraph", built), ("linkrank", ranked)):
-            rows.append((f"{what}, {stored:,} links", figures.work, figures.cpu,
-                         figures.peak / 2**20, *disk(table)))  # fmt: skip
+        for step in steps:
+            with _watched(folder) as disk:
+                figures = measure.fresh("linkrank", step, own, str(table))
+            counted, size, most = disk(table)
+            what = "webgraph" if step == "built" else f"linkrank, {ROUNDS} rounds"
+            rows.append((f"{what}, {counted:,} links", figures.work, figures.cpu,
+                         figures.peak / 2**20, size, most))  # fmt: skip
         shutil.rmtree(table)
-    heads = ("the work alone", "seconds", "CPU s", "peak memory, MB", "counted links",
-             "graph, MB", "most files on disk, MB")  # fmt: skip
-    measure.table(f"graphs of link tables, {ROUNDS} rounds", heads, rows)
+    heads = ("the work alone", "seconds", "CPU s", "peak memory, MB", "graph, MB",
+             "more on disk, MB")  # fmt: skip
+    measure.table("one run of each", heads, rows)
 
 
 @contextlib.contextmanager
@@ -291,11 +294,12 @@ def _clone(source: str, target: pathlib.Path) -> pathlib.Path:
 def main() -> None:
     """Does what the command line says."""
     small = "--small" in sys.argv[1:]
-    place = sys.argv[-1] if sys.argv[-2:-1] == ["--large"] else None
+    place = sys.argv[-1] if sys.argv[-2:-1] == ["--in"] else None
     with tempfile.TemporaryDirectory(prefix="linkrank-", dir=place) as name:
         folder = pathlib.Path(name)
         if "--large" in sys.argv[1:]:
-            large(folder, 1_000_000 if small else 100_000_000)
+            links = 1_000_000 if small else 100_000_000
+            large(folder, links, from_links="--build" in sys.argv[1:])
         elif "--sizes" in sys.argv[1:]:
             sizes(folder, 200_000 if small else 2_000_000)
         elif "--build" in sys.argv[1:]:

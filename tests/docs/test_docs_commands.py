@@ -29,7 +29,7 @@ OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9_]*)\b")
 NUTBEAM = re.compile(r"(\S*/)?nutbeam ")
 # Another program has flags of its own, as Nutch's crawl script; of gcloud's see test_dataflow_docs.py.
 OTHERS = re.compile(
-    r"\b(?:airflow|apache_beam\.yaml\.main|docker|gcloud|http\.server) (?:[^\n]*\\\n)*.*"
+    r"(?:\b(?:airflow|apache_beam\.yaml\.main|docker|gcloud|http\.server)|\$WEBGRAPH\.\w+) (?:[^\n]*\\\n)*.*"
     r"|`crawl --[a-z-]+`"
 )
 FILE = re.compile(

@@ -202,14 +202,16 @@ def test_nodes_are_shown_best_first(table, edges, capsys):
     )
     assert all(line.startswith("http://h") for line in lines)
     graph = twin(edges)
+    host = pl.col("key").str.split(":").list.first()
+    domain = host.str.split(".").list.head(2).list.join(".")
     for what, column in (("inlinks", "in_links"), ("outlinks", "out_links")):
-        words = ("--what", what, "--group_by", "host", "--aggregate", "sum", "--as_eff")
-        assert nutbeam("nodedumper", table, *words) == 0
-        shown = dict(line.split("=") for line in capsys.readouterr().out.splitlines())
-        host = pl.col("key").str.split(":").list.first()
-        sums = graph.nodes.group_by(host).agg(pl.col(column).sum())
-        right = {".".join(reversed(key.split("."))): str(n) for key, n in sums.iter_rows()}
-        assert shown == right
+        for group, name, aggregate in (("host", host, "sum"), ("domain", domain, "max")):
+            words = ("--what", what, "--group_by", group, "--aggregate", aggregate, "--as_eff")
+            assert nutbeam("nodedumper", table, *words) == 0
+            shown = dict(line.split("=") for line in capsys.readouterr().out.splitlines())
+            values = graph.nodes.group_by(name).agg(getattr(pl.col(column), aggregate)())
+            right = {".".join(reversed(key.split("."))): str(n) for key, n in values.iter_rows()}
+            assert shown == right
 
 
 @pytest.mark.parametrize("level", ["host", "domain"])

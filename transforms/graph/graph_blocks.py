@@ -42,6 +42,7 @@ from ...policy.schema import TEXT, conform, to_frame
 from ...policy.selection import groups
 from ...web.base.errors import UserError
 from ..elements.chunks import Chunk, to_chunks
+from ..elements.gather import GroupChunks
 from ..for_each import Spread
 from ..operations import Ticket, Together
 from ..wiring.display import Displayed
@@ -83,7 +84,7 @@ class GraphBlocks(Displayed):
     Cost: three shuffles: links that are not internal, with both keys; the keys of each chunk, once;
     the links that count, with a number and the key of the target. A key of a shuffle gets about
     32 MB, however many links a page has, or there are to it. A worker
-    holds that, or the links between two blocks in pieces. Between steps, links wait in files beside
+    holds that, 64 MB that it gathers for a shuffle, or the links between two blocks in pieces. Between steps, links wait in files beside
     the blocks, which the last step deletes.
 
     Attributes:
@@ -121,7 +122,7 @@ class GraphBlocks(Displayed):
             >> beam.FlatMap(_route_links, how, plan).with_output_types(
                 tuple[tuple[int, int], Chunk]
             )
-            | "BySource" >> beam.GroupByKey()
+            | "BySource" >> GroupChunks()
             | "Limit"
             >> beam.FlatMap(_limit, how, plan)
             .with_output_types(tuple[int, Chunk])
@@ -130,7 +131,7 @@ class GraphBlocks(Displayed):
         kept[_NODES].element_type = beam.typehints.Tuple[int, Chunk]
         ranges = (
             kept[_NODES]
-            | "ByKey" >> beam.GroupByKey()
+            | "ByKey" >> GroupChunks()
             | "Nodes" >> beam.Map(_node_range, how, plan).with_output_types(NodeRange)
         )
         layouts = (
@@ -144,7 +145,7 @@ class GraphBlocks(Displayed):
             >> beam.FlatMap(_number_sources, how, layout).with_output_types(
                 tuple[tuple[int, int], Chunk]
             )
-            | "ByTarget" >> beam.GroupByKey()
+            | "ByTarget" >> GroupChunks()
             | "Targets" >> beam.FlatMap(_number_targets, how, layout).with_output_types(EdgeFile)
         )
         blocks = (

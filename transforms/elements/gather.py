@@ -32,12 +32,15 @@ class GroupChunks(Displayed):
     """
 
     def expand(self, pairs: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        gathered = beam.ParDo(_Gather()).with_output_types(pairs.element_type)
+        gathered = beam.ParDo(_Gather(GATHERED_BYTES)).with_output_types(pairs.element_type)
         return pairs | "Gather" >> gathered | "Group" >> beam.GroupByKey()
 
 
 class _Gather(beam.DoFn):
     """Joins the chunks of each key in a bundle."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
 
     def start_bundle(self) -> None:
         self._parts: dict[Hashable, list[Chunk]] = defaultdict(list)
@@ -50,7 +53,7 @@ class _Gather(beam.DoFn):
             return
         self._parts[key].append(chunk)
         self._bytes += chunk.nbytes
-        if self._bytes >= GATHERED_BYTES:
+        if self._bytes >= self._most:
             yield from self._joined()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

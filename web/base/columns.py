@@ -18,6 +18,25 @@ def put(column: pl.Series, at: pl.Series, values: Any) -> pl.Series:
     return column.clone().scatter(at, values)
 
 
+def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
+    """Returns the rows with these indexes in frames of the same columns, taken one after another.
+
+    It copies only columns that have values: most columns of the state have none.
+
+    >>> frames = [pl.DataFrame({"a": [1, 2], "b": [None, None]})] * 2
+    >>> gather(frames, pl.Series([3, None, 0])).rows()
+    [(2, None), (None, None), (1, None)]
+    """
+    empty = {
+        name: dtype
+        for name, dtype in frames[0].schema.items()
+        if all(frame.get_column(name).null_count() == len(frame) for frame in frames)
+    }
+    found = pl.concat([frame.drop(empty) for frame in frames], rechunk=True)[index]
+    lacking = [filled(None, len(index), dtype).alias(name) for name, dtype in empty.items()]
+    return found.hstack(lacking).select(frames[0].columns)
+
+
 def text_frame(rows: Iterable[Sequence[str | None]], *names: str) -> pl.DataFrame:
     """Returns rows of texts as a frame.
 
@@ -66,7 +85,7 @@ def zeros(number: int) -> pl.Series:
     return filled(0, number, pl.UInt32)
 
 
-def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
+def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass | pl.DataType) -> pl.Series:
     """Returns a column that repeats a value; ``pl.repeat``, a query, costs 50 times as much.
 
     >>> filled("a", 2, pl.String).to_list(), filled(None, 0, pl.String).to_list()

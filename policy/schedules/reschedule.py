@@ -30,14 +30,15 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
     """
     visited = tried.get_column("visited")
     if schedule is default_schedule:
-        # It looks at each row by itself. What it does to rows that were not visited is replaced.
+        # It looks at each row by itself, so it may see all. The others get their times below.
         scheduled = default_schedule(tried, context)
     else:
         at = visited.arg_true()
         after = _visit(tried[at], schedule, context)
         index = np.arange(len(tried))
         index[at] = len(tried) + np.arange(len(at))
-        scheduled = tried.with_columns(gather([tried.select(SCHEDULED), after], index))
+        scheduled = tried.with_columns(modified_time=content_time())
+        scheduled = scheduled.with_columns(gather([scheduled.select(SCHEDULED), after], index))
     if visited.all():
         return scheduled
     interval = pl.col("fetch_interval")
@@ -47,7 +48,6 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
     return scheduled.with_columns(
         fetch_interval=pl.when("gone").then(gone).otherwise(interval),
         fetch_time=pl.when("visited").then("fetch_time").otherwise(other),
-        modified_time=pl.when("visited").then("modified_time").otherwise(content_time()),
     )
 
 

@@ -74,10 +74,13 @@ def arrive(
     part = _fetched(rows) & of_rows.get_column("part").fill_null(False)
     stale = _stale(rows, of_rows.get_column("fetch_time"), now).fill_null(False)
     event_of[:known][(stale | part).to_numpy()] = -1
-    new, dropped = _new_rows(changes, fresh, known, events, links, budgets, of_hosts)
+    new, dropped = links.clear(), Counts()
+    if len(fresh):
+        pages = _pages(changes, events)
+        new, dropped = _new_rows(fresh, known, pages, links, budgets, of_hosts)
     # Where each row stands, known and then new, among all that changes name.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
-    linked = links.drop("key", "at")[nullable(index_by_number(links, total)[:known])]
+    linked = links.drop("at")[nullable(index_by_number(links, total)[:known])]
     incoming = pl.concat([rows.hstack(linked), new.drop("at")], how="diagonal")
     event_of = event_of[at]
     tried = event_of >= 0
@@ -95,7 +98,7 @@ def arrive(
         **dropped,
     }
     timely_events = _whole(changes, events[event_of[tried]])
-    return Arrived(incoming, known, tried, timely_events, _heirs(changes, at, total), counts)
+    return Arrived(incoming, known, tried, timely_events, _heirs(changes, at), counts)
 
 
 def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
@@ -121,7 +124,7 @@ def _find(keys: pl.Series, among: pl.Series) -> pl.Series:
 
 def _positions(values: pl.Series, among: pl.Series) -> pl.Series:
     """Returns, for each value, its index among others, or null."""
-    numbered = among.to_frame("value").with_columns(at=pl.int_range(len(among)))
+    numbered = among.to_frame("value").with_row_index("at")
     found = values.to_frame("value").join(numbered, on="value", how="left", maintain_order="left")
     return found.get_column("at")
 
@@ -135,7 +138,11 @@ def index_by_number(frame: pl.DataFrame, total: int) -> Numbers:
 
 def nullable(index: Numbers) -> pl.Series:
     """Returns indexes of rows for polars; null instead of -1."""
-    return pl.Series(index).replace(-1, None).cast(pl.UInt32)
+    return pl.Series(index).cast(pl.UInt32, strict=False)
+
+
+def _all_different(numbers: pl.Series) -> bool:
+    return bool((np.bincount(numbers.to_numpy()) <= 1).all())
 
 
 def _first(frame: pl.DataFrame, *priority: str) -> pl.DataFrame:
@@ -145,7 +152,7 @@ def _first(frame: pl.DataFrame, *priority: str) -> pl.DataFrame:
         frame: Rows with ``at``.
         priority: Columns that decide which row is the first.
     """
-    if frame.get_column("at").n_unique() == len(frame):
+    if _all_different(frame.get_column("at")):
         return frame
     order = frame.select("at", *priority).with_row_index("row").sort("at", *priority, "row")
     rows = order.get_column("row").filter(order.get_column("at").diff().fill_null(1) != 0)
@@ -193,15 +200,14 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 
 
 def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
-    """Returns the score and distance that each key gets from links, and what scorings pass on."""
+    """Returns the score and distance that each URL gets from links, and what scorings pass on."""
     passed = [column.name for column in scorings.passed]
-    links = changes.select("key", "at", "order", "inlink_score", "inlink_distance", *passed)
+    links = changes.select("at", "order", "inlink_score", "inlink_distance", *passed)
     links = links.filter(pl.col("inlink_score").is_not_null())
-    if links.get_column("at").n_unique() == len(links):
+    if _all_different(links.get_column("at")):
         return links.drop("order")
     links = links.sort("order", maintain_order=True)
-    first = _first(links.select("key", "at"))
-    return first.join(sum_links(links.drop("key", "order"), scorings, "at"), on="at")
+    return sum_links(links.drop("order"), scorings, "at")
 
 
 def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
@@ -211,23 +217,33 @@ def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     return events.group_by("at").agg(*merged)
 
 
-def _heirs(changes: pl.DataFrame, at: Numbers, total: int) -> pl.DataFrame:
-    """Returns what the targets of redirects inherit; see ``Arrived``."""
+def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
+    """Returns what the targets of redirects inherit; see ``Arrived``.
+
+    Args:
+        changes: All changes.
+        at: The number of each row, ascending.
+    """
     given = changes.filter(
         pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(HERITAGE).is_not_null())
     )
     first = _first(given, "order")
-    place = np.full(total, -1, dtype=np.int64)
-    place[at] = np.arange(len(at))
-    here = pl.Series(place[first.get_column("at").to_numpy()], dtype=pl.Int64)
-    return first.select(HERITAGE).with_columns(at=here).filter(pl.col("at") >= 0)
+    # A new URL that is left out has no row. The numbers of the rows ascend.
+    targets = first.get_column("at").to_numpy()
+    here = pl.Series(np.searchsorted(at, targets), dtype=pl.Int64)
+    return first.select(HERITAGE).with_columns(at=here).filter(pl.Series(np.isin(targets, at)))
+
+
+def _pages(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Returns the events of pages, without those of parts, as budgets need them."""
+    pages = events.filter(pl.col("part").is_null())
+    return pages.hstack(changes["key", "signature"][pages.get_column("row")])
 
 
 def _new_rows(
-    changes: pl.DataFrame,
     fresh: pl.Series,
     known: int,
-    events: pl.DataFrame,
+    pages: pl.DataFrame,
     links: pl.DataFrame,
     budgets: BudgetOptions | None,
     of_hosts: Mapping[str, int] | None,
@@ -235,20 +251,16 @@ def _new_rows(
     """Returns (new rows of the table with scores and distances from links, counts of the others).
 
     Args:
-        changes: All changes.
         fresh: Keys that the table does not have.
         known: Number of rows that it has.
-        events: The first event of each URL.
+        pages: All events of pages.
         links: All links.
         budgets: Limits of new URLs; None: no URL is added.
         of_hosts: Number of URLs that large hosts have already.
     """
     strangers = links.filter(pl.col("at") >= known)
-    if fresh.is_empty():
-        return strangers, {}
+    strangers = strangers.with_columns(key=fresh.gather(strangers.get_column("at") - known))
     # A part of a page is in ``strangers``, because its page has a link to it.
-    pages = events.filter(pl.col("part").is_null())
-    pages = pages.hstack(changes["key", "signature"][pages.get_column("row")])
     fetched = pages.select("key", "at").filter(pl.col("at") >= known)
     if budgets is None:
         refused = len(pl.concat([strangers.select("key"), fetched.select("key")]).unique())

@@ -32,9 +32,12 @@ def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
         for name, dtype in frames[0].schema.items()
         if all(frame.get_column(name).null_count() == len(frame) for frame in frames)
     }
-    found = pl.concat([frame.drop(empty) for frame in frames], rechunk=True)[index]
-    lacking = [filled(None, len(index), dtype).alias(name) for name, dtype in empty.items()]
-    return found.hstack(lacking).select(frames[0].columns)
+    names = frames[0].columns
+    columns = [filled(None, len(index), dtype).alias(name) for name, dtype in empty.items()]
+    if used := [name for name in names if name not in empty]:
+        copied = pl.concat([frame.select(used) for frame in frames], rechunk=True)[index]
+        columns += copied.get_columns()
+    return pl.DataFrame(columns)[names]
 
 
 def text_frame(rows: Iterable[Sequence[str | None]], *names: str) -> pl.DataFrame:

@@ -27,17 +27,15 @@ def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
     >>> gather(frames, pl.Series([3, None, 0])).rows()
     [(2, None), (None, None), (1, None)]
     """
-    empty = {
-        name: dtype
-        for name, dtype in frames[0].schema.items()
-        if all(frame.get_column(name).null_count() == len(frame) for frame in frames)
-    }
-    names = frames[0].columns
-    columns = [filled(None, len(index), dtype).alias(name) for name, dtype in empty.items()]
-    if used := [name for name in names if name not in empty]:
-        copied = pl.concat([frame.select(used) for frame in frames], rechunk=True)[index]
-        columns += copied.get_columns()
-    return pl.DataFrame(columns)[names]
+    first = frames[0]
+    # The first column is always copied: rows without columns have no number.
+    copied = [
+        name
+        for at, name in enumerate(first.columns)
+        if at == 0 or any(frame.get_column(name).null_count() < len(frame) for frame in frames)
+    ]
+    found = pl.concat([frame.select(copied) for frame in frames], rechunk=True)[index]
+    return pl.concat([first.clear(), found], how="diagonal")
 
 
 def text_frame(rows: Iterable[Sequence[str | None]], *names: str) -> pl.DataFrame:
@@ -88,7 +86,7 @@ def zeros(number: int) -> pl.Series:
     return filled(0, number, pl.UInt32)
 
 
-def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass | pl.DataType) -> pl.Series:
+def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
     """Returns a column that repeats a value; ``pl.repeat``, a query, costs 50 times as much.
 
     >>> filled("a", 2, pl.String).to_list(), filled(None, 0, pl.String).to_list()

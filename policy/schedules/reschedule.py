@@ -33,12 +33,13 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
         # It looks at each row by itself, so it may see all. The others get their times below.
         scheduled = default_schedule(tried, context)
     else:
-        at = visited.arg_true()
-        after = _visit(tried[at], schedule, context)
-        index = np.arange(len(tried))
-        index[at] = len(tried) + np.arange(len(at))
         scheduled = tried.with_columns(modified_time=content_time())
-        scheduled = scheduled.with_columns(gather([scheduled.select(SCHEDULED), after], index))
+        if visited.any():
+            after = _visit(tried.filter(visited), schedule, context)
+            index = np.arange(len(tried))
+            index[visited.arg_true()] = len(tried) + np.arange(len(after))
+            both = gather([scheduled.select(SCHEDULED), after], index)
+            scheduled = scheduled.with_columns(both)
     if visited.all():
         return scheduled
     interval = pl.col("fetch_interval")

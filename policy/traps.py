@@ -153,7 +153,7 @@ def within_budget(
 
     Args:
         new: URLs that the table does not have: ``key``, ``inlink_score``.
-        events: Fetched pages: ``key``, ``event.signature``, ``event.fetch_time``.
+        events: Fetched pages: ``key``, ``signature``, ``fetch_time``.
         options: The budgets.
         known: Number of URLs that large hosts (reversed) have already; 0 for other hosts.
     """
@@ -246,13 +246,13 @@ def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
 def _repeating_hosts(events: pl.DataFrame, most: int) -> pl.Series:
     """Returns the hosts whose last ``most`` pages are identical."""
     none = pl.Series([], dtype=pl.String)
-    signatures = events.get_column("event.signature")
+    pages = events.select("key", "signature", "fetch_time").filter(
+        pl.col("signature").is_not_null()
+    )
     # If there are fewer identical pages in total, no host has enough of them.
-    if most < 0 or len(signatures) - signatures.n_unique() < most - 1:
+    if most < 0 or len(pages) - pages.get_column("signature").n_unique() < most - 1:
         return none
-    pages = events.select("key", signature="event.signature", time="event.fetch_time")
-    pages = pages.filter(pl.col("signature").is_not_null())
     pages = pages.with_columns(host_keys(pages.get_column("key")).alias("host"))
-    last = pages.sort("time", "key").group_by("host").tail(most)
+    last = pages.sort("fetch_time", "key").group_by("host").tail(most)
     same = last.group_by("host").agg(pl.len(), alike=pl.col("signature").n_unique() == 1)
     return same.filter(pl.col("alike") & (pl.col("len") >= most)).get_column("host")

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from ...web.base.columns import gather
 from ...web.base.quoting import quoted
 from ..base.row_status import Status
+from .default_schedule import default_schedule
 from .schedule import gone_interval, retry_time
 from .visits import FETCHED, SCHEDULED, Schedule, ScheduleContext, content_time
 
@@ -26,25 +29,27 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
         ValueError: The schedule has left out rows, or has made an impossible time.
     """
     visited = tried.get_column("visited")
+    if schedule is default_schedule:
+        # It looks at each row by itself, so it may see all. The others get their times below.
+        scheduled = default_schedule(tried, context)
+    else:
+        scheduled = tried.with_columns(modified_time=content_time())
+        if visited.any():
+            after = _visit(tried.filter(visited), schedule, context)
+            index = np.arange(len(tried))
+            index[visited.arg_true()] = len(tried) + np.arange(len(after))
+            both = gather([scheduled.select(SCHEDULED), after], index)
+            scheduled = scheduled.with_columns(both)
     if visited.all():
-        return tried.with_columns(_visit(tried, schedule, context))
+        return scheduled
     interval = pl.col("fetch_interval")
     gone = gone_interval(interval, context.options)
-    others = tried.with_columns(
+    retry = retry_time(FETCHED, pl.col("event.retry_after"))
+    other = pl.when("gone").then(FETCHED + gone.cast(pl.Int64) * 1000).otherwise(retry)
+    return scheduled.with_columns(
         fetch_interval=pl.when("gone").then(gone).otherwise(interval),
-        fetch_time=pl.when("gone")
-        .then(FETCHED + gone.cast(pl.Int64) * 1000)
-        .otherwise(retry_time(FETCHED, pl.col("event.retry_after"))),
-        modified_time=content_time(),
+        fetch_time=pl.when("visited").then("fetch_time").otherwise(other),
     )
-    if not visited.any():
-        return others
-    after = _visit(tried.filter(visited), schedule, context)
-    place = visited.cast(pl.UInt32).cum_sum() - visited.cast(pl.UInt32)
-    after = after.rename(lambda name: f"after.{name}")[place.clip(0, len(after) - 1)]
-    chosen = (pl.when("visited").then(f"after.{name}").otherwise(name) for name in SCHEDULED)
-    named = (column.alias(name) for column, name in zip(chosen, SCHEDULED, strict=True))
-    return others.hstack(after).with_columns(*named).drop(after.columns)
 
 
 def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
@@ -74,14 +79,13 @@ def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
         return f"it must keep all columns, and has dropped {', '.join(lost)}"
     if len(after) != len(before) or not after["key"].equals(before["key"]):
         return "it must return all rows, in their order"
-    wait = (pl.col("fetch_time") - FETCHED) / 1000
-    right = (pl.col("fetch_interval") > 0) & wait.is_between(
-        0, pl.max_horizontal(pl.lit(longest), "fixed_interval")
-    )
+    wait = pl.col("fetch_time") - FETCHED
+    limit = pl.max_horizontal(pl.lit(longest), "fixed_interval").cast(pl.Int64) * 1000
+    right = (pl.col("fetch_interval") > 0) & wait.is_between(0, limit)
     rows = after.filter(~right.fill_null(False))
     if rows.is_empty():
         return ""
-    key, interval, seconds = rows.select("key", "fetch_interval", wait).row(0)
+    key, interval, seconds = rows.select("key", "fetch_interval", wait / 1000).row(0)
     return (
         f"an interval must be above 0 s, and a row due at most {longest} s after its fetch, got "
         f"an interval of {interval} s, due after {seconds} s, for {quoted(key)}"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.base.clock import EARLIEST_MS
+from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
 from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
@@ -22,6 +23,7 @@ Counts = dict[str, int]
 Numbers = npt.NDArray[np.int64]
 # What the target of a redirect inherits.
 HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
+_NOT_OF_EVENTS = ("key", "at", "order", "inlink_score", "inlink_distance", *HERITAGE)
 
 
 class Arrived(NamedTuple):
@@ -68,14 +70,17 @@ def arrive(
     total = known + len(fresh)
     events, links = _timely(_events(changes), now), _links(changes, scorings)
     event_of = index_by_number(events, total)
-    of_rows = events["event.fetch_time", "event.part"][nullable(event_of[:known])]
-    part = _fetched(rows) & of_rows.get_column("event.part").fill_null(False)
-    stale = _stale(rows, of_rows.get_column("event.fetch_time"), now).fill_null(False)
+    of_rows = events["fetch_time", "part"][nullable(event_of[:known])]
+    part = _fetched(rows) & of_rows.get_column("part").fill_null(False)
+    stale = _stale(rows, of_rows.get_column("fetch_time"), now).fill_null(False)
     event_of[:known][(stale | part).to_numpy()] = -1
-    new, dropped = _new_rows(fresh, known, events, links, budgets, of_hosts)
+    new, dropped = links.clear(), Counts()
+    if len(fresh):
+        pages = _pages(changes, events)
+        new, dropped = _new_rows(fresh, known, pages, links, budgets, of_hosts)
     # Where each row stands, known and then new, among all that changes name.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
-    linked = links.drop("key", "at")[nullable(index_by_number(links, total)[:known])]
+    linked = links.drop("at")[nullable(index_by_number(links, total)[:known])]
     incoming = pl.concat([rows.hstack(linked), new.drop("at")], how="diagonal")
     event_of = event_of[at]
     tried = event_of >= 0
@@ -92,8 +97,8 @@ def arrive(
         "dropped/part_fetched": int(part.sum()),
         **dropped,
     }
-    timely_events = _taken(events, event_of[tried]).drop("key", "at")
-    return Arrived(incoming, known, tried, timely_events, _heirs(changes, at, total), counts)
+    timely_events = _whole(changes, events[event_of[tried]])
+    return Arrived(incoming, known, tried, timely_events, _heirs(changes, at), counts)
 
 
 def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
@@ -110,8 +115,17 @@ def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _find(keys: pl.Series, among: pl.Series) -> pl.Series:
     """Returns, for each key, its index among unique keys, or null."""
-    numbered = among.alias("key").to_frame().with_columns(at=pl.int_range(len(among)))
-    found = keys.to_frame("key").join(numbered, on="key", how="left", maintain_order="left")
+    # Hashes are compared in half of the time. Two keys with one hash make more rows, or a wrong pair.
+    at = _positions(keys.hash(), among.hash())
+    if len(at) == len(keys) and not (among.gather(at) != keys).any():
+        return at
+    return _positions(keys, among)
+
+
+def _positions(values: pl.Series, among: pl.Series) -> pl.Series:
+    """Returns, for each value, its index among others, or null."""
+    numbered = among.to_frame("value").with_row_index("at")
+    found = values.to_frame("value").join(numbered, on="value", how="left", maintain_order="left")
     return found.get_column("at")
 
 
@@ -124,43 +138,47 @@ def index_by_number(frame: pl.DataFrame, total: int) -> Numbers:
 
 def nullable(index: Numbers) -> pl.Series:
     """Returns indexes of rows for polars; null instead of -1."""
-    return pl.Series(index).replace(-1, None).cast(pl.UInt32)
+    return pl.Series(index).cast(pl.UInt32, strict=False)
 
 
-def _taken(frame: pl.DataFrame, index: Numbers) -> pl.DataFrame:
-    """Returns the rows with these indexes; the frame itself if these are all, in order."""
-    if len(index) == len(frame) and bool((index == np.arange(len(frame))).all()):
-        return frame
-    return frame[index]
+def _all_different(numbers: pl.Series) -> bool:
+    return bool((np.bincount(numbers.to_numpy()) <= 1).all())
 
 
 def _first(frame: pl.DataFrame, *priority: str) -> pl.DataFrame:
-    """Returns the first row of each number, in the order of numbers; nulls come first.
+    """Returns the first row of each number; nulls come first.
 
     Args:
         frame: Rows with ``at``.
         priority: Columns that decide which row is the first.
     """
+    if _all_different(frame.get_column("at")):
+        return frame
     order = frame.select("at", *priority).with_row_index("row").sort("at", *priority, "row")
     rows = order.get_column("row").filter(order.get_column("at").diff().fill_null(1) != 0)
-    return _taken(frame, rows.to_numpy().astype(np.int64))
+    return frame[rows]
 
 
 def _events(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the first event of each URL that was tried, with columns ``event.*``."""
-    events = changes.filter(pl.col("fetch_status").is_not_null())
-    events = events.drop("inlink_score", "inlink_distance", *HERITAGE)
+    """Returns the first event of each URL that was tried: what chooses it, and its ``row``."""
+    row = changes.get_column("fetch_status").is_not_null().arg_true()
+    events = changes.select("at", "part", "order", "fetch_time")[row].with_columns(row=row)
     # The event of a page has priority over that of a part of another page.
-    first = _first(events, "part", "order").drop("order")
-    own = ("key", "at")
-    return first.rename({name: f"event.{name}" for name in first.columns if name not in own})
+    return _first(events, "part", "order")
 
 
 def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
     """Replaces impossible times of events by the time that counts as now."""
-    when = pl.col("event.fetch_time")
+    when = pl.col("fetch_time")
     wrong = (when > now + TOLERANCE_MS) | (when <= min(EARLIEST_MS, now - 1))
-    return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("event.fetch_time"))
+    return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("fetch_time"))
+
+
+def _whole(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Returns all columns of events, as ``event.*``."""
+    whole = gather([changes.drop(_NOT_OF_EVENTS)], events.get_column("row"))
+    whole = whole.with_columns(events.get_column("fetch_time"))
+    return whole.rename(lambda name: f"event.{name}")
 
 
 def _stale(rows: pl.DataFrame, fetched: pl.Series, now: int) -> pl.Series:
@@ -182,15 +200,14 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 
 
 def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
-    """Returns the score and distance that each key gets from links, and what scorings pass on."""
+    """Returns the score and distance that each URL gets from links, and what scorings pass on."""
     passed = [column.name for column in scorings.passed]
-    links = changes.select("key", "at", "order", "inlink_score", "inlink_distance", *passed)
+    links = changes.select("at", "order", "inlink_score", "inlink_distance", *passed)
     links = links.filter(pl.col("inlink_score").is_not_null())
-    if links.get_column("at").n_unique() == len(links):
+    if _all_different(links.get_column("at")):
         return links.drop("order")
     links = links.sort("order", maintain_order=True)
-    first = _first(links.select("key", "at"))
-    return first.join(sum_links(links.drop("key", "order"), scorings, "at"), on="at")
+    return sum_links(links.drop("order"), scorings, "at")
 
 
 def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
@@ -200,22 +217,33 @@ def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     return events.group_by("at").agg(*merged)
 
 
-def _heirs(changes: pl.DataFrame, at: Numbers, total: int) -> pl.DataFrame:
-    """Returns what the targets of redirects inherit; see ``Arrived``."""
+def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
+    """Returns what the targets of redirects inherit; see ``Arrived``.
+
+    Args:
+        changes: All changes.
+        at: The number of each row, ascending.
+    """
     given = changes.filter(
         pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(HERITAGE).is_not_null())
     )
     first = _first(given, "order")
-    place = np.full(total, -1, dtype=np.int64)
-    place[at] = np.arange(len(at))
-    here = pl.Series(place[first.get_column("at").to_numpy()], dtype=pl.Int64)
-    return first.select(HERITAGE).with_columns(at=here).filter(pl.col("at") >= 0)
+    # A new URL that is left out has no row. The numbers of the rows ascend.
+    targets = first.get_column("at").to_numpy()
+    here = pl.Series(np.searchsorted(at, targets), dtype=pl.Int64)
+    return first.select(HERITAGE).with_columns(at=here).filter(pl.Series(np.isin(targets, at)))
+
+
+def _pages(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Returns the events of pages, without those of parts, as budgets need them."""
+    pages = events.filter(pl.col("part").is_null())
+    return pages.hstack(changes["key", "signature"][pages.get_column("row")])
 
 
 def _new_rows(
     fresh: pl.Series,
     known: int,
-    events: pl.DataFrame,
+    pages: pl.DataFrame,
     links: pl.DataFrame,
     budgets: BudgetOptions | None,
     of_hosts: Mapping[str, int] | None,
@@ -225,16 +253,14 @@ def _new_rows(
     Args:
         fresh: Keys that the table does not have.
         known: Number of rows that it has.
-        events: All events.
+        pages: All events of pages.
         links: All links.
         budgets: Limits of new URLs; None: no URL is added.
         of_hosts: Number of URLs that large hosts have already.
     """
     strangers = links.filter(pl.col("at") >= known)
-    if fresh.is_empty():
-        return strangers, {}
+    strangers = strangers.with_columns(key=fresh.gather(strangers.get_column("at") - known))
     # A part of a page is in ``strangers``, because its page has a link to it.
-    pages = events.filter(pl.col("event.part").is_null())
     fetched = pages.select("key", "at").filter(pl.col("at") >= known)
     if budgets is None:
         refused = len(pl.concat([strangers.select("key"), fetched.select("key")]).unique())

@@ -7,12 +7,13 @@ of their sources, so a rerun gives exactly the same numbers.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from ...web.base.columns import gather
 from ...web.base.options import option
 from ...web.exchange.status import (
     FETCH_GONE,
@@ -128,7 +129,7 @@ def update_state(
     right, wrong = set_right(found.rows, now, options, table.since)
     arrived = _inherit(_defaults(right, now, options, scorings), found)
     tried = np.flatnonzero(found.tried)
-    visited = arrived if len(tried) == len(arrived) else arrived[tried]
+    visited = arrived if len(tried) == len(arrived) else gather([arrived], tried)
     visited = visited.hstack(found.events).with_columns(is_known=pl.Series(tried < found.known))
     visited = _schedule(_statuses(visited, options), options, table)
     resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
@@ -160,7 +161,7 @@ def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: i
         numbered = rows.select("key", at=index)
         both = numbered[:known].set_sorted("key"), numbered[known:].set_sorted("key")
         index = both[0].merge_sorted(both[1], key="key").get_column("at").to_numpy()
-    return pl.concat([rows, resolved], rechunk=True)[index]
+    return gather([rows, resolved], index)
 
 
 def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
@@ -184,8 +185,8 @@ def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
     )
 
 
-def _is(*statuses: int) -> pl.Expr:
-    return pl.col("event.fetch_status").is_in(statuses).fill_null(False)
+def _is(status: int) -> pl.Expr:
+    return pl.col("event.fetch_status") == status
 
 
 def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
@@ -210,21 +211,24 @@ def _defaults(
 
 def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     """Decides the new status; all other columns still have their old values."""
-    old, new = pl.col("signature"), pl.col("event.signature")
-    status, retries = pl.col("event.fetch_status"), pl.col("retries")
+    old, retries = frame.get_column("signature"), pl.col("retries")
+    equal = old == frame.get_column("event.signature")  # null: one of them has none
     failed = pl.lit(False)
     if options.delete_failed_parse:
         parse_failed = pl.col("event.parse_status") == int(ParseStatus.FAILED)
         failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
-    same = _is(FETCH_SUCCESS) & (old == new).fill_null(False)
+    same = _is(FETCH_SUCCESS) & equal.fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
     present = pl.col("status").is_in(_PRESENT)
     gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries >= options.retry_max - 1))
     no_interval = pl.col("fetch_interval").fill_null(0) <= 0
+    other = pl.col("status")
+    for of_event, status in _STATUS_OF.items():
+        other = pl.when(_is(of_event)).then(status).otherwise(other)
     return frame.with_columns(
         failed=failed,
         gone=gone | failed,
-        modified=_is(FETCH_SUCCESS) & (old != new).fill_null(False),
+        modified=_is(FETCH_SUCCESS) & ~equal.fill_null(True),
         notmodified=unchanged,
         visited=~_is(FETCH_RETRY) & ~gone & ~failed,
         old_status=pl.when("is_known").then("status"),
@@ -237,7 +241,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .then(pl.when(present).then(int(Status.DB_NOTMODIFIED)).otherwise(int(Status.DB_FETCHED)))
         .when(gone)
         .then(int(Status.DB_GONE))
-        .otherwise(status.replace_strict(_STATUS_OF, default=pl.col("status"))),
+        .otherwise(other),
         retries=pl.when(_is(FETCH_RETRY))
         .then(pl.min_horizontal(retries, _MOST_RETRIES - 1) + 1)
         .when(_is(FETCH_GONE))
@@ -249,8 +253,6 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
 
 def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
-    has_body = _is(FETCH_SUCCESS)
-    has_text = has_body & pl.col("event.document").is_not_null()
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
     if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
@@ -261,11 +263,12 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
         fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
     )
     frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
+    has_body = frame.get_column("event.fetch_status") == FETCH_SUCCESS
     scheduled = frame.with_columns(
-        **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
-        **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},
+        *_renewed(frame, _OF_BODY, has_body),
         # Until a newer body is parsed, the text of the one before is kept, and what it may be used for.
-        **{name: _where(has_text, f"event.{name}", name) for name in _OF_TEXT},
+        *_renewed(frame, _OF_TEXT, has_body & frame.get_column("event.document").is_not_null()),
+        **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         last_fetch_time=pl.col("event.fetch_time"),
         duplicate_of=pl.lit(None, pl.String),
     )
@@ -278,8 +281,17 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
             modified_time=_where("force", 0, "modified_time"),
             **{name: _where("force", None, name) for name in _CONDITIONS},
         )
-    # If parsing failed, the next request is unconditional, too.
-    return scheduled.with_columns(signature=_where("failed", None, "signature"))
+    if scheduled.get_column("failed").any():
+        # If parsing failed, the next request is unconditional, too.
+        scheduled = scheduled.with_columns(signature=_where("failed", None, "signature"))
+    return scheduled
+
+
+def _renewed(frame: pl.DataFrame, names: Sequence[str], of_event: pl.Series) -> pl.DataFrame:
+    """Returns columns with the values of the event in some rows."""
+    new = frame.select(pl.col(f"event.{name}").alias(name) for name in names)
+    index = np.arange(len(frame)) + len(frame) * of_event.to_numpy()
+    return gather([frame.select(names), new], index)
 
 
 def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:

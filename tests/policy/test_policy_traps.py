@@ -57,11 +57,11 @@ def fetched(*pages):
     return pl.DataFrame(
         {
             "key": [to_key(url) for url, _, _ in pages],
-            "event.signature": [signature for _, signature, _ in pages],
-            "event.fetch_time": [time for _, _, time in pages],
+            "signature": [signature for _, signature, _ in pages],
+            "fetch_time": [time for _, _, time in pages],
         },
         schema={
-            "key": pl.String, "event.signature": pl.Binary, "event.fetch_time": pl.Int64,
+            "key": pl.String, "signature": pl.Binary, "fetch_time": pl.Int64,
         },
     )  # fmt: skip
 

@@ -18,6 +18,26 @@ def put(column: pl.Series, at: pl.Series, values: Any) -> pl.Series:
     return column.clone().scatter(at, values)
 
 
+def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
+    """Returns the rows with these indexes in frames of the same columns, taken one after another.
+
+    It copies only columns that have values: most columns of the state have none.
+
+    >>> frames = [pl.DataFrame({"a": [1, 2], "b": [None, None]})] * 2
+    >>> gather(frames, pl.Series([3, None, 0])).rows()
+    [(2, None), (None, None), (1, None)]
+    """
+    first = frames[0]
+    # The first column is always copied: rows without columns have no number.
+    copied = [
+        name
+        for at, name in enumerate(first.columns)
+        if at == 0 or any(frame.get_column(name).null_count() < len(frame) for frame in frames)
+    ]
+    found = pl.concat([frame.select(copied) for frame in frames], rechunk=True)[index]
+    return pl.concat([first.clear(), found], how="diagonal")
+
+
 def text_frame(rows: Iterable[Sequence[str | None]], *names: str) -> pl.DataFrame:
     """Returns rows of texts as a frame.
 

@@ -142,7 +142,7 @@ def test_a_server_that_never_takes_anything_ends_the_work_in_one_line(server):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((401, b""), "refuses user and password"),
+        ((401, b""), "refuses the credentials"),
         ((200, items(("a", 403, "cluster_block_exception"))), "read-only, or the disk"),
         ((403, b'{"error":{"type":"cluster_block_exception"}}'), "read-only, or the disk"),
         ((200, items(("a", 404, "index_not_found_exception"))), "the index does not exist"),

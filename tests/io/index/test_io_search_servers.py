@@ -195,10 +195,10 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(server, name):
 def test_passwords(which, tmp_path):
     secrets = tmp_path / "secrets"
     with search_server(which, tmp_path / "data", PASSWORD=PASSWORD) as server:
-        with pytest.raises(Exception, match="refuses user and password") as raised:
+        with pytest.raises(Exception, match="refuses the credentials") as raised:
             writer(server, "main")
         secrets.write_text(f"{server.url} basic elastic wrong\n")
-        with pytest.raises(Exception, match="refuses user and password"):
+        with pytest.raises(Exception, match="refuses the credentials"):
             writer(server, "main", credentials=str(secrets))
         secrets.write_text(f"{server.url} basic elastic {PASSWORD}\n")
         opened = writer(server, "main", credentials=str(secrets))

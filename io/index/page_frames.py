@@ -69,7 +69,7 @@ def page_frames(
         others.append(anchors_and_inlinks(inlinks_of_pages(pinned, keys, beside.most)))
     others.append(_ranks(pinned, keys))
     for documents in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
-        documents = _cut(documents, counts)
+        documents = cut_texts(documents, counts)
         known = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
         found = documents.hstack(known.select(*_STATE[1:], row_metadata="metadata"))
         for other in others:
@@ -80,7 +80,7 @@ def page_frames(
             yield to_frame(conform(found.slice(at, step), INDEX_PAGES)), known.slice(at, step)
 
 
-def _cut(documents: pl.DataFrame, counts: Counter[str]) -> pl.DataFrame:
+def cut_texts(documents: pl.DataFrame, counts: Counter[str]) -> pl.DataFrame:
     """Returns documents whose titles and texts are not longer than ``LONGEST_TEXT``."""
     for name in ("title", "text"):
         texts = documents.get_column(name)

@@ -1,6 +1,7 @@
 """The writer for OpenSearch before odd answers: nothing is lost, and one line says what failed."""
 
 import logging
+import time
 
 import polars as pl
 import pytest
@@ -76,6 +77,12 @@ def test_a_batch_without_a_good_answer_is_sent_again(server, odd):
     assert done.counts == {"added": 2}
     assert server.bulks == [["a", "b"]] * 2
     assert set(server.documents) == {"a", "b"}
+
+
+def test_a_server_that_is_too_slow_gets_the_batch_again(server):
+    server.script = [lambda handler: (time.sleep(0.6), handler.hang_up())]
+    assert writer(server, timeout="0.3").write(documents("a"), NONE).counts == {"added": 1}
+    assert server.bulks == [["a"]] * 2
 
 
 def test_the_server_says_how_long_to_wait(server):

@@ -139,9 +139,15 @@ def test_runs_beside_a_rebuild_and_after_one_that_died(server, tmp_path, monkeyp
     assert index.visible() == wanted(pages)
     # A rebuild dies before its commit, and one after it.
     writer = SolrWriter if server.kind == "solr" else search_servers.SearchServerWriter
-    for number, (owner, name) in enumerate(((job, "commit"), (writer, "finish")), 2):
+    finish = writer.finish
+
+    def finish_dies(self):
+        return dies() if self.target.operation.startswith("dies-3") else finish(self)
+
+    deaths = ((job, "commit", dies), (writer, "finish", finish_dies))
+    for number, (owner, name, death) in enumerate(deaths, 2):
         with monkeypatch.context() as patch:
-            patch.setattr(owner, name, dies)
+            patch.setattr(owner, name, death)
             assert nutbeam(*full, "--operation", f"dies-{number}") != 0
         changes = {KEYS[number]: page("new"), KEYS[0]: page(f"again {number}")}
         put(table, f"17-{number}", changes)
@@ -180,7 +186,7 @@ def test_a_run_that_is_killed_is_finished_by_the_next(server, tmp_path, same):
     words = ["index", str(table), "--writer", server.kind, "--writer_parameters",
              f"{index.parameters},max_documents=1"]  # fmt: skip
     operation = ["--operation", "killed"]
-    command = [sys.executable, "-m", "nutbeam.pipelines", *words, *operation]
+    command = [sys.executable, "-m", "nutbeam", *words, *operation]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 200
     while not list(table.rglob("*.receipt")):

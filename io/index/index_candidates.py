@@ -23,10 +23,10 @@ from ...policy.schema import STATE, empty, to_frame
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import read_if_there
-from ..storage.places import Place
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Tablet, tablets
 from .index_pass import IndexPass, journal_before
+from .unfinished_runs import Intent, intents
 
 # Rows on their way to the documents, or to the writers that delete them.
 CANDIDATES = pa.schema(
@@ -40,6 +40,8 @@ CANDIDATES = pa.schema(
 )
 # Pages that are deleted though the journal has no row of them: it must not get one.
 PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
+# Pages that are sent again, because a run that lost may have sent an older text after the newer.
+AGAIN_REASON = "sent_again"
 WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
 _COUNTING = KINDS["indexed"].counting
 
@@ -104,7 +106,7 @@ class Unfinished:
 
     operation: Operation
     number: int
-    path: Place
+    intent: Intent
 
 
 Candidate = Changed | Removed | PurgedPages | Held | Unfinished
@@ -113,8 +115,8 @@ Candidate = Changed | Removed | PurgedPages | Held | Unfinished
 def candidates(task: IndexPass) -> Iterator[Candidate]:
     """Yields what a run must look at."""
     operation, number = task.operation, 0
-    for path in () if task.full else task.unfinished():
-        yield Unfinished(operation, number, path)
+    for intent in () if task.full else intents(task):
+        yield Unfinished(operation, number, intent)
         number += 1
     if task.cleans:
         for tablet in tablets(task.files("indexed")):
@@ -215,8 +217,11 @@ def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterato
 def _unfinished(
     item: Unfinished, task: IndexPass, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
-    """Yields deletes for pages that are neither in the journal nor to be added now."""
-    data = read_if_there(item.path)
+    """Yields deletes for pages that are neither in the journal nor to be added now.
+
+    Pages that an overtaken run may have given an older text, or deleted, are sent again.
+    """
+    data = read_if_there(item.intent.path)
     keys = pl.Series([], dtype=pl.String) if data is None else keys_of_bytes(data)
     if not len(keys):
         return
@@ -227,6 +232,10 @@ def _unfinished(
     kept = [journal.select("key"), decided.filter(pl.col("action") == ADD).select("key")]
     gone = keys.unique().to_frame("key").join(pl.concat(kept), on="key", how="anti")
     names = [rule.name for rule in task.routes.writers]
+    if item.intent.overtaken and not task.cleans:
+        held = decided.filter(pl.col("known") & (pl.col("reason") == "unchanged"))
+        again = held.with_columns(action=pl.lit(ADD), reason=pl.lit(AGAIN_REASON))
+        yield to_candidates(again)
     yield to_candidates(
         gone.with_columns(
             known=pl.lit(False),

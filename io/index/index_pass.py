@@ -16,7 +16,7 @@ from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
-from ..storage.files import list_files, remove_tree, size_of
+from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..table.web_table import WebTable
@@ -24,9 +24,6 @@ from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from .index_writer import IndexTarget, IndexWriter, open_writer, writer_class
-
-# Ending of the files with the keys that a part is about to send.
-INTENT = ".intent"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,25 +94,19 @@ class IndexPass:
         }
 
     @property
-    def receipts(self) -> Place:
-        """The folder of what this run has sent; it exists while the run has not committed."""
-        return self._receipts / f"{self.version:013d}-{self.operation.id}"
+    def reads(self) -> frozenset[str]:
+        """The components that no other operation may change while this run works."""
+        return frozenset({self.component("indexed"), self.component("index_runs"), "blocklist"})
 
     @property
-    def _receipts(self) -> Place:
+    def receipts(self) -> Place:
+        """The folder of what this run has sent; it exists while the run has not committed."""
+        return self.all_receipts / f"{self.version:013d}-{self.operation.id}"
+
+    @property
+    def all_receipts(self) -> Place:
+        """The folder with the receipts of all runs."""
         return self.operation.root / self.component("receipts")
-
-    def unfinished(self) -> list[Place]:
-        """Returns the files with keys that runs have begun to send and that never committed."""
-        own = self.receipts.name
-        found = (file.path for file in list_files(self._receipts))
-        return sorted(p for p in found if p.suffix == INTENT and p.parent.name != own)
-
-    def forget_receipts(self) -> None:
-        """Removes the receipts of this run, which has committed, and of those before it."""
-        for path in {file.path.parent for file in list_files(self._receipts)}:
-            if path.name <= self.receipts.name:
-                remove_tree(path)
 
     def finish_last(self) -> None:
         """Finishes the run before, whose process may have died after its commit."""

@@ -1,6 +1,7 @@
 """Joins what index filters read: documents, headers of pages, inlinks, ranks, rows of the state."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 import polars as pl
@@ -30,6 +31,8 @@ _LINKS = KINDS["links"]
 # Documents in one frame, unless a single one is larger.
 MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
+# Characters of a text. Filters and writers make some copies of it, which must fit into memory.
+LONGEST_TEXT = 8 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Beside:
 
 
 def page_frames(
-    pinned: Pinned, file: DataFile, rows: pl.DataFrame, beside: Beside
+    pinned: Pinned, file: DataFile, rows: pl.DataFrame, beside: Beside, counts: Counter[str]
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields pages whose documents are in one file, in bounded frames.
 
@@ -55,6 +58,7 @@ def page_frames(
         file: The file of documents.
         rows: Rows of the state, with its columns and ``page``; one per key.
         beside: What else to read.
+        counts: Gets the number of texts that were cut, ``cut_texts``.
 
     Yields:
         (INDEX_PAGES rows, the given rows of the same pages in the same order).
@@ -65,6 +69,7 @@ def page_frames(
         others.append(anchors_and_inlinks(inlinks_of_pages(pinned, keys, beside.most)))
     others.append(_ranks(pinned, keys))
     for documents in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
+        documents = cut_texts(documents, counts)
         known = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
         found = documents.hstack(known.select(*_STATE[1:], row_metadata="metadata"))
         for other in others:
@@ -73,6 +78,17 @@ def page_frames(
         step = max(1, min(MOST_ROWS, int(MOST_BYTES // max(1, size))))
         for at in range(0, len(found), step):
             yield to_frame(conform(found.slice(at, step), INDEX_PAGES)), known.slice(at, step)
+
+
+def cut_texts(documents: pl.DataFrame, counts: Counter[str]) -> pl.DataFrame:
+    """Returns documents whose titles and texts are not longer than ``LONGEST_TEXT``."""
+    for name in ("title", "text"):
+        texts = documents.get_column(name)
+        if (texts.str.len_bytes() > LONGEST_TEXT).any():
+            short = texts.str.slice(0, LONGEST_TEXT)
+            counts["cut_texts"] += int((short.str.len_bytes() < texts.str.len_bytes()).sum())
+            documents = documents.with_columns(short)
+    return documents
 
 
 def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl.DataFrame:

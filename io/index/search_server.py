@@ -1,14 +1,13 @@
 """The index writers ``opensearch`` and ``elasticsearch``: one protocol, spoken over requests."""
 
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, batches, bulk_actions
+from ...policy.search_servers.actions import Action, bulk_actions
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
 from ...policy.search_servers.stored_documents import stored_deletes
@@ -16,19 +15,11 @@ from ...policy.search_servers.verdicts_on_batches import Verdict, judge_bulk
 from ...web.base.errors import UsageError, UserError
 from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
-from ..search_servers.delivery import Delivery
 from ..search_servers.reading_back import stored_in_search
 from ..search_servers.search_index import SearchIndex, server_of
-from ..search_servers.server_client import ServerClient
-from ..search_servers.server_parameters import (
-    SEARCH_PARAMETERS,
-    choice,
-    number,
-    numbers_of,
-    our_parameters,
-    server_client,
-)
-from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number
+from .index_writer import IndexTarget, WriteResult
+from .server_writer import ServerWriter
 
 _DATES = frozenset(name for name, (kind, _) in STANDARD_FIELDS.items() if kind == DATE)
 # Only these parts of an answer are sent: they are all that is read.
@@ -36,7 +27,7 @@ _ANSWER = "errors,error,status,items.*._id,items.*.status,items.*.error"
 _OLDEST = {"opensearch": (1, 0), "elasticsearch": (7, 0)}
 
 
-class SearchServerWriter(IndexWriter):
+class SearchServerWriter(ServerWriter):
     """Writes an index in OpenSearch or Elasticsearch by bulk requests.
 
     Each document has the operation's number as external version, so that a late attempt of an
@@ -44,16 +35,10 @@ class SearchServerWriter(IndexWriter):
     """
 
     parameters = SEARCH_PARAMETERS
-    required = ("url",)
 
     def __init__(self, target: IndexTarget) -> None:
-        given = our_parameters(target.parameters)
-        target = dataclasses.replace(target, parameters=given)
         super().__init__(target)
-        self._limits = numbers_of(target.parameters)
-        packed = choice(target.parameters, "gzip", ("false", "true")) == "true"
-        self._client: ServerClient = server_client(target.parameters, packed=packed)
-        name = target.parameters.get("name") or target.index.lower()
+        name = self.target.parameters.get("name") or target.index.lower()
         if name != name.lower() or name.startswith(("-", "_", "+", ".")):
             raise UsageError(
                 f"index writer {target.name!r}: name must be in lower case and begin with a "
@@ -61,7 +46,6 @@ class SearchServerWriter(IndexWriter):
             )
         self._index = SearchIndex(self._client, name, target.version)
         self._body = self._new_index()
-        self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
         self._path = ""
 
     def prepare(self) -> None:
@@ -78,16 +62,12 @@ class SearchServerWriter(IndexWriter):
         if self.target.full:
             index.create(index.new, self._body)
         elif not index.exists(index.name):
-            index.create(index.new, {**self._body, "aliases": {index.name: {}}})
+            index.begin(self._body)
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
         """Sends documents and deletes; what is acknowledged is durable."""
         clean, counts = clean_documents(documents, _DATES)
-        self._delivery.count(counts)
-        actions = bulk_actions(clean, deletes, self.target.version)
-        limits = self._limits
-        self._delivery.deliver(batches(actions, limits.max_bytes, limits.max_documents))
-        return written(self._delivery)
+        return self._deliver(bulk_actions(clean, deletes, self.target.version), counts=counts)
 
     def finish(self) -> None:
         """Makes the documents visible; after a full rebuild, moves the alias to the new index."""
@@ -104,12 +84,12 @@ class SearchServerWriter(IndexWriter):
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Deletes stored documents, unless they have changed since they were read."""
-        limits = self._limits
-        self._delivery.deliver(
-            batches(stored_deletes(documents), limits.max_bytes, limits.max_documents)
-        )
+        done = self._deliver(stored_deletes(documents))
         self._index.refresh(self._index.name)
-        return written(self._delivery)
+        return done
+
+    def _packs(self, given: Mapping[str, str]) -> bool:
+        return choice(given, "gzip", ("false", "true")) == "true"
 
     def _send(self, batch: list[Action]) -> Verdict:
         self._path = self._path or self._bulk_path()
@@ -145,12 +125,6 @@ class SearchServerWriter(IndexWriter):
             for name in ("shards", "replicas")
         }
         return index_body(**counts)
-
-
-def written(delivery: Delivery) -> WriteResult:
-    """Returns what a delivery has done since it was last asked."""
-    counts, refused = delivery.done()
-    return WriteResult(counts, pl.DataFrame(refused, schema=REFUSED, orient="row"))
 
 
 class OpenSearchWriter(SearchServerWriter):

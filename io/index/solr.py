@@ -1,35 +1,31 @@
 """The index writer ``solr``: updates in JSON, and commits by a policy."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, batches, solr_actions, solr_deletes
+from ...policy.search_servers.actions import Action, solr_actions, solr_deletes
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolerant_chain
 from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import VERSION_FIELD
-from ...policy.search_servers.verdicts_on_batches import Answer, Verdict
+from ...policy.search_servers.verdicts_on_batches import (
+    NOT_ADMITTED,
+    Answer,
+    Verdict,
+    refused_credentials,
+)
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
-from ..search_servers.delivery import Delivery
 from ..search_servers.reading_back import stored_in_solr
-from ..search_servers.server_parameters import (
-    SOLR_PARAMETERS,
-    choice,
-    number,
-    numbers_of,
-    our_parameters,
-    server_client,
-)
-from .index_writer import IndexTarget, IndexWriter, WriteResult
-from .search_server import written
+from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number
+from .index_writer import IndexTarget, WriteResult
+from .server_writer import ServerWriter
 
 
-class SolrWriter(IndexWriter):
+class SolrWriter(ServerWriter):
     """Writes an index in Solr.
 
     Documents are visible after a commit, by default one at the end. A full rebuild sends all
@@ -38,19 +34,14 @@ class SolrWriter(IndexWriter):
 
     kind = "solr"
     parameters = SOLR_PARAMETERS
-    required = ("url",)
 
     def __init__(self, target: IndexTarget) -> None:
-        given = our_parameters(target.parameters)
-        target = dataclasses.replace(target, parameters=given)
-        super().__init__(target)
-        self._limits = numbers_of(given)
-        self._client = server_client(given, packed=False)  # Solr does not take gzip
+        super().__init__(target)  # without gzip, which Solr does not take
+        given = self.target.parameters
         self._commit = choice(given, "commit", ("finish", "part", "never"))
         within = int(number(given, "commit_within", 0, least=0))
         self._within = f"&commitWithin={within}" if within else ""
         self._drops = choice(given, "unknown_fields", ("refuse", "drop")) == "drop"
-        self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
         self._schema: SolrSchema | None = None
         self._path = ""
 
@@ -82,14 +73,10 @@ class SolrWriter(IndexWriter):
                 name for name in documents.columns if schema.type_of(name) is not None
             )
         clean, counts = clean_documents(known, schema.dates(known.columns))
-        self._delivery.count(counts)
         extra: dict[str, Any] = {}
         if schema.type_of(VERSION_FIELD) is not None:
             extra = {VERSION_FIELD: self.target.version}
-        limits = self._limits
-        for actions in (solr_actions(clean, extra), solr_deletes(deletes)):
-            self._delivery.deliver(batches(actions, limits.max_bytes, limits.max_documents))
-        return written(self._delivery)
+        return self._deliver(solr_actions(clean, extra), solr_deletes(deletes), counts=counts)
 
     def close(self) -> WriteResult:
         """Commits, if that is the policy."""
@@ -112,11 +99,10 @@ class SolrWriter(IndexWriter):
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Deletes stored documents, and commits unless commits are left to Solr."""
-        limits, ids = self._limits, documents.get_column("id")
-        self._delivery.deliver(batches(solr_deletes(ids), limits.max_bytes, limits.max_documents))
+        done = self._deliver(solr_deletes(documents.get_column("id")))
         if self._commit != "never":
             self._update({"commit": {}}, "commit")
-        return written(self._delivery)
+        return done
 
     def _send(self, batch: list[Action]) -> Verdict:
         self._path = self._path or self._update_path()
@@ -153,8 +139,8 @@ class SolrWriter(IndexWriter):
         return self._schema
 
     def _fail(self, what: str, answer: Answer) -> None:
-        if answer.status in (401, 403):
-            raise UserError(f"{self._client.address} refuses user and password ({answer.status})")
+        if answer.status in NOT_ADMITTED:
+            raise UserError(f"{self._client.address} {refused_credentials(answer.status)}")
         raise UserError(
             f"{self._client.address} does not {what}: status {answer.status}, {quoted(answer.said)}"
         )

@@ -26,15 +26,17 @@ from ...policy.schema import conform, empty, to_frame
 from ...policy.scoring.scorings import Scorings
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file
+from ..snapshots.commit import check_can_commit
 from ..storage.exclusive import create_exclusive
 from ..storage.files import read_if_there
 from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from .index_candidates import WITHOUT_ROW, keys_to_bytes
-from .index_pass import INTENT, IndexPass
+from .index_pass import IndexPass
 from .index_writer import REFUSED, WriteResult
 from .page_frames import Beside, page_frames
+from .unfinished_runs import INTENT
 
 _DELETES_AT_ONCE = 5_000
 _NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
@@ -80,11 +82,16 @@ def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: Making) -
         name: Path of a file of documents as rows of the state have it, or ``deletes/NUMBER``.
         rows: Rows as in ``CANDIDATES``.
         making: How pages become documents.
+
+    Raises:
+        ConflictError: Another run of the index has committed in the meantime.
     """
     part = hashlib.sha256(name.encode()).hexdigest()[:16]
     receipt = task.receipts / f"{part}.receipt"
     known = read_if_there(receipt)
     if known is None:
+        # A rebuild of hours ends here, and not at its commit, when another run was faster.
+        check_can_commit(task.operation, task.reads)
         # If this run never commits, the next one deletes what must not stay.
         create_exclusive(task.receipts / f"{part}{INTENT}", keys_to_bytes(rows.get_column("key")))
         done = _Part(task, part, rows.sort("key")).write(name, making)
@@ -126,7 +133,7 @@ class _Part:
         columns = frozenset(c for step in making.filters for c in step.reads)
         beside = Beside(columns, making.max_inlinks)
         seen = 0
-        for pages, rows in page_frames(operation, file, self._rows, beside):
+        for pages, rows in page_frames(operation, file, self._rows, beside, self._counts):
             seen += len(pages)
             self._add_pages(pages, rows, making)
         if missing := len(self._rows) - seen:

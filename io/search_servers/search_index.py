@@ -9,7 +9,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from ...policy.search_servers.verdicts_on_batches import Answer
+from ...policy.search_servers.verdicts_on_batches import NOT_ADMITTED, Answer, refused_credentials
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
 from .server_client import ServerClient
@@ -43,8 +43,8 @@ def server_of(client: ServerClient) -> Server:
         UserError: It is none of those that are known.
     """
     answer = client.send("GET", "/")
-    if answer.status in (401, 403):
-        raise UserError(f"{client.address} refuses user and password (status {answer.status})")
+    if answer.status in NOT_ADMITTED:
+        raise UserError(f"{client.address} {refused_credentials(answer.status)}")
     version = answer.record.get("version")
     number = version.get("number") if isinstance(version, dict) else None
     found = re.match(r"(\d+)\.(\d+)", number) if isinstance(number, str) else None
@@ -93,6 +93,22 @@ class SearchIndex:
             return
         self._fail(f"create index {name!r}", answer)
 
+    def begin(self, body: dict[str, Any]) -> None:
+        """Creates the first index of the alias, and the alias, in one step.
+
+        Its number is 0: each rebuild is later, even one that has begun before.
+
+        Raises:
+            UserError: The server refuses it, or such an index is there without the alias.
+        """
+        first = f"{self.name}-0"
+        self.create(first, {**body, "aliases": {self.name: {}}})
+        if not self.exists(self.name):
+            raise UserError(
+                f"{self._client.address} has index {first!r} without the alias {self.name!r}: "
+                "delete it, or give --full true"
+            )
+
     def refresh(self, name: str) -> bool:
         """Makes what was written visible to searches; returns whether there is such an index."""
         answer = self._client.send("POST", f"/{_path(name)}/_refresh")
@@ -118,7 +134,8 @@ class SearchIndex:
                 actions.append({"remove_index": {"index": self.name}})
             actions.append({"add": {"index": self.new, "alias": self.name}})
             answer = self._client.send("POST", "/_aliases", {"actions": actions})
-            if answer.status != 200:
+            # Another process may have moved it at the same time.
+            if answer.status != 200 and self.targets() != [self.new]:
                 self._fail(f"move alias {self.name!r}", answer)
         self._remove_earlier()
 

@@ -1,10 +1,11 @@
 """A client of one search server: requests over a kept connection, with credentials and TLS."""
 
 import gzip
+import json
 import os
+import ssl
 import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,11 +15,13 @@ from requests.adapters import HTTPAdapter
 from ...policy.search_servers.verdicts_on_batches import Answer
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.quoting import quoted
-from ...web.exchange.credentials import Credential, load_credentials
+from ...web.exchange.credentials import Credential, is_token, load_credentials
 from ...web.network.route import split_url
 from ...web.urls.userinfo import mask_users
 
-USER, PASSWORD, API_KEY = "NUTBEAM_INDEX_USER", "NUTBEAM_INDEX_PASSWORD", "NUTBEAM_INDEX_API_KEY"
+USER, PASSWORD = "NUTBEAM_INDEX_USER", "NUTBEAM_INDEX_PASSWORD"
+# Kind of the credential in each of these variables.
+TOKENS = {"NUTBEAM_INDEX_API_KEY": "apikey", "NUTBEAM_INDEX_TOKEN": "bearer"}
 _CONNECT_SECONDS = 10.0
 _GZIP_LEVEL = 1  # on a local network the CPU is dearer than the bytes
 _SMALL = 1_024  # bytes that are not worth packing
@@ -33,7 +36,8 @@ class ServerClient:
 
     Args:
         address: ``http://HOST:PORT`` or ``https://HOST:PORT``, with a path if there is one.
-        credentials: File with user and password for it; empty: those in the environment.
+        credentials: File with user and password, token or key for it; empty: those in the
+            environment.
         ca_file: File with certificates of authorities, in PEM; empty: the known ones.
         timeout: How long the server may take for an answer, s.
         packed: Whether bodies are sent with gzip.
@@ -52,9 +56,7 @@ class ServerClient:
     ) -> None:
         self.address = checked_address(address)
         self._timeout, self._packed = timeout, packed
-        if ca_file and not Path(ca_file).is_file():
-            raise UsageError(f"ca_file must be a file with certificates, got {quoted(ca_file)}")
-        self._verify: str | bool = ca_file or True
+        self._verify: str | bool = _checked_authorities(ca_file) if ca_file else True
         self._authorization = _authorization(self.address, credentials)
         self._local = threading.local()
 
@@ -72,7 +74,9 @@ class ServerClient:
             NoAnswer: There was none, or it broke off.
             UserError: The certificate of the server is not valid.
         """
-        data = None if body is None else body if isinstance(body, bytes) else _json(body)
+        data = (
+            None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        )
         headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = content_type
@@ -134,6 +138,14 @@ def checked_address(address: str) -> str:
     return address.rstrip("/")
 
 
+def _checked_authorities(path: str) -> str:
+    try:
+        ssl.create_default_context(cafile=path)
+    except (OSError, ValueError):  # ssl.SSLError is an OSError
+        raise UsageError(f"ca_file must be a file with certificates, got {quoted(path)}") from None
+    return path
+
+
 def _authorization(address: str, path: str) -> str:
     """Returns the header Authorization; empty if there are no credentials."""
     if path:
@@ -141,20 +153,17 @@ def _authorization(address: str, path: str) -> str:
         if found is None:
             raise UsageError(f"{path} has no line for {address}")
         if found.kind == "digest":
-            raise UsageError(f"{path}: search servers need basic or bearer for {address}")
+            raise UsageError(f"{path}: search servers need basic, bearer or apikey for {address}")
         return found.header()
-    if key := os.environ.get(API_KEY):
-        return f"ApiKey {key}"
+    for name, kind in TOKENS.items():
+        if secret := os.environ.get(name, "").strip():
+            if not is_token(secret):  # a header with it would fail with a message that shows it
+                raise UsageError(f"{name} must be one word of letters, digits and -._~+/=")
+            return Credential(kind, "", secret).header()
     user, password = os.environ.get(USER, ""), os.environ.get(PASSWORD, "")
     if bool(user) != bool(password):
         raise UsageError(f"{USER} and {PASSWORD} must both be set, or none of them")
     return Credential("basic", user, password).header() if user else ""
-
-
-def _json(value: Any) -> bytes:
-    import json
-
-    return json.dumps(value).encode()
 
 
 def _reason(error: Exception) -> str:

@@ -11,8 +11,9 @@ from .server_client import ServerClient
 # Of every server.
 PARAMETERS: Mapping[str, str] = {
     "url": "Address of the server: http://HOST:PORT or https://HOST:PORT, perhaps with a path.",
-    "credentials": "File with user and password, one line as for --http_credentials. Without it "
-    "NUTBEAM_INDEX_USER and NUTBEAM_INDEX_PASSWORD count, or NUTBEAM_INDEX_API_KEY.",
+    "credentials": "File with user and password, a token or an API key, one line as for "
+    "--http_credentials. Without it NUTBEAM_INDEX_API_KEY counts, or NUTBEAM_INDEX_TOKEN, or "
+    "NUTBEAM_INDEX_USER and NUTBEAM_INDEX_PASSWORD.",
     "ca_file": "File with the certificates of authorities (PEM), if the server's is none of those "
     "that are known.",
     "max_bytes": "Bytes of a request, before gzip. 5,000,000 by default.",

@@ -91,6 +91,22 @@ def commit_once(
             return following
 
 
+def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:
+    """Checks that nothing has happened yet that would make the commit of an operation fail.
+
+    Args:
+        operation: The pinned operation.
+        reads: As in ``commit``.
+
+    Raises:
+        ConflictError: A component of ``reads`` has changed.
+    """
+    with losses_noted(operation):
+        if committed(operation) is None:
+            latest = load_manifest(operation.root, operation.root.settled_snapshot())
+            _check_unchanged(operation, operation.manifest(), latest, reads)
+
+
 def check_there(operation: Operation, written: list[Written]) -> None:
     """Checks that no purge has deleted the files that an operation has written.
 

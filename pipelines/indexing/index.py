@@ -26,6 +26,7 @@ from ...io.index.index_candidates import (
 )
 from ...io.index.index_making import IndexMakingOptions, making_of
 from ...io.index.index_pass import IndexPass, plan_pass
+from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import write_part
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest
@@ -119,6 +120,7 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     if task.batch:
         phase_of(operation.manifest(), task.batch, "updated", operation.job)
     task.finish_last()
+    note_ended(task)
     for writer in task.writers().values():
         writer.prepare()
     items = list(candidates(task))
@@ -144,7 +146,8 @@ def _write(
     name, chunks = grouped
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     with operation.reading():
-        done = write_part(_task(operation, options), name, rows, making_of(options))
+        task, making = _task(operation, options), making_of(options)
+        done = write_part(task, name, rows.unique("key", keep="first", maintain_order=True), making)
     component = index_component(options.index, "indexed")
     yield from ((component, chunk) for chunk in to_chunks(done.journal, INDEXED))
     for written in (*done.written, Written(done={_WRITE: len(rows)})):
@@ -169,9 +172,8 @@ def _commit(
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
         written = [*written, task.record(), *task.replaced()]
-    reads = frozenset({task.component("indexed"), task.component("index_runs"), "blocklist"})
-    made = commit(operation, written, reads=reads)
+    made = commit(operation, written, reads=task.reads)
     for writer in task.writers().values():
         writer.finish()
-    task.forget_receipts()
+    forget_receipts(task)
     return made

@@ -10,6 +10,7 @@ from ...web.base.errors import UserError, one_line
 from ...web.base.safe_json import object_or_empty
 from .actions import Action
 
+NOT_ADMITTED = (401, 403)
 _SHOWN = 300  # characters of a reason
 _BUSY = (429, 502, 503, 504)
 # Errors of a document's answer that are not in the document: nothing more can be written.
@@ -150,12 +151,17 @@ def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
         return Verdict(again=list(batch), too_large=True, why=why)
     if status == 400:
         return Verdict(refused=[(batch[0], answer.said or why)])
-    if status in (401, 403):
+    if status in NOT_ADMITTED:
         kind = _type_of(answer.record.get("error"))
         if kind in _BLOCKED:
             raise Blocked(f"{_BLOCKED[kind]}: {answer.said}")
-        raise Blocked(f"it refuses user and password (status {status})")
+        raise Blocked(f"it {refused_credentials(status)}")
     raise Blocked(f"it refuses the request ({why})")
+
+
+def refused_credentials(status: int) -> str:
+    """Returns what a server does with one of the statuses ``NOT_ADMITTED``."""
+    return f"refuses the credentials, or got none (status {status})"
 
 
 def never_fits(reason: str) -> bool:

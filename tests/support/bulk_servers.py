@@ -20,14 +20,17 @@ class BulkServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self, context=None):
         super().__init__(("127.0.0.1", 0), Handler)
+        self.scheme = "http" if context is None else "https"
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         self.script, self.bulks, self.heads, self.documents = [], [], [], {}
         self.root = {"version": {"number": "2.19.0", "distribution": "opensearch"}}
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
+        return f"{self.scheme}://127.0.0.1:{self.server_port}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -112,8 +115,9 @@ def items(*statuses, kind="index"):
 
 
 @contextlib.contextmanager
-def bulk_server():
-    server = BulkServer()
+def bulk_server(context=None):
+    """Yields a server; with a context of ``ssl`` it speaks TLS."""
+    server = BulkServer(context)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield server

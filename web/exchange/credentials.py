@@ -22,7 +22,7 @@ from ..urls.schemes import split_ftp
 
 _ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 2.1
-_KINDS = ("basic", "digest", "bearer")
+_KINDS = ("basic", "digest", "bearer", "apikey")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:\s+(?!=)|\Z)")
 _HASHES = {"MD5": hashlib.md5, "SHA-256": hashlib.sha256}
 _MAX_CHALLENGES = 1_000
@@ -34,9 +34,9 @@ class Credential:
     """User and secret for one origin.
 
     Attributes:
-        kind: ``basic``, ``digest`` or ``bearer``.
-        user: User name; empty for bearer.
-        secret: Password or token.
+        kind: ``basic``, ``digest``, ``bearer`` or ``apikey``.
+        user: User name; empty for bearer and apikey.
+        secret: Password, token or key.
     """
 
     kind: str
@@ -47,6 +47,8 @@ class Credential:
         """Returns the value of Authorization; not for digest, which needs a challenge."""
         if self.kind == "bearer":
             return f"Bearer {self.secret}"
+        if self.kind == "apikey":  # of Elasticsearch and OpenSearch
+            return f"ApiKey {self.secret}"
         pair = f"{self.user}:{self.secret}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
 
@@ -54,8 +56,8 @@ class Credential:
 def load_credentials(path: str) -> dict[Origin, Credential]:
     """Reads a file of credentials.
 
-    A line is ``ORIGIN basic USER PASSWORD``, ``ORIGIN digest USER PASSWORD`` or
-    ``ORIGIN bearer TOKEN``. ORIGIN is ``https://HOST``, with a port if it is not
+    A line is ``ORIGIN basic USER PASSWORD``, ``ORIGIN digest USER PASSWORD``,
+    ``ORIGIN bearer TOKEN`` or ``ORIGIN apikey KEY``. ORIGIN is ``https://HOST``, with a port if it is not
     the usual one; ``ftp://HOST`` needs basic. Passwords extend to the end of the
     line. Empty lines and lines that begin with # are ignored.
 
@@ -88,7 +90,8 @@ def _entry(line: str) -> tuple[Origin, Credential]:
     words = line.split(None, 2)
     if len(words) < 3 or words[1].lower() not in _KINDS:
         raise ValueError(
-            "expected ORIGIN, then basic, digest or bearer, then user and password or token"
+            "expected ORIGIN, then basic, digest, bearer or apikey, then user and password, token "
+            "or key"
         )
     if not _ORIGIN.fullmatch(words[0]):
         raise ValueError(
@@ -102,9 +105,9 @@ def _entry(line: str) -> tuple[Origin, Credential]:
     kind, rest = words[1].lower(), words[2]
     if ftp and kind != "basic":
         raise ValueError("FTP needs user and password: ftp://HOST basic USER PASSWORD")
-    if kind == "bearer":
-        if not _TOKEN.fullmatch(rest):
-            raise ValueError("bearer needs one token, of letters, digits and -._~+/=")
+    if kind in ("bearer", "apikey"):
+        if not is_token(rest):
+            raise ValueError(f"{kind} needs one token, of letters, digits and -._~+/=")
         return origin, Credential(kind, "", rest)
     pair = rest.split(None, 1)
     if len(pair) < 2 or any(ord(letter) < 32 or ord(letter) == 127 for letter in rest):
@@ -112,6 +115,11 @@ def _entry(line: str) -> tuple[Origin, Credential]:
     if kind == "basic" and ":" in pair[0]:
         raise ValueError("a user name of basic must not have a colon (RFC 7617 2)")
     return origin, Credential(kind, *pair)
+
+
+def is_token(text: str) -> bool:
+    """Returns whether a text has the form of a token (RFC 6750 2.1)."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def open_to_others(path: str) -> bool:

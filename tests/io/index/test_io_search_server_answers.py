@@ -1,6 +1,7 @@
 """The writer for OpenSearch before odd answers: nothing is lost, and one line says what failed."""
 
 import logging
+import time
 
 import polars as pl
 import pytest
@@ -78,6 +79,12 @@ def test_a_batch_without_a_good_answer_is_sent_again(server, odd):
     assert set(server.documents) == {"a", "b"}
 
 
+def test_a_server_that_is_too_slow_gets_the_batch_again(server):
+    server.script = [lambda handler: (time.sleep(0.6), handler.hang_up())]
+    assert writer(server, timeout="0.3").write(documents("a"), NONE).counts == {"added": 1}
+    assert server.bulks == [["a"]] * 2
+
+
 def test_the_server_says_how_long_to_wait(server):
     server.script, WAITED[:] = [(503, b"", {"Retry-After": "4"})], []
     writer(server).write(documents("a"), NONE)
@@ -142,7 +149,7 @@ def test_a_server_that_never_takes_anything_ends_the_work_in_one_line(server):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((401, b""), "refuses user and password"),
+        ((401, b""), "refuses the credentials"),
         ((200, items(("a", 403, "cluster_block_exception"))), "read-only, or the disk"),
         ((403, b'{"error":{"type":"cluster_block_exception"}}'), "read-only, or the disk"),
         ((200, items(("a", 404, "index_not_found_exception"))), "the index does not exist"),

@@ -12,6 +12,7 @@ from search_servers_here import LIMITS, search_server
 from nutbeam.io.index.index_writer import IndexTarget, open_writer
 from nutbeam.policy.indexing.index_routes import WriterRule
 from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
+from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.servers
 NONE = pl.Series([], dtype=pl.String)
@@ -159,6 +160,21 @@ def test_a_full_rebuild_is_visible_in_one_step(server, name):
     assert list(server.get(f"/_alias/{name}")) == [f"{name}-200"]
 
 
+def test_an_index_that_is_made_during_its_first_rebuild_gives_way(server, name):
+    full = writer(server, name, version=200, full=True)
+    other = writer(server, name, version=300)  # has begun later, and makes the index
+    other.write(documents(2, begin=7), NONE)
+    assert writer(server, name, version=301).write(documents(1), NONE).counts == {"added": 1}
+    full.write(documents(3), NONE)
+    full.finish()
+    assert set(found(server, name)) == {f"http://a.example/{n}" for n in range(3)}
+    assert list(server.get(f"/{name}*/_settings")) == [f"{name}-200"]
+    assert writer(server, name, version=400).write(documents(1), NONE).counts == {"added": 1}
+    requests.put(f"{server.url}/{name}x-0", timeout=60).raise_for_status()
+    with pytest.raises(UserError, match=r"has index '.*x-0' without the alias '.*x': delete it"):
+        writer(server, f"{name}x")
+
+
 def test_a_full_rebuild_replaces_an_index_that_was_no_alias(server, name):
     requests.put(f"{server.url}/{name}", timeout=60).raise_for_status()
     writer(server, name).write(documents(3), NONE)
@@ -195,10 +211,10 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing(server, name):
 def test_passwords(which, tmp_path):
     secrets = tmp_path / "secrets"
     with search_server(which, tmp_path / "data", PASSWORD=PASSWORD) as server:
-        with pytest.raises(Exception, match="refuses user and password") as raised:
+        with pytest.raises(Exception, match="refuses the credentials") as raised:
             writer(server, "main")
         secrets.write_text(f"{server.url} basic elastic wrong\n")
-        with pytest.raises(Exception, match="refuses user and password"):
+        with pytest.raises(Exception, match="refuses the credentials"):
             writer(server, "main", credentials=str(secrets))
         secrets.write_text(f"{server.url} basic elastic {PASSWORD}\n")
         opened = writer(server, "main", credentials=str(secrets))

@@ -1,6 +1,9 @@
 """index, purge and solrdedup with real search servers; run by ``make test-servers``."""
 
 import random
+import subprocess
+import sys
+import time
 
 import pytest
 import requests
@@ -8,6 +11,9 @@ from crawling import nutbeam
 from indexed_tables import FETCHED, page, put, wanted
 from search_servers_here import managed_configset, search_server
 
+from nutbeam.io.index import search_server as search_servers
+from nutbeam.io.index.solr import SolrWriter
+from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
@@ -49,7 +55,17 @@ class Index:
         else:
             answer = self.server.get(f"/{self.name}/_search?size=1000")
             found = [hit["_source"] for hit in answer["hits"]["hits"]]
-        return {record["url"]: record.get("content", "") for record in found}
+        shown = {record["url"]: record.get("content", "") for record in found}
+        assert len(shown) == len(found)  # nothing is there twice
+        return shown
+
+
+class Killed(Exception):
+    """What a killed step raises."""
+
+
+def dies(*_, **__):
+    raise Killed
 
 
 def changed(pages, rng, number):
@@ -90,6 +106,105 @@ def test_a_history_ends_as_a_fresh_index(server, tmp_path):
     pages |= changes
     assert nutbeam("index", table, *index.words, "--full", "true") == 0
     assert index.visible() == wanted(pages)
+
+
+def test_runs_beside_a_rebuild_and_after_one_that_died(server, tmp_path, monkeypatch):
+    table, index = str(tmp_path / "table"), Index(server, "beside")
+    pages = {key: page(f"first {key}") for key in KEYS}
+    put(table, "17-0", dict(list(pages.items())[:6]))
+    put(table, "17-1", dict(list(pages.items())[6:]))
+    full = ("index", table, *index.words, "--full", "true")
+    plain, parts = job.write_part, []
+
+    def meanwhile(act):
+        """Makes the next run call a function after its first part."""
+
+        def noted(*given):
+            done = plain(*given)
+            monkeypatch.setattr(job, "write_part", plain)
+            act()
+            return done
+
+        monkeypatch.setattr(job, "write_part", noted)
+
+    def run_that_dies():
+        with monkeypatch.context() as patch:
+            patch.setattr(job, "commit", dies)
+            parts.append(nutbeam("index", table, *index.words))
+
+    # A run makes the index while its first build is under way, and dies.
+    meanwhile(run_that_dies)
+    assert nutbeam(*full) == 0
+    assert parts != [0]
+    assert index.visible() == wanted(pages)
+    # A rebuild dies before its commit, and one after it.
+    writer = SolrWriter if server.kind == "solr" else search_servers.SearchServerWriter
+    finish = writer.finish
+
+    def finish_dies(self):
+        return dies() if self.target.operation.startswith("dies-3") else finish(self)
+
+    deaths = ((job, "commit", dies), (writer, "finish", finish_dies))
+    for number, (owner, name, death) in enumerate(deaths, 2):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, death)
+            assert nutbeam(*full, "--operation", f"dies-{number}") != 0
+        changes = {KEYS[number]: page("new"), KEYS[0]: page(f"again {number}")}
+        put(table, f"17-{number}", changes)
+        pages |= changes
+        assert nutbeam("index", table, *index.words) == 0
+        assert index.visible() == wanted(pages)
+        # The first has lost to the other run, and begins again; the second has committed.
+        if owner is job:
+            assert nutbeam(*full, "--operation", f"dies-{number}") == 3
+        assert nutbeam(*full, "--operation", f"dies-{number}") == 0
+        assert index.visible() == wanted(pages)
+
+    def change():
+        changes = {KEYS[1]: page("meanwhile"), KEYS[5]: None}
+        put(table, "17-7", changes)
+        pages.update(changes)
+        parts.append(nutbeam("index", table, *index.words))
+
+    meanwhile(change)
+    assert nutbeam(*full) == 3
+    assert parts[1:] == [0]
+    assert nutbeam("index", table, *index.words) in (0, 1)
+    assert index.visible() == wanted(pages)
+    assert nutbeam(*full) == 0
+    assert index.visible() == wanted(pages)
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["same id", "other id"])
+def test_a_run_that_is_killed_is_finished_by_the_next(server, tmp_path, same):
+    table, index = tmp_path / "table", Index(server, f"killed-{same}".lower())
+    pages = {}
+    for number in range(8):
+        some = {f"com.h{number}:http/{n}": page(f"text {n}") for n in range(20)}
+        put(table, f"17-{number}", some)
+        pages |= some
+    words = ["index", str(table), "--writer", server.kind, "--writer_parameters",
+             f"{index.parameters},max_documents=1"]  # fmt: skip
+    operation = ["--operation", "killed"]
+    command = [sys.executable, "-m", "nutbeam", *words, *operation]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 200
+    while not list(table.rglob("*.receipt")):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    running.kill()  # -9
+    running.wait()
+    sent = len(list(table.rglob("*.receipt")))
+    assert 0 < sent < 8
+    if not same:
+        changes = {"com.h0:http/0": {"status": int(Status.DB_GONE)}, "com.h1:http/1": page("new"),
+                   "com.h0:http/2": None}  # fmt: skip
+        put(table, "17-9", changes)
+        pages |= changes
+    assert nutbeam(*words, *(operation if same else ())) == 0
+    assert index.visible() == wanted(pages)
+    assert not list(table.rglob("*.receipt"))
 
 
 def test_solrdedup_keeps_the_best_of_equal_documents(server, tmp_path, capsys):

@@ -1,0 +1,54 @@
+"""What the index writers for search servers share: the client, limits, and batches that are sent."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from ...policy.search_servers.actions import Action, batches
+from ...policy.search_servers.verdicts_on_batches import Verdict
+from ..search_servers.delivery import Delivery
+from ..search_servers.server_client import ServerClient
+from ..search_servers.server_parameters import numbers_of, our_parameters, server_client
+from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+
+
+class ServerWriter(IndexWriter):
+    """Writes an index on a server. Subclasses define ``_send``, and make the actions."""
+
+    required = ("url",)
+
+    def __init__(self, target: IndexTarget) -> None:
+        given = our_parameters(target.parameters)
+        super().__init__(dataclasses.replace(target, parameters=given))
+        self._limits = numbers_of(given)
+        self._client: ServerClient = server_client(given, packed=self._packs(given))
+        self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
+
+    def _packs(self, given: Mapping[str, str]) -> bool:
+        """Returns whether requests are sent with gzip."""
+        return False
+
+    def _send(self, batch: list[Action]) -> Verdict:
+        """Sends a batch, and returns what has become of it."""
+        raise NotImplementedError
+
+    def _deliver(
+        self, *actions: Iterable[Action], counts: Counter[str] | None = None
+    ) -> WriteResult:
+        """Sends actions, those of each argument in batches of their own.
+
+        Args:
+            actions: What is sent.
+            counts: Numbers by reason, to which those of the server are added.
+
+        Returns:
+            What was done.
+        """
+        self._delivery.count(counts or Counter())
+        for some in actions:
+            limits = self._limits
+            self._delivery.deliver(batches(some, limits.max_bytes, limits.max_documents))
+        done, refused = self._delivery.done()
+        return WriteResult(done, pl.DataFrame(refused, schema=REFUSED, orient="row"))

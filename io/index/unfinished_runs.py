@@ -1,0 +1,79 @@
+"""Runs of an index that have begun to send pages and never committed: what they may have sent.
+
+Before a run sends a part of the work, it writes the row keys of the part into its folder of
+receipts. If it never commits, the next run corrects what these pages are in the index.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+
+from ..snapshots.operations import has_ended, pinned_operation
+from ..storage.exclusive import create_exclusive
+from ..storage.files import list_files, read_if_there, remove_tree
+from ..storage.places import Place
+from .index_pass import IndexPass
+
+# Ending of the files with the keys that a part is about to send.
+INTENT = ".intent"
+_ENDED = "ended.json"
+# A run that another one has overtaken stops at its next part: by now it has.
+_LONGEST_PART_MS = 600_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Intent:
+    """A part of an unfinished run.
+
+    Attributes:
+        path: File with the row keys.
+        overtaken: Whether a later run has committed, so that older texts than those of that run
+            may be in the index.
+    """
+
+    path: Place
+    overtaken: bool
+
+
+def intents(task: IndexPass) -> Iterator[Intent]:
+    """Yields what unfinished runs have begun to send."""
+    for path in sorted(file.path for file in list_files(task.all_receipts)):
+        folder = path.parent.name
+        if path.suffix == INTENT and folder != task.receipts.name:
+            yield Intent(path, _version(folder) < task.last.version)
+
+
+def note_ended(task: IndexPass) -> None:
+    """Notes which unfinished runs send nothing any more; called before ``intents``."""
+    own = task.receipts.name
+    names = {file.path.parent.name for file in list_files(task.all_receipts)} - {own}
+    ended = [name for name in names if _has_ended(task, name)]
+    create_exclusive(task.receipts / _ENDED, json.dumps(sorted(ended)).encode())
+
+
+def _has_ended(task: IndexPass, folder: str) -> bool:
+    version, name = _version(folder), folder.partition("-")[2]
+    if name == task.operation.id:  # it has lost, and was started again
+        return True
+    if version < task.last.version < task.version - _LONGEST_PART_MS:
+        return True
+    found = pinned_operation(task.operation.table, name)
+    return found is None or has_ended(found)
+
+
+def forget_receipts(task: IndexPass) -> None:
+    """Removes the receipts of a run that has committed, and of those whose pages it corrected."""
+    noted = read_if_there(task.receipts / _ENDED)
+    # A run that only deletes has sent no text again.
+    corrected = json.loads(noted) if noted is not None and not task.cleans else []
+    for name in (*corrected, task.receipts.name):
+        remove_tree(task.all_receipts / name)
+
+
+def _version(folder: str) -> int:
+    """Returns the number of a run by the name of its folder.
+
+    >>> _version("0000000000017-1790000000-abcd.index")
+    17
+    """
+    return int(folder.partition("-")[0])

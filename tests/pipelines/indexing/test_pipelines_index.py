@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam, reach, rows_of
+from geo_databases import database
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, writer
 from simulated_web import SimWeb
 
@@ -179,15 +180,19 @@ def test_a_table_in_bigtable(bigtable, tmp_path, out):
 
 
 def test_crawl_brings_each_round_into_the_index(tmp_path, out):
-    table = str(tmp_path / "table")
+    table, here = str(tmp_path / "table"), {"country": {"iso_code": "XX"}}
+    places = database(tmp_path / "places.mmdb", "GeoLite2-Country", {"127.0.0.0/8": here})
     with SimWeb(hosts=2, pages=3, seed=7, crawl_delay=0) as web:
-        words = (*web.seeds, "--rounds", "2", "--links", "true", "--index", "main", *writer(out))
+        words = (*web.seeds, "--rounds", "2", "--links", "true", "--index", "main", *writer(out),
+                 "--index_filters", "basic,anchor,geoip", "--geoip_databases", places)  # fmt: skip
         assert nutbeam("crawl", table, *words, *reach(web)) == 0
         assert len(operations_of(out)) == 2
         state = rows_of(table, "state").filter(pl.col("status") == FETCHED)
         noindex = 1
         assert len(visible(out)) == len(state) - noindex
-        assert any("anchor" in d for _, adds, _ in operations_of(out) for d in adds.values())
+        documents = [d for _, adds, _ in operations_of(out) for d in adds.values()]
+        assert any("anchor" in document for document in documents)
+        assert {document["countryIsoCode"] for document in documents} == {"XX"}
 
 
 def test_bad_input_is_one_line(table, out, capsys):
@@ -203,6 +208,8 @@ def test_bad_input_is_one_line(table, out, capsys):
     assert "has no parameter 'pth'" in refused("--writer", "jsonl", "--writer_parameters", "pth=x")
     assert "must have name=value, got 'x'" in refused("--writer_parameters", "x")
     assert "no index filter 'basc' is installed" in refused(*writer(out), "--index_filters", "basc")
+    geoip = (*writer(out), "--index_filters", "geoip", "--geoip_databases", "nowhere.mmdb")
+    assert "got 'nowhere.mmdb': No such file or directory" in refused(*geoip)
     assert "no batch 'x'" in refused(*writer(out), "--batch", "x")
     assert "must be" in refused(*writer(out), "--index", "a/b")
     assert "cannot write" in refused(*writer("/proc/none"))

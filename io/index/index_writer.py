@@ -81,6 +81,7 @@ class IndexWriter:
         component: Kind of the component of the table that its ``files`` belong to, such as
             ``shards``; empty if it writes none. A purge takes a URL out of the component itself,
             so such a writer does not get deletes of purged URLs.
+        longest_text: Characters of a text that it keeps, at least 1; None: all.
 
     Raises:
         UsageError: A parameter is unknown, or a required one is missing.
@@ -90,6 +91,7 @@ class IndexWriter:
     parameters: Mapping[str, str] = {}
     required: tuple[str, ...] = ()
     component: str = ""
+    longest_text: int | None = None
 
     def __init__(self, target: IndexTarget) -> None:
         self.target = target

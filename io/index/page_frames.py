@@ -10,7 +10,8 @@ from ...policy.indexing.index_pages import INDEX_PAGES
 from ...policy.inlinks.best_sources import best_inlinks
 from ...policy.inlinks.link_keys import range_of_target
 from ...policy.kinds import KINDS
-from ...policy.schema import INLINKS, PAGES, conform, empty, to_frame
+from ...policy.schema import INLINKS, PAGES, empty, to_frame
+from ...web.base.columns import filled
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import documents_with_keys, live_file
@@ -27,6 +28,7 @@ _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "b
           "fetch_interval", "usage")  # fmt: skip
 _LINK = ("key", "target", "source", "anchor", "score", "gone_since")
 _LINKS = KINDS["links"]
+_INDEX_PAGES = to_frame(INDEX_PAGES.empty_table()).schema
 # Documents in one frame, unless a single one is larger.
 MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
@@ -39,10 +41,12 @@ class Beside:
     Attributes:
         columns: Those of ``headers``, ``ip``, ``anchors``, ``inlinks`` that they read.
         most: How many inlinks of a page to read.
+        longest_text: Characters of a text to keep; None: all.
     """
 
     columns: frozenset[str]
     most: int
+    longest_text: int | None = None
 
 
 def page_frames(
@@ -65,6 +69,7 @@ def page_frames(
         others.append(anchors_and_inlinks(inlinks_of_pages(pinned, keys, beside.most)))
     others.append(_ranks(pinned, keys))
     for documents in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
+        documents = documents.with_columns(_cut(documents["text"], beside.longest_text))
         known = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
         found = documents.hstack(known.select(*_STATE[1:], row_metadata="metadata"))
         for other in others:
@@ -72,7 +77,28 @@ def page_frames(
         size = documents.estimated_size() / max(1, len(documents))
         step = max(1, min(MOST_ROWS, int(MOST_BYTES // max(1, size))))
         for at in range(0, len(found), step):
-            yield to_frame(conform(found.slice(at, step), INDEX_PAGES)), known.slice(at, step)
+            yield _index_pages(found.slice(at, step)), known.slice(at, step)
+
+
+def _index_pages(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns INDEX_PAGES rows. ``conform`` would copy the texts, and so would ``select``."""
+    return pl.DataFrame(
+        [
+            rows.get_column(name).cast(kind)
+            if name in rows.columns
+            else filled(None, len(rows), kind).alias(name)
+            for name, kind in _INDEX_PAGES.items()
+        ]
+    )
+
+
+def _cut(texts: pl.Series, longest: int | None) -> pl.Series:
+    """Returns texts of at most so many characters."""
+    if longest is None or not (texts.str.len_bytes() > longest).any():
+        return texts
+    # Without the copy each short text would keep the memory of the long one.
+    cut = [text if text is None else text[:longest] for text in texts]
+    return pl.Series(texts.name, cut, dtype=pl.String)
 
 
 def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl.DataFrame:

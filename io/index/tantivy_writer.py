@@ -7,7 +7,7 @@ import polars as pl
 
 from ...policy.index_schema import index_component
 from ...policy.search_servers.stored_documents import stored_rows
-from ...policy.searching.search_documents import searched_rows
+from ...policy.searching.search_documents import MOST_CONTENT, searched_rows
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from ...web.urls.row_keys import BadUrl, to_key
@@ -35,6 +35,7 @@ class TantivyWriter(IndexWriter):
         "threads": "threads that index, per part of the work; 1 unless it is given, at most 16",
     }
     component = "shards"
+    longest_text = MOST_CONTENT
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)

@@ -47,7 +47,7 @@ def put(table, batch, pages):
         rows = frame_of(
             DOCUMENTS,
             *(
-                {"key": key, "text": page["text"], "title": page["text"], "parse_status": 1,
+                {"key": key, "text": page["text"], "title": page["text"][:500], "parse_status": 1,
                  "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
                 for key, page in sorted(texts.items())
             ),

@@ -43,6 +43,14 @@ def test_a_row_that_leaves_the_table_is_deleted(table, out):
     assert dict(manifest_of(table).counts) == {"deleted_gone": 1, "deleted_unknown": 1}
 
 
+def test_the_exit_code_says_that_there_was_nothing_to_do(table, out, capsys):
+    assert index(table, out) == 0
+    assert nutbeam("clean", table, *writer(out)) == 1
+    capsys.readouterr()
+    assert index(table, out) == 1
+    assert capsys.readouterr().out == "index: nothing to do\n"
+
+
 def test_clean_deletes_and_adds_nothing(table, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/2": GONE, "com.a:http/4": page("new")})
@@ -65,7 +73,7 @@ def test_two_indexes_do_not_disturb_each_other(table, out, tmp_path):
     assert index(table, tmp_path / "two", "--index", "two") == 0
     put(table, "17-2", {"com.a:http/1": page("new")})
     assert index(table, out) == 0
-    assert index(table, out) == 0
+    assert index(table, out) == 1
     assert visible(out)["http://a.com/1"] == "new"
     assert set(journal_of(table)) == set(journal_of(table, "two"))
     (name,) = {path.name.partition("-")[0] for path in (tmp_path / "two").glob("*.jsonl")}
@@ -150,7 +158,7 @@ def test_copy_fsck_and_compact_know_an_index(table, out, tmp_path, capsys):
     assert len(files_of(table, "index/main/indexed")) == 1
     for one in (table, tmp_path / "copy"):
         assert nutbeam("fsck", one) == 0
-        assert index(one, out) == 0
+        assert index(one, out) == 1
     capsys.readouterr()
     assert nutbeam("export", table, "--what", "indexed", "--format", "jsonl") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -171,7 +179,7 @@ def test_a_table_in_bigtable(bigtable, tmp_path, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/1": None, "com.a:http/2": page("new")})
     assert index(table, out) == 0
-    assert index(table, out) == 0
+    assert index(table, out) == 1
     assert visible(out) == {"http://a.com/2": "new", "http://a.com/3": "text 3"}
     assert [(len(adds), gone) for _, adds, gone in operations_of(out)] == [
         (3, []),

@@ -29,7 +29,7 @@ _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "b
 _LINK = ("key", "target", "source", "anchor", "score", "gone_since")
 _LINKS = KINDS["links"]
 _INDEX_PAGES = to_frame(INDEX_PAGES.empty_table()).schema
-# Documents in one frame, unless a single one is larger.
+# Documents in one frame, unless two or three are larger.
 MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
 
@@ -75,9 +75,25 @@ def page_frames(
         for other in others:
             found = found.join(other, on="key", how="left", maintain_order="left")
         size = documents.estimated_size() / max(1, len(documents))
-        step = max(1, min(MOST_ROWS, int(MOST_BYTES // max(1, size))))
-        for at in range(0, len(found), step):
-            yield _index_pages(found.slice(at, step)), known.slice(at, step)
+        most = min(MOST_ROWS, int(MOST_BYTES // max(1, size)))
+        for at, number in _slices(len(found), most):
+            yield _index_pages(found.slice(at, number)), known.slice(at, number)
+
+
+def _slices(rows: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yields (first row, number of rows) of frames with at most so many rows, but at least two.
+
+    polars copies the text of a frame with one row in almost every step.
+
+    >>> list(_slices(7, 3)), list(_slices(2, 0)), list(_slices(1, 5))
+    ([(0, 3), (3, 4)], [(0, 2)], [(0, 1)])
+    """
+    at, step = 0, max(2, most)
+    while at < rows:
+        left = rows - at
+        number = left if left <= step + 1 else step
+        yield at, number
+        at += number
 
 
 def _index_pages(rows: pl.DataFrame) -> pl.DataFrame:

@@ -142,7 +142,7 @@ def fields_of_entry(entry: Any) -> dict[str, str | int]:
             value = _value(entry, ("traits", *field.path))
         if field.kind is bool and value is True:
             found[name] = "true"
-        elif type(value) is field.kind and field.kind is not bool:
+        elif type(value) is field.kind and isinstance(value, str | int) and value is not False:
             found[name] = value
     latitude, longitude = (_value(entry, ("location", name)) for name in ("latitude", "longitude"))
     if isinstance(latitude, float) and isinstance(longitude, float):

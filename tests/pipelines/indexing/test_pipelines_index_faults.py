@@ -95,10 +95,13 @@ sys.exit(code)
 """
 
 
-def test_a_page_of_100_mb_takes_less_than_1_gb(tmp_path):
+@pytest.mark.parametrize("kind", ["tantivy", pytest.param("jsonl", marks=pytest.mark.long)])
+def test_a_page_of_100_mb_takes_less_than_1_gb(tmp_path, kind):
     table = tmp_path / "table"
     put(table, "17-1", {"com.a:http/huge": page("text " * 20_000_000), **pages(0, 2)})
-    command = [sys.executable, "-c", MEMORY, "index", str(table), "--progress", "false"]
+    words = ["index", str(table), "--progress", "false", "--writer", kind]
+    folder = [] if kind == "tantivy" else ["--writer_parameters", f"path={tmp_path / 'out'}"]
+    command = [sys.executable, "-c", MEMORY, *words, *folder]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "indexed 3" in done.stdout
     assert int(done.stdout.split()[-1]) < 1 << 20

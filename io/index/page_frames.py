@@ -11,7 +11,6 @@ from ...policy.inlinks.best_sources import best_inlinks
 from ...policy.inlinks.link_keys import range_of_target
 from ...policy.kinds import KINDS
 from ...policy.schema import INLINKS, PAGES, empty, to_frame
-from ...web.base.columns import filled
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import documents_with_keys, live_file
@@ -97,14 +96,10 @@ def _slices(rows: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _index_pages(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns INDEX_PAGES rows. ``conform`` would copy the texts, and so would ``select``."""
-    return pl.DataFrame(
-        [
-            rows.get_column(name).cast(kind)
-            if name in rows.columns
-            else filled(None, len(rows), kind).alias(name)
-            for name, kind in _INDEX_PAGES.items()
-        ]
+    """Returns INDEX_PAGES rows; ``conform`` would copy the texts."""
+    return rows.select(
+        pl.col(name).cast(kind) if name in rows.columns else pl.lit(None, kind).alias(name)
+        for name, kind in _INDEX_PAGES.items()
     )
 
 

@@ -10,7 +10,7 @@ from ...web.base.errors import UserError, one_line
 from ...web.base.quoting import quoted
 
 # Parts of the name of a kind of database, such as GeoLite2-City or DBIP-Country-Lite.
-KINDS = ("city", "country", "enterprise", "insights", "asn", "isp", "connection-type", "domain",
+_KINDS = ("city", "country", "enterprise", "insights", "asn", "isp", "connection-type", "domain",
          "anonymous")  # fmt: skip
 _NAME = ("names", "en")
 _LAST = -1  # of the subdivisions, the smallest
@@ -106,8 +106,8 @@ class GeoDatabase:
             raise ValueError(f"{wanted}: {error.strerror or one_line(error)}") from error
         except Exception as error:  # of any kind, if it is damaged
             raise ValueError(f"{wanted}: it is none, or it is damaged") from error
-        if not any(name in kind.lower() for name in KINDS):
-            raise ValueError(f"{wanted}, of kind {quoted(kind)}: known are {', '.join(KINDS)}")
+        if not any(name in kind.lower() for name in _KINDS):
+            raise ValueError(f"{wanted}, of kind {quoted(kind)}: known are {', '.join(_KINDS)}")
 
     @functools.lru_cache(maxsize=10_000)  # noqa: B019 - databases are few, and stay open
     def fields(self, address: str) -> Mapping[str, str | int]:

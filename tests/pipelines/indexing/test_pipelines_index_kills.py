@@ -79,8 +79,9 @@ class History:
         before = self.visible() if self.moments else {}
         words = ["index", self.table, *self.random.choice([(), (), ("--full", "true")])]
         operation = ("--operation", f"killed-{self.batches}")
-        after = 1.3 * self.nursery.took * self.random.random()
-        moment = self.nursery.kill(*words, *operation, after=after)
+        at = self.random.choice(("begun", "begun", "committing", "committed"))
+        after = self.random.random() * (1.1 * self.nursery.took if at == "begun" else 0.03)
+        moment = self.nursery.kill(*words, *operation, after=after, at=at)
         self.moments[moment] += 1
         if self.moments.total() > 1 or moment == "ended":
             assert self.visible() in (before, wanted(self.pages))
@@ -118,7 +119,7 @@ def after_kills(folder, nursery, seed, number):
 
 
 def test_an_index_survives_kills(tmp_path, nursery):
-    after_kills(tmp_path, nursery, 1, 3)
+    after_kills(tmp_path, nursery, 1, 2)
 
 
 @pytest.mark.long
@@ -128,4 +129,5 @@ def test_an_index_survives_many_kills(tmp_path, nursery, capsys, seed):
     moments = after_kills(tmp_path, nursery, seed, number)
     with capsys.disabled():
         print(f"\n{number} kills of index survived:", dict(moments))
-    assert moments["begun"] > number / 5
+    assert moments["begun"] > 0
+    assert moments["committing"] + moments["committed"] > 0

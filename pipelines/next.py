@@ -14,7 +14,7 @@ from ..io.table.opening import open_table
 from ..policy.selection import GenerateOptions
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
-from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
+from .command_line.command import DONE, NOTHING_TO_DO, TABLE, Invocation
 from .indexing import index as indexing_job
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
@@ -55,7 +55,9 @@ def run(invocation: Invocation) -> int:
     invocation = dataclasses.replace(
         invocation, options=module.Options(**given), beam_args=beam_args
     )
-    return run_job(invocation, module.build, name, batch)
+    code = run_job(invocation, module.build, name, batch)
+    # An index may have nothing to change, and then a new batch is next.
+    return DONE if name == "index" and code == NOTHING_TO_DO else code
 
 
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:

@@ -1,9 +1,10 @@
 """Index writers that write files into a folder: JSON lines, CSV, Parquet, and ``dummy``.
 
 Each operation writes files with new names: ``INDEX-VERSION-PART-NUMBER.jsonl`` with documents, and
-``…-deletes.jsonl`` with the URLs of documents to delete. Whoever reads them in the order of their
-names has the index. They are written in the folder ``.nutbeam``, and moved when the operation has
-committed. A full run deletes the files of earlier ones.
+``…-deletes.jsonl`` with the URLs of documents to delete. The files, sorted by name, are the history of
+the index: a later line about a URL replaces an earlier one. They are written in the folder
+``.nutbeam``, and moved when the operation has committed. A full run deletes the files of earlier
+ones.
 """
 
 import contextlib
@@ -155,14 +156,12 @@ class JsonLinesWriter(FileWriter):
     ending = "jsonl"
 
     def encoded(self, documents: pl.DataFrame) -> bytes:
-        lines = (
-            json.dumps(
-                {name: value for name, value in row.items() if value is not None},
-                ensure_ascii=False,
-            )
-            for row in documents.iter_rows(named=True)
-        )
-        return "".join(f"{line}\n" for line in lines).encode()
+        lines = io.BytesIO()  # a large document is in memory as few times as possible
+        for row in documents.iter_rows(named=True):
+            given = {name: value for name, value in row.items() if value is not None}
+            lines.write(json.dumps(given, ensure_ascii=False).encode())
+            lines.write(b"\n")
+        return lines.getvalue()
 
 
 class CsvWriter(FileWriter):

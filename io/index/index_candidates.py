@@ -5,18 +5,15 @@ cells of later snapshots.
 """
 
 import dataclasses
+import functools
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
 
 from ...policy.index_schema import INDEXED
-from ...policy.indexing.index_changes import (
-    STATE_READ,
-    decide_changes,
-    lost_pages,
-)
+from ...policy.indexing.index_changes import STATE_READ, decide_changes, lost_pages
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ...policy.kinds import KINDS
 from ...policy.schema import STATE, empty, to_frame
@@ -114,29 +111,30 @@ Candidate = Changed | Removed | PurgedPages | Held | Unfinished
 
 def candidates(task: IndexPass) -> Iterator[Candidate]:
     """Yields what a run must look at."""
-    operation, number = task.operation, 0
+    for number, make in enumerate(_items(task)):
+        yield make(task.operation, number)
+
+
+def _items(task: IndexPass) -> Iterator[Callable[[Operation, int], Candidate]]:
+    """Yields functions that make items of an operation and their numbers."""
     for intent in () if task.full else intents(task):
-        yield Unfinished(operation, number, intent)
-        number += 1
+        yield functools.partial(Unfinished, intent=intent)
     if task.cleans:
         for tablet in tablets(task.files("indexed")):
-            yield Held(operation, number, tablet)
-            number += 1
+            yield functools.partial(Held, tablet=tablet)
         return
+    operation = task.operation
     before, ranges = _state_before(task)
     for tablet in tablets(operation.files("state")):
         if task.since and operation.root.in_files("state") and set(tablet.paths) <= before:
             continue
-        yield Changed(operation, number, tablet, task.since, before)
-        number += 1
+        yield functools.partial(Changed, tablet=tablet, since=task.since, before=before)
     for tablet in tablets(task.files("indexed")):
         near = ranges if ranges is None else _near(tablet, ranges)
         if near is None or near:
-            yield Removed(operation, number, tablet, near)
-            number += 1
+            yield functools.partial(Removed, tablet=tablet, ranges=near)
     for tablet in () if task.full else tablets(journal_before(operation, task.index)):
-        yield PurgedPages(operation, number, tablet)
-        number += 1
+        yield functools.partial(PurgedPages, tablet=tablet)
 
 
 def _state_before(
@@ -197,21 +195,15 @@ def _changed(
         if task.batch:
             rows = rows.filter(_of_batch(task.batch))
             journal = journal.filter(pl.col("key").is_in(rows.get_column("key").implode()))
-        decided = decide_changes(rows, journal, options, full=task.full)
-        gone = lost_pages(journal, rows, "deleted_unknown")
-        yield to_candidates(pl.concat([decided, gone], how="diagonal"))
+        yield _decided(rows, journal, options, full=task.full)
 
 
 def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterator[pl.DataFrame]:
-    root, state = item.operation.root, tablets(item.operation.files("state"))
-    for some in root.scan(task.component("indexed"), item.tablet):
+    for some in item.operation.root.scan(task.component("indexed"), item.tablet):
         journal = some.filter(_COUNTING)
         if len(journal):
-            rows = root.find("state", state, journal.get_column("key"), STATE_READ)
-            decided = decide_changes(rows, journal, options)
-            gone = lost_pages(journal, rows, "deleted_unknown")
-            found = to_candidates(pl.concat([decided, gone], how="diagonal"))
-            yield found.filter(pl.col("action") == DELETE)
+            rows = _state_of(item.operation, journal.get_column("key"), STATE_READ)
+            yield _decided(rows, journal, options).filter(pl.col("action") == DELETE)
 
 
 def _unfinished(
@@ -226,9 +218,7 @@ def _unfinished(
     if not len(keys):
         return
     journal = journal_of(task, keys)
-    state = tablets(item.operation.files("state"))
-    rows = item.operation.root.find("state", state, keys, STATE_READ)
-    decided = decide_changes(rows, journal, options)
+    decided = decide_changes(_state_of(item.operation, keys, STATE_READ), journal, options)
     kept = [journal.select("key"), decided.filter(pl.col("action") == ADD).select("key")]
     gone = keys.unique().to_frame("key").join(pl.concat(kept), on="key", how="anti")
     names = [rule.name for rule in task.routes.writers]
@@ -270,16 +260,15 @@ def _of_batch(batch: str) -> pl.Expr:
 def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
     if task.batch:
         return
-    root, state = item.operation.root, tablets(item.operation.files("state"))
     wanted = _COUNTING
     if item.ranges is not None:
         key = pl.col("key")
         inside = [(key >= low) & (key <= high) for low, high in item.ranges]
         wanted = wanted & pl.any_horizontal(inside)
-    for rows in root.scan(task.component("indexed"), item.tablet):
+    for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
         journal = rows.filter(wanted)
         if len(journal):
-            found = root.find("state", state, journal.get_column("key"), ("key",))
+            found = _state_of(item.operation, journal.get_column("key"), ("key",))
             yield to_candidates(lost_pages(journal, found, "deleted_unknown"))
 
 
@@ -289,9 +278,22 @@ def _purged(item: PurgedPages, task: IndexPass) -> Iterator[pl.DataFrame]:
         before = rows.filter(_COUNTING)
         keys = before.get_column("key")
         known = journal_of(task, keys, every=True).select("key")
-        state = tablets(item.operation.files("state"))
-        back = item.operation.root.find("state", state, keys, ("key",))  # after an --unblock
+        back = _state_of(item.operation, keys, ("key",))  # after an --unblock
         yield to_candidates(lost_pages(before, pl.concat([known, back]), PURGED_REASON))
+
+
+def _decided(
+    rows: pl.DataFrame, journal: pl.DataFrame, options: IndexDecisionOptions, *, full: bool = False
+) -> pl.DataFrame:
+    """Returns the decisions about rows of the state, and deletes of the pages that have none."""
+    decided = decide_changes(rows, journal, options, full=full)
+    gone = lost_pages(journal, rows, "deleted_unknown")
+    return to_candidates(pl.concat([decided, gone], how="diagonal"))
+
+
+def _state_of(operation: Operation, keys: pl.Series, columns: Sequence[str]) -> pl.DataFrame:
+    """Returns rows of the state with some keys."""
+    return operation.root.find("state", tablets(operation.files("state")), keys, columns)
 
 
 def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.DataFrame:

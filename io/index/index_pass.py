@@ -186,10 +186,9 @@ def _names(routes: IndexRoutes) -> list[str]:
 def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
     """Returns whether rows of the state have changed since an index was written."""
     last = _run_of(table, manifest, index)
-    now = manifest.components.get("state")
     with contextlib.suppress(UserError):
-        before = load_manifest(table, last.snapshot).components.get("state")
-        return (before and before.identity) != (now and now.identity)
+        before = load_manifest(table, last.snapshot)
+        return before.content_of("state") != manifest.content_of("state")
     return True
 
 
@@ -272,11 +271,9 @@ def _has_journal(operation: Operation, index: str, made: Manifest) -> bool:
 
 
 def _was_purged(operation: Operation, history: _History) -> bool:
-    now = operation.manifest().components.get("blocklist")
-    if history.made is None:
-        return now is not None
-    before = history.made.components.get("blocklist")
-    return (before and before.identity) != (now and now.identity)
+    now = operation.manifest().content_of("blocklist")
+    before = None if history.made is None else history.made.content_of("blocklist")
+    return before != now
 
 
 @functools.lru_cache(maxsize=8)

@@ -85,7 +85,9 @@ def cut_texts(documents: pl.DataFrame, counts: Counter[str]) -> pl.DataFrame:
     for name in ("title", "text"):
         texts = documents.get_column(name)
         if (texts.str.len_bytes() > LONGEST_TEXT).any():
-            short = texts.str.slice(0, LONGEST_TEXT)
+            # Without this copy each short text would keep the memory of the long one.
+            cut = [text if text is None else text[:LONGEST_TEXT] for text in texts]
+            short = pl.Series(name, cut, dtype=pl.String)
             counts["cut_texts"] += int((short.str.len_bytes() < texts.str.len_bytes()).sum())
             documents = documents.with_columns(short)
     return documents

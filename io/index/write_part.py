@@ -5,9 +5,11 @@ is started again does not send a part twice.
 """
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
+import operator
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +26,7 @@ from ...policy.indexing.index_pages import DROPPED
 from ...policy.indexing.index_routes import IndexRoutes, mapped_fields
 from ...policy.schema import conform, empty, to_frame
 from ...policy.scoring.scorings import Scorings
+from ...web.base.columns import filled
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file
 from ..snapshots.commit import check_can_commit
@@ -150,7 +153,7 @@ class _Part:
         self._counts.update(counts_of(decided))
         added = decided.get_column("action") == ADD
         self._delete(decided.filter(pl.col("action") == DELETE))
-        self._send(decided.filter(added), documents.filter(added))
+        self._send(_those(decided, added), _those(documents, added))
 
     def _send(self, decided: pl.DataFrame, documents: pl.DataFrame) -> None:
         if not len(decided):
@@ -162,14 +165,11 @@ class _Part:
             share = shares[rule.name]
             # A document that another writer gets now.
             moved = ~share & before.list.contains(rule.name) & (not self._task.full)
-            mine = mapped_fields(documents.filter(share), rule.mapping)
+            mine = mapped_fields(_those(documents, share), rule.mapping)
             if len(mine) or moved.any():
                 self._write(rule.name, _with_values(mine), ids.filter(moved))
-        nobody = ~pl.Series([False]).new_from_index(0, len(decided))
-        for share in shares.values():
-            nobody &= ~share
-        if nobody.any():
-            self._counts["skipped_no_route"] += int(nobody.sum())
+        if nobody := int((~_any_of(shares, len(decided))).sum()):
+            self._counts["skipped_no_route"] += nobody
         self._sent.append((decided.with_columns(id=ids), shares))
 
     def _delete(self, decided: pl.DataFrame) -> None:
@@ -184,9 +184,8 @@ class _Part:
             for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
                 self._write(name, _NO_DOCUMENTS, some.to_series())
         kept = decided.filter(~unlisted)
-        nobody = pl.Series([False]).new_from_index(0, len(kept))
         rows = kept.with_columns(id=ids.filter(~unlisted))
-        self._sent.append((rows, dict.fromkeys(self._writers, nobody)))
+        self._sent.append((rows, dict.fromkeys(self._writers, _any_of({}, len(kept)))))
 
     def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:
         self._results[name].append(self._writers[name].write(documents, deletes))
@@ -204,10 +203,7 @@ class _Part:
             journal.append(journal_rows(rows, held, version))
             letters += [_letters(rows, refused[name], name, version) for name in shares]
             sent = rows.get_column("action") == ADD
-            some = pl.Series([False]).new_from_index(0, len(rows))
-            for one in held.values():
-                some |= one
-            if number := int((sent & some).sum()):
+            if number := int((sent & _any_of(held, len(rows))).sum()):
                 self._counts["indexed"] += number
         for name, results in self._results.items():
             component = self._writers[name].component
@@ -231,6 +227,16 @@ class _Part:
                     self._counts[f"{name}/{reason}"] += number
                 elif reason not in ("added", "deleted"):  # these are counted as pages
                     self._counts[reason] += number
+
+
+def _those(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """Returns the chosen rows; if these are all, without a copy of large texts."""
+    return rows if chosen.all() else rows.filter(chosen)
+
+
+def _any_of(chosen: Mapping[str, pl.Series], number: int) -> pl.Series:
+    """Returns for each of some rows whether any writer has chosen it."""
+    return functools.reduce(operator.or_, chosen.values(), filled(False, number, pl.Boolean))
 
 
 def _with_values(documents: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Builds shards anew from the documents that they store: to merge them, and to purge them."""
+"""Makes new shards of the documents that older ones store: merges shards, and purges them."""
 
 import dataclasses
 import json
@@ -159,9 +159,9 @@ def _stored(document: Any) -> dict[str, Any]:
 def edit_shard(
     root: Folder, component: str, file: DataFile, edit: RowEdit
 ) -> tuple[DataFile, int, int] | None:
-    """Writes a shard anew, as an edit leaves it; title, text and links' texts of others stay.
+    """Writes a new shard with what an edit leaves of one; other documents keep their texts.
 
-    It is written even if nothing is left of it, so that its list names the file it replaces.
+    It is written even if nothing is left, so that its list names the file that it replaces.
 
     Returns:
         (the new shard, number of removed keys, number of removed texts); None if nothing changes.

@@ -44,7 +44,7 @@ def build_query(
             musts.append(found)
         else:
             # A common word of one language may be a rare one of another: it counts, but is not required.
-            common = any(_is_common(clause.text, analyzer) for analyzer in present)
+            common = any(is_common(clause.text, analyzer) for analyzer in present)
             (extra if common else optional).append(found)
     if not musts and not optional:  # it has only words that questions have
         optional = [q for c in words if (q := _clause_query(c, present, drops=False)) is not None]
@@ -91,7 +91,7 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
         return _terms("url", "plain", clause.text)
     found = []
     for analyzer in present:
-        if drops and not clause.phrase and not clause.name and _is_common(clause.text, analyzer):
+        if drops and not clause.phrase and not clause.name and is_common(clause.text, analyzer):
             continue
         for name in names:
             found.append(
@@ -134,7 +134,7 @@ def _near(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
     """
     wholes, pairs = list[Any](), dict[int, list[Any]]()
     for analyzer in present:
-        texts = [c.text for c in words if not c.name and not _is_common(c.text, analyzer)]
+        texts = [c.text for c in words if not c.name and not is_common(c.text, analyzer)]
         terms = [t for text in texts for t in analyzers()[f"text_{analyzer}"].analyze(text)]
         if 2 <= len(terms) <= _MOST_NEAR:
             wholes += _near_in_fields(terms, analyzer, _FAR, _NEAR_BOOST)
@@ -173,7 +173,7 @@ def _filter_query(clause: Clause, present: Sequence[str]) -> Any:
     return query.const_score_query(made, 0.0)
 
 
-def _is_common(word: str, analyzer: str) -> bool:
+def is_common(word: str, analyzer: str) -> bool:
     """Returns whether a word is too common in a language to be required."""
     if analyzer in ("en", OTHER) and word.lower() in QUESTION_WORDS:
         return True

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,8 @@ from ...policy.searching.search_languages import ANALYZERS
 from ...policy.searching.search_query import Clause
 from ...web.base.errors import UserError
 from .shard_queries import build_query
-from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors
-
-_SNIPPET_CHARS = 220
-_SEARCHED_CHARS = 200_000  # of a text, for its snippet
+from .shard_snippets import Snippets
+from .tantivy_schema import register_analyzers, tantivy, tantivy_errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,45 +82,17 @@ class ShardSearch:
                 )
                 if result.count:
                     break
-            hits = [self._hit(query, score, place) for score, place in result.hits[:top_n]]
+            snippets = Snippets(self._searcher, query, clauses, self.documents)
+            hits = [self._hit(snippets, score, place) for score, place in result.hits[:top_n]]
         return FoundPages(result.count or 0, tuple(hits))
 
-    def _hit(self, query: Any, score: float, place: Any) -> Hit:
+    def _hit(self, snippets: Snippets, score: float, place: Any) -> Hit:
         document = self._searcher.doc(place)
         fields = json.loads(document.get_first("document"))
         stored = document.to_dict()
         texts = {name.rpartition("_")[0]: (name, values[0]) for name, values in stored.items()}
         field, text = texts.get("content", ("", ""))
-        snippet, marks = self._snippet(query, field, text) if text else ("", ())
+        snippet, marks = snippets.of(field, text) if text else ("", ())
         url = fields.get("url") or fields["id"]
         title = texts.get("title", ("", ""))[1]
         return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields)
-
-    def _snippet(
-        self, query: Any, field: str, text: str
-    ) -> tuple[str, tuple[tuple[int, int], ...]]:
-        maker = tantivy().SnippetGenerator.create(self._searcher, query, shard_schema(), field)
-        maker.set_max_num_chars(_SNIPPET_CHARS)
-        document = tantivy().Document()
-        document.add_text(field, text[:_SEARCHED_CHARS])
-        found = maker.snippet_from_doc(document)
-        snippet = found.fragment()
-        if not snippet:
-            return text[:_SNIPPET_CHARS], ()
-        return snippet, marks_of(snippet, [(mark.start, mark.end) for mark in found.highlighted()])
-
-
-def marks_of(text: str, in_bytes: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Returns marks in characters for marks in bytes; marks that touch become one.
-
-    >>> marks_of("für dich", [(0, 3), (3, 4), (5, 9)])
-    ((0, 3), (4, 8))
-    """
-    data, found = text.encode(), list[tuple[int, int]]()
-    for begin, end in sorted(in_bytes):
-        first = len(data[:begin].decode(errors="ignore"))
-        last = first + len(data[begin:end].decode(errors="ignore"))
-        if found and first <= found[-1][1]:
-            first, last = found[-1][0], max(last, found.pop()[1])
-        found.append((first, last))
-    return tuple(found)

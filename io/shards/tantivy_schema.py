@@ -27,7 +27,7 @@ from ...policy.searching.search_languages import ANALYZERS, CHARACTERS, OTHER, S
 from ...web.base.errors import UsageError, UserError
 from ..storage.file_errors import first_line
 
-# Changes with the schema or its analyzers; a shard of another version is built anew by compact.
+# Changes with the schema or its analyzers. Shards of another version are refused: index --full.
 SCHEMA_VERSION = 1
 TEXT_FIELDS = ("title", "content", "anchor")
 _TERMS = ("id", "site", "lang", "type", "analyzer")

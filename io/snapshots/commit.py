@@ -206,8 +206,7 @@ def _check_unchanged(
 def _identity(manifest: Manifest, name: str, now: int) -> object:
     if name == "batches":
         return manifest.open_batches(now)
-    found = manifest.components.get(name)
-    return None if found is None else found.identity
+    return manifest.content_of(name)
 
 
 def check_batch(operation: Operation, latest: Manifest) -> None:

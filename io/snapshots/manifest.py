@@ -97,6 +97,11 @@ class Manifest:
         """The latest time that has counted as now, ms."""
         return max(self.latest, self.time)
 
+    def content_of(self, component: str) -> str | None:
+        """Returns what identifies the content of a component; None if it has no files."""
+        found = self.components.get(component)
+        return None if found is None else found.identity
+
     def open_batches(self, now: int) -> list[str]:
         """Returns the batches that are not updated yet and whose URLs may be in no other batch."""
         return sorted(

@@ -35,7 +35,7 @@ from ...web.exchange.http_options import HttpOptions, guard_of
 from ...web.network.proxy import OPEN, parse_proxy
 from ...web.network.route import tls_context
 from ...web.rules.url_rules import UrlOptions
-from ..command_line.command import Invocation, configuration
+from ..command_line.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..command_line.live import live_view
 from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
@@ -238,7 +238,14 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
     report(invocation, job_record(manifest))
-    return 1 if job == "generate" and manifest.batch not in manifest.batches else 0
+    return NOTHING_TO_DO if _found_nothing(job, manifest) else DONE
+
+
+def _found_nothing(job: str, manifest: Manifest) -> bool:
+    """Returns whether a job that needs no batch has found nothing to do."""
+    if job == "generate":
+        return manifest.batch not in manifest.batches
+    return job in ("index", "clean") and not manifest.counts
 
 
 def job_record(manifest: Manifest) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import sys
 from typing import Any
 
 from ...io.shards.shard_search import FoundPages, Hit
+from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
-from ...web.base.options import option
+from ...web.base.options import also, option
 from ...web.base.visible import visible
 from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from .searched_table import SearchedTable, pieces, record_of_hit
@@ -23,14 +24,13 @@ ARGUMENTS = (
         "?",
     ),
 )
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
     """Options of search."""
 
-    index: str = option("main", "Name of the index.", group="index")
+    index: str = also(IndexWriterOptions, "index")
     top_n: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"
@@ -45,10 +45,6 @@ class Options:
         "XDG_CACHE_HOME, or in ~/.cache.",
         group="search",
     )
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.index):
-            raise ValueError(f"--index must be letters, digits, _, . and -, got {self.index!r}")
 
 
 def run(invocation: Invocation) -> int:

@@ -20,6 +20,7 @@ from .index_copies import (
 from .index_drops import ExprFilter, MimeTypeFilter, SubcollectionFields
 from .index_fields import Replace, Static
 from .index_filter import IndexFilter
+from .index_geoip import GeoIp
 from .index_more import More
 from .index_options import IndexFilterOptions
 from .index_pages import DROPPED
@@ -30,6 +31,7 @@ BUILT_IN: Mapping[str, type[IndexFilter]] = {
     for made in (
         *(Basic, Anchor, More, MetadataFields, LinkFields, Static, Replace, ExprFilter),
         *(MimeTypeFilter, Language, SubcollectionFields, Headings, FeedFields, TopLevelDomain),
+        GeoIp,
     )
 }
 # Fields that every document has.

@@ -99,3 +99,8 @@ class IndexFilterOptions(BoostOptions):
         "File with the parts of the index for the index filter subcollection.",
         nutch="subcollections.config",
     )
+    geoip_databases: tuple[str, ...] = option(
+        (),
+        "Files of MaxMind databases for the index filter geoip, on each worker; needs "
+        "nutbeam[geoip].",
+    )

@@ -66,6 +66,23 @@ def test_words_are_marked_in_the_snippet(search):
     assert [hit.snippet[begin:end] for begin, end in hit.marks] == ["天気"]
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("libraries", "the library of the town", ["library"]),
+        ("hauser fluss", "die Häuser am Fluß", ["Häuser", "Fluß"]),
+        ("river old stones", "an old stone by the river", ["old", "stone", "river"]),
+    ],
+)
+def test_the_snippet_of_a_long_text_is_where_the_words_are(tmp_path, query, text, marked):
+    far = "clouds over green hills. " * 800
+    language = "de" if "Fluß" in text else "en"
+    pages = [page("http://a.com/", "t", f"{far}{text}. {far}", lang=language)]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    (hit,) = search.search(parse_search(query)).hits
+    assert [hit.snippet[begin:end] for begin, end in hit.marks] == marked
+
+
 def test_a_page_with_a_larger_boost_is_first(tmp_path):
     pages = [page(f"http://a.com/{n}", "t", "the same words", boost=b) for n, b in enumerate(
         (0.1, 1.0, 10.0, 1000.0, None, -1.0))]  # fmt: skip

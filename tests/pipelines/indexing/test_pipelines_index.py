@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam, reach, rows_of
+from geo_databases import database
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, writer
 from simulated_web import SimWeb
 
@@ -42,6 +43,14 @@ def test_a_row_that_leaves_the_table_is_deleted(table, out):
     assert dict(manifest_of(table).counts) == {"deleted_gone": 1, "deleted_unknown": 1}
 
 
+def test_the_exit_code_says_that_there_was_nothing_to_do(table, out, capsys):
+    assert index(table, out) == 0
+    assert nutbeam("clean", table, *writer(out)) == 1
+    capsys.readouterr()
+    assert index(table, out) == 1
+    assert capsys.readouterr().out == "index: nothing to do\n"
+
+
 def test_clean_deletes_and_adds_nothing(table, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/2": GONE, "com.a:http/4": page("new")})
@@ -64,7 +73,7 @@ def test_two_indexes_do_not_disturb_each_other(table, out, tmp_path):
     assert index(table, tmp_path / "two", "--index", "two") == 0
     put(table, "17-2", {"com.a:http/1": page("new")})
     assert index(table, out) == 0
-    assert index(table, out) == 0
+    assert index(table, out) == 1
     assert visible(out)["http://a.com/1"] == "new"
     assert set(journal_of(table)) == set(journal_of(table, "two"))
     (name,) = {path.name.partition("-")[0] for path in (tmp_path / "two").glob("*.jsonl")}
@@ -149,7 +158,7 @@ def test_copy_fsck_and_compact_know_an_index(table, out, tmp_path, capsys):
     assert len(files_of(table, "index/main/indexed")) == 1
     for one in (table, tmp_path / "copy"):
         assert nutbeam("fsck", one) == 0
-        assert index(one, out) == 0
+        assert index(one, out) == 1
     capsys.readouterr()
     assert nutbeam("export", table, "--what", "indexed", "--format", "jsonl") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -170,7 +179,7 @@ def test_a_table_in_bigtable(bigtable, tmp_path, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/1": None, "com.a:http/2": page("new")})
     assert index(table, out) == 0
-    assert index(table, out) == 0
+    assert index(table, out) == 1
     assert visible(out) == {"http://a.com/2": "new", "http://a.com/3": "text 3"}
     assert [(len(adds), gone) for _, adds, gone in operations_of(out)] == [
         (3, []),
@@ -179,15 +188,19 @@ def test_a_table_in_bigtable(bigtable, tmp_path, out):
 
 
 def test_crawl_brings_each_round_into_the_index(tmp_path, out):
-    table = str(tmp_path / "table")
+    table, here = str(tmp_path / "table"), {"country": {"iso_code": "XX"}}
+    places = database(tmp_path / "places.mmdb", "GeoLite2-Country", {"127.0.0.0/8": here})
     with SimWeb(hosts=2, pages=3, seed=7, crawl_delay=0) as web:
-        words = (*web.seeds, "--rounds", "2", "--links", "true", "--index", "main", *writer(out))
+        words = (*web.seeds, "--rounds", "2", "--links", "true", "--index", "main", *writer(out),
+                 "--index_filters", "basic,anchor,geoip", "--geoip_databases", places)  # fmt: skip
         assert nutbeam("crawl", table, *words, *reach(web)) == 0
         assert len(operations_of(out)) == 2
         state = rows_of(table, "state").filter(pl.col("status") == FETCHED)
         noindex = 1
         assert len(visible(out)) == len(state) - noindex
-        assert any("anchor" in d for _, adds, _ in operations_of(out) for d in adds.values())
+        documents = [d for _, adds, _ in operations_of(out) for d in adds.values()]
+        assert any("anchor" in document for document in documents)
+        assert {document["countryIsoCode"] for document in documents} == {"XX"}
 
 
 def test_bad_input_is_one_line(table, out, capsys):
@@ -203,6 +216,8 @@ def test_bad_input_is_one_line(table, out, capsys):
     assert "has no parameter 'pth'" in refused("--writer", "jsonl", "--writer_parameters", "pth=x")
     assert "must have name=value, got 'x'" in refused("--writer_parameters", "x")
     assert "no index filter 'basc' is installed" in refused(*writer(out), "--index_filters", "basc")
+    geoip = (*writer(out), "--index_filters", "geoip", "--geoip_databases", "nowhere.mmdb")
+    assert "got 'nowhere.mmdb': No such file or directory" in refused(*geoip)
     assert "no batch 'x'" in refused(*writer(out), "--batch", "x")
     assert "must be" in refused(*writer(out), "--index", "a/b")
     assert "cannot write" in refused(*writer("/proc/none"))

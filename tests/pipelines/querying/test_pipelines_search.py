@@ -75,7 +75,7 @@ def test_a_wrong_query_is_one_line(search):
     assert "give a query, or --serve" in search(code=2)
     assert "leave out the query" in search("x", "--serve", code=2)
     assert "has no index 'other'" in search("x", "--index", "other", code=2)
-    assert "--index must be letters" in search("x", "--index", "../x", code=2)
+    assert "--index must be a text that matches" in search("x", "--index", "../x", code=2)
 
 
 class Parsed(HTMLParser):

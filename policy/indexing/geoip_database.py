@@ -1,0 +1,177 @@
+"""What a MaxMind database says of an address: fields of a document, as Nutch names them."""
+
+import functools
+import ipaddress
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ...web.base.errors import UserError, one_line
+from ...web.base.quoting import quoted
+
+# Parts of the name of a kind of database, such as GeoLite2-City or DBIP-Country-Lite.
+_KINDS = ("city", "country", "enterprise", "insights", "asn", "isp", "connection-type", "domain",
+         "anonymous")  # fmt: skip
+_NAME = ("names", "en")
+_LAST = -1  # of the subdivisions, the smallest
+
+
+class GeoField(NamedTuple):
+    """A field of documents.
+
+    Attributes:
+        kind: ``str`` or ``int``.
+        path: Where its value is in an entry of a database.
+        meaning: What it is.
+    """
+
+    kind: type
+    path: tuple[str | int, ...]
+    meaning: str
+
+
+def _place(field: str, name: str, of: str, *path: str | int) -> dict[str, GeoField]:
+    """Returns the fields that every kind of place has."""
+    return {
+        f"{field}Name": GeoField(str, (*path, *_NAME), f"{name} {of}, in English."),
+        f"{field}Confidence": GeoField(int, (*path, "confidence"), "How sure this is, percent."),
+        f"{field}GeoNameId": GeoField(int, (*path, "geoname_id"), "Its number in GeoNames."),
+    }
+
+
+# Nutch's fields of cities and countries.
+_PLACES: Mapping[str, GeoField] = {
+    **_place("city", "City", "of the server", "city"),
+    "continentCode": GeoField(str, ("continent", "code"), "Code of the continent."),
+    "continentName": GeoField(str, ("continent", *_NAME), "The continent, in English."),
+    "continentGeoNameId": GeoField(int, ("continent", "geoname_id"), "Its number in GeoNames."),
+    "countryIsoCode": GeoField(str, ("country", "iso_code"), "Code of the country (ISO 3166-1)."),
+    **_place("country", "Country", "of the server", "country"),
+    "countryType": GeoField(str, ("represented_country", "type"), "`military`, if it is a base."),
+    "subDivIsoCode": GeoField(str, ("subdivisions", _LAST, "iso_code"), "Code of the region."),
+    **_place("subDiv", "Smallest region", "of the server", "subdivisions", _LAST),
+    "accRadius": GeoField(int, ("location", "accuracy_radius"), "How exact `latLon` is, km."),
+    "timeZone": GeoField(str, ("location", "time_zone"), "Time zone."),
+    "metroCode": GeoField(int, ("location", "metro_code"), "Code of the metropolitan area."),
+    "postalCode": GeoField(str, ("postal", "code"), "Postal code."),
+    "postalConfidence": GeoField(int, ("postal", "confidence"), "How sure this is, percent."),
+}
+# Nutch's fields of networks. Some databases have them under `traits`.
+_NETWORKS: Mapping[str, GeoField] = {
+    "autonSystemNum": GeoField(int, ("autonomous_system_number",), "Autonomous system."),
+    "autonSystemOrg": GeoField(str, ("autonomous_system_organization",), "Whose it is."),
+    "isp": GeoField(str, ("isp",), "Internet service provider."),
+    "org": GeoField(str, ("organization",), "Organization."),
+    "connType": GeoField(str, ("connection_type",), "Connection type, such as `Corporate`."),
+    "domain": GeoField(str, ("domain",), "Domain of the network; not if `basic` has added one."),
+    "userType": GeoField(str, ("user_type",), "Type of user, such as `hosting`."),
+}
+# `true` if an address is that.
+_TRAITS: Mapping[str, GeoField] = {
+    "isAnonymous": GeoField(bool, ("is_anonymous",), "`true`: an anonymizing service."),
+    "isAnonProxy": GeoField(bool, ("is_anonymous_proxy",), "`true`: an anonymous proxy."),
+    "isAnonymousVpn": GeoField(bool, ("is_anonymous_vpn",), "`true`: an anonymous VPN."),
+    "isHostingProvider": GeoField(bool, ("is_hosting_provider",), "`true`: a hosting provider."),
+    "isPublicProxy": GeoField(bool, ("is_public_proxy",), "`true`: a public proxy."),
+    "isTorExitNode": GeoField(bool, ("is_tor_exit_node",), "`true`: a Tor exit node."),
+}
+GEO_FIELDS: Mapping[str, GeoField] = {**_PLACES, **_NETWORKS, **_TRAITS}
+
+
+class GeoDatabase:
+    """An open database.
+
+    Args:
+        path: Its file.
+
+    Raises:
+        ValueError: It cannot be opened, or is of another kind; the message quotes the path.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            import maxminddb
+        except ModuleNotFoundError:
+            raise ValueError(
+                "the index filter geoip needs maxminddb: install nutbeam[geoip]"
+            ) from None
+        self.path = path
+        wanted = f"geoip_databases must be files of MaxMind databases, got {quoted(path)}"
+        try:
+            # Not MODE_AUTO: the reader in C crashes if a file is damaged.
+            self._reader = maxminddb.open_database(path, maxminddb.MODE_MMAP)
+            kind = str(self._reader.metadata().database_type)
+            self._versions = (4, int(self._reader.metadata().ip_version))
+        except OSError as error:
+            raise ValueError(f"{wanted}: {error.strerror or one_line(error)}") from error
+        except Exception as error:  # of any kind, if it is damaged
+            raise ValueError(f"{wanted}: it is none, or it is damaged") from error
+        if not any(name in kind.lower() for name in _KINDS):
+            raise ValueError(f"{wanted}, of kind {quoted(kind)}: known are {', '.join(_KINDS)}")
+
+    @functools.lru_cache(maxsize=10_000)  # noqa: B019 - databases are few, and stay open
+    def fields(self, address: str) -> Mapping[str, str | int]:
+        """Returns what the database says of an address; nothing if it does not know it.
+
+        Raises:
+            UserError: The database is damaged.
+        """
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return {}
+        if parsed.version not in self._versions:
+            return {}
+        try:
+            return fields_of_entry(self._reader.get(parsed))
+        except Exception as error:  # of any kind, if it is damaged
+            reason = one_line(error, 200)
+            raise UserError(f"the MaxMind database {self.path} is damaged: {reason}") from error
+
+
+def fields_of_entry(entry: Any) -> dict[str, str | int]:
+    """Returns the fields that an entry of a database has.
+
+    >>> fields_of_entry({"country": {"iso_code": "SE"}, "traits": {"isp": "A", "is_anonymous": True}})
+    {'countryIsoCode': 'SE', 'isp': 'A', 'isAnonymous': 'true'}
+    """
+    found = dict[str, str | int]()
+    for name, field in GEO_FIELDS.items():
+        value = _value(entry, field.path)
+        if value is None and name not in _PLACES:
+            value = _value(entry, ("traits", *field.path))
+        if field.kind is bool and value is True:
+            found[name] = "true"
+        elif type(value) is field.kind and isinstance(value, str | int) and value is not False:
+            found[name] = value
+    latitude, longitude = (_value(entry, ("location", name)) for name in ("latitude", "longitude"))
+    if isinstance(latitude, float) and isinstance(longitude, float):
+        found["latLon"] = f"{latitude},{longitude}"
+    return found
+
+
+def _value(entry: Any, path: Iterable[str | int]) -> Any:
+    for step in path:
+        if isinstance(step, str):
+            entry = entry.get(step) if isinstance(entry, dict) else None
+        else:
+            entry = entry[step] if isinstance(entry, list) and entry else None
+    return entry
+
+
+def open_database(path: str) -> GeoDatabase:
+    """Returns a database; opens it again only if its file has changed.
+
+    Raises:
+        ValueError: It cannot be opened, or is of another kind.
+    """
+    try:
+        known = os.stat(path)  # noqa: PTH116 - a text, as the cache needs it
+        return _opened(path, known.st_mtime_ns, known.st_size)
+    except OSError:
+        return GeoDatabase(path)  # which says why not
+
+
+@functools.lru_cache(maxsize=16)
+def _opened(path: str, changed: int, size: int) -> GeoDatabase:
+    return GeoDatabase(path)

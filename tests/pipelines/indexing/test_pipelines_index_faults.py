@@ -1,0 +1,107 @@
+"""The embedded index with a full disk, damaged shards, shards of another version, a huge page."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from crawling import files_of, latest_snapshot, nutbeam
+from indexed_tables import page, put
+
+from nutbeam.io.shards import shard_files, shard_views
+
+SHARDS = "index/main/shards"
+
+
+@pytest.fixture
+def found(capsys, tmp_path):
+    def search(table, code=0):
+        """Returns the titles that a search finds, or the line that says why it fails."""
+        capsys.readouterr()
+        words = ("--format", "json", "--cache_folder", tmp_path / "cache")
+        assert nutbeam("search", table, "text", *words) == code
+        said = capsys.readouterr()
+        if code:
+            assert said.err.count("\n") == 1
+            return said.err
+        return sorted(json.loads(line)["title"] for line in said.out.splitlines())
+
+    return search
+
+
+def pages(first, last):
+    return {f"com.a:http/{n}": page(f"text {n}") for n in range(first, last)}
+
+
+@pytest.mark.parametrize("left", [0, pytest.param(40_000, marks=pytest.mark.long),
+                                  pytest.param(12_288, marks=pytest.mark.long)])  # fmt: skip
+def test_a_run_on_a_full_disk_is_finished_when_there_is_room(small_disk, capsys, found, left):
+    disk = small_disk("4m")
+    table, ballast = disk / "table", disk / "ballast"
+    put(table, "17-1", pages(0, 2))
+    assert nutbeam("index", table) == 0
+    put(table, "17-2", pages(1, 4))
+    snapshot = latest_snapshot(table)
+    ballast.write_bytes(b"\0" * max(0, shutil.disk_usage(disk).free - left))
+    capsys.readouterr()
+    assert nutbeam("index", table, "--operation", "mine") == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "No space left on device" in said
+    assert str(table) in said
+    assert latest_snapshot(table) == snapshot
+    assert found(table) == ["text 0", "text 1"]
+    ballast.unlink()
+    assert nutbeam("index", table, "--operation", "mine") == 0
+    assert found(table) == [f"text {n}" for n in range(4)]
+    assert nutbeam("fsck", table) == 0
+
+
+def test_after_damage_and_with_another_version_a_full_index_is_whole_again(
+    tmp_path, monkeypatch, found
+):
+    table = tmp_path / "table"
+    put(table, "17-1", pages(0, 2))
+    with monkeypatch.context() as older:
+        older.setattr(shard_files, "version", lambda: "tantivy 0.9, schema 0")
+        assert nutbeam("index", table) == 0
+    put(table, "17-2", pages(2, 3))
+    assert nutbeam("index", table) == 0  # new pages do not wait for the repair
+    assert "made by tantivy 0.9, schema 0" in found(table, code=3)
+    assert nutbeam("compact", table) == 0
+    assert "run nutbeam index with --full" in found(table, code=3)
+    assert nutbeam("index", table, "--full", "true") == 0
+    assert found(table) == ["text 0", "text 1", "text 2"]
+    (shard,) = files_of(table, SHARDS)[-1:]
+    shutil.rmtree(tmp_path / "cache")
+    shard.write_bytes(shard.read_bytes()[:-40] + b"damaged!" * 5)
+    assert "data file cannot be read" in found(table, code=3)
+    assert nutbeam("fsck", table) == 3
+    assert nutbeam("index", table, "--full", "true") == 0
+    assert found(table) == ["text 0", "text 1", "text 2"]
+    assert nutbeam("fsck", table) == 0
+    assert shard_views.version() == shard_files.version()
+
+
+MEMORY = """
+import sys
+from nutbeam.pipelines.command_line.cli import main
+code = main(sys.argv[1:])
+from pathlib import Path
+# Not ru_maxrss: it begins with what the parent had when it started us.
+print("peak", Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])  # KB
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("kind", ["tantivy", pytest.param("jsonl", marks=pytest.mark.long)])
+def test_a_page_of_100_mb_takes_less_than_1_gb(tmp_path, kind):
+    table = tmp_path / "table"
+    put(table, "17-1", {"com.a:http/huge": page("text " * 20_000_000)})
+    words = ["index", str(table), "--progress", "false", "--writer", kind]
+    folder = [] if kind == "tantivy" else ["--writer_parameters", f"path={tmp_path / 'out'}"]
+    command = [sys.executable, "-c", MEMORY, *words, *folder]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "indexed 1" in done.stdout
+    assert int(done.stdout.split()[-1]) < 1 << 20

@@ -24,6 +24,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.duplicates import DedupOptions
 from ..policy.schedules.schedule import Clock
+from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs
@@ -80,7 +81,7 @@ class RoundOptions(
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(inject.InjectOptions, sitemap.SitemapTableOptions, RoundOptions):
+class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
     """Options of crawl."""
 
     sitemaps: str = option(

@@ -11,8 +11,8 @@ from ..traps import BudgetOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class SitemapOptions(TargetOptions, RescheduleOptions, ScoringOptions, BudgetOptions):
-    """Options of reading sitemaps, and of adding their URLs to the table."""
+class SitemapLimits:
+    """Options of sitemaps alone."""
 
     GROUP = "sitemaps"
 
@@ -85,3 +85,10 @@ class SitemapOptions(TargetOptions, RescheduleOptions, ScoringOptions, BudgetOpt
         "no limit. It does not count against --max_new_per_host.",
         minimum=-1,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class SitemapOptions(
+    SitemapLimits, TargetOptions, RescheduleOptions, ScoringOptions, BudgetOptions
+):
+    """Options of reading sitemaps, and of adding their URLs to the table."""

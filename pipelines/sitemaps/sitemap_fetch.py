@@ -158,9 +158,8 @@ class SitemapFetch:
         if response is None or result.fetch_status != FETCH_SUCCESS:
             self._fail(sitemap, _why(result))
             return
-        source = Source(
-            sitemap.url, response.body, response.header("content-type"), response.headers
-        )
+        headers = [(name.lower(), value) for name, value in response.headers]
+        source = Source(sitemap.url, response.body, response.header("content-type"), headers)
         most_urls, most_bytes = self._options.sitemap_urls_max, self._options.sitemap_size_max
         try:
             content = read_sitemap(source, most_urls, most_bytes, self._options.sitemap_links)

@@ -60,6 +60,8 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
                 while piece:
                     any_yet = True
                     yield piece
+                    if inflate.eof:  # what follows is of the next member
+                        break
                     piece = inflate.decompress(inflate.unconsumed_tail, PIECE_BYTES)
         except zlib.error as error:
             if not any_yet:

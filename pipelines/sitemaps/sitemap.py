@@ -45,7 +45,7 @@ from ..command_line.command import TABLE, Argument, Invocation
 from ..fetching.lease_options import LeaseOptions, longest_wait
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
-from ..launch.seed_words import seed_words
+from ..launch.seed_words import check_seeds, seed_words
 from .sitemap_fetch import SitemapFetch, SitemapFetchOptions
 
 ARGUMENTS = (
@@ -85,6 +85,7 @@ def run(invocation: Invocation) -> int:
             raise UsageError(f"--hosts must be names of hosts, or {_GROUPS}, got {name!r}")
     elsewhere = workers_elsewhere(invocation.beam_args)
     words = invocation.arguments["sitemaps"]
+    check_seeds(words)
     check_launch(invocation, begins_table=bool(words))
     given = seed_words(words, str(invocation.table), elsewhere=elsewhere)
     hosts = options.hosts or (() if given else (RECORDED,))

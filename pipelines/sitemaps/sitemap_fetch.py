@@ -83,7 +83,7 @@ class SitemapFetch:
     def run(self) -> Iterator[tuple[str, Chunk]]:
         """Yields rows for the state (SITEMAP_URLS) and for the host table, by component."""
         first = self._allowed(self._sitemaps.take())
-        keys = pl.Series([host_key(host_of_url(one.url) or "") for one in first], dtype=pl.String)
+        keys = pl.Series([_host_of(one) for one in first], dtype=pl.String)
         files = tuple(self._operation.files("hosts"))
         known = KnownHosts(self._operation.root, files, keys.unique().sort(), self._lease.hosts)
         options = dataclasses.replace(
@@ -118,13 +118,9 @@ class SitemapFetch:
 
     def _allowed(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
         """Returns the sitemaps on hosts that are not blocked."""
-        hosts = pl.Series(
-            [host_key(host_of_url(one.url) or "") for one in sitemaps], dtype=pl.String
-        )
-        blocked = self._blocklist.blocks_hosts(hosts).to_list() if self._blocklist else ()
-        kept = [
-            one for one, bad in itertools.zip_longest(sitemaps, blocked, fillvalue=False) if not bad
-        ]
+        hosts = pl.Series([_host_of(one) for one in sitemaps], dtype=pl.String)
+        blocked = self._blocklist.blocks_hosts(hosts).to_list()
+        kept = [one for one, bad in zip(sitemaps, blocked, strict=True) if not bad]
         self.counts["not_read/blocked"] += len(sitemaps) - len(kept)
         PROGRESS.expect_more(len(kept))
         return kept
@@ -208,6 +204,11 @@ class SitemapFetch:
         for reason, number in (*self._engine.dropped.items(), *self._sitemaps.dropped.items()):
             if reason != "repeated":
                 self.counts[f"not_read/{reason}"] += number
+
+
+def _host_of(sitemap: Sitemap) -> str:
+    """Returns the reversed host of a sitemap."""
+    return host_key(host_of_url(sitemap.url) or "")
 
 
 def _why(result: Result) -> str:

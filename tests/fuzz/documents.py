@@ -105,7 +105,7 @@ def check_sitemap(data: bytes) -> None:
         try:
             content = read_sitemap(Source(URL, body), 20, 6_000, LINK_KINDS)
         except ParseFailed as error:
-            assert REASON.fullmatch(error.reason), error.reason
+            assert REASON.fullmatch(error.reason), error.reason  # noqa: PT017
             return
     assert all(REASON.fullmatch(reason) and n > 0 for reason, n in content.dropped.items())
     assert sum(entry.kind not in LINK_KINDS for entry in content.entries) <= 20

@@ -16,7 +16,7 @@ from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.operations import Operation
 from ...policy.schema import HOSTS, conform
 from ...policy.scope import Seeds
-from ...policy.sitemaps.sitemap_list import Sitemap, SitemapList
+from ...policy.sitemaps.sitemap_list import NONE_NAMED, OTHERS_NAMED, Sitemap, SitemapList
 from ...policy.sitemaps.sitemap_options import SitemapOptions
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, children_of, judge_sitemap
 from ...transforms.elements.chunks import Chunk, to_chunks
@@ -56,8 +56,8 @@ class SitemapFetch:
         lease: The lease of this attempt.
 
     Attributes:
-        counts: ``requests``, ``sitemaps``, ``entries``, ``dropped/``, ``ignored/`` and
-            ``not_read/`` (sitemaps that were not read) with a reason.
+        counts: ``requests``, ``sitemaps``, ``entries``, ``without_sitemap`` (hosts),
+            ``dropped/``, ``ignored/`` and ``not_read/`` (sitemaps) with a reason.
     """
 
     _engine: Engine
@@ -179,13 +179,13 @@ class SitemapFetch:
             yield from self._flush()
 
     def _fail(self, sitemap: Sitemap, reason: str) -> None:
-        # That a host has no /sitemap.xml is no failure.
-        name = "no_sitemap" if sitemap.of_host and reason == "http_404" else reason
-        self.counts[f"not_read/{name}"] += 1
-        if name != "no_sitemap":
-            self._shown += 1
-            if self._shown <= _SHOWN:
-                _LOG.warning("sitemap %s is not read: %s", without_login(sitemap.url), reason)
+        if sitemap.of_host and reason == "http_404":  # nobody has said that there is one
+            self.counts["without_sitemap"] += 1
+            return
+        self.counts[f"not_read/{reason}"] += 1
+        self._shown += 1
+        if self._shown <= _SHOWN:
+            _LOG.warning("sitemap %s is not read: %s", without_login(sitemap.url), reason)
 
     def _flush(self) -> Iterator[tuple[str, Chunk]]:
         rows, self._rows = self._rows, []
@@ -202,7 +202,9 @@ class SitemapFetch:
 
     def _count_lost(self) -> None:
         for reason, number in (*self._engine.dropped.items(), *self._sitemaps.dropped.items()):
-            if reason != "repeated":
+            if reason == NONE_NAMED:
+                self.counts["without_sitemap"] += number
+            elif reason not in ("repeated", OTHERS_NAMED):
                 self.counts[f"not_read/{reason}"] += number
 
 

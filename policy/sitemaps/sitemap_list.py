@@ -13,6 +13,8 @@ from ...web.urls.url_parts import host_of_url
 from .sitemap_options import SitemapOptions
 
 DEFAULT_PATH = "/sitemap.xml"
+# Why the default sitemap of a host is not requested.
+OTHERS_NAMED, NONE_NAMED = "others_in_robots_txt", "none_in_robots_txt"
 _PLACE = re.compile(r"[a-z][a-z0-9+.-]*://([^/?]*)(/[^?]*)?")
 
 
@@ -119,8 +121,8 @@ class SitemapList:
                 places = (place_of_sitemap(url), *sitemap.places)
                 self._add(dataclasses.replace(sitemap, url=url, places=places, of_host=False))
         if named:
-            return None if sitemap.url in named else "named_in_robots_txt"
-        return None if self._options.sitemap_url_default_sitemap_xml else "none_in_robots_txt"
+            return None if sitemap.url in named else OTHERS_NAMED
+        return None if self._options.sitemap_url_default_sitemap_xml else NONE_NAMED
 
     def add_child(self, parent: Sitemap, url: str) -> None:
         """Adds a sitemap that an index names; strictly, it must be on a host of its index."""

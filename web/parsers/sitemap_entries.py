@@ -16,7 +16,7 @@ from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
 from .sitemap_pieces import unpacked_pieces, utf8_pieces
 
-URL, SITEMAP = "url", "sitemap"
+URL, INDEXED = "url", "sitemap"
 ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
 LINK_KINDS = (ALTERNATE, IMAGE, VIDEO)
 FREQUENCIES = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
@@ -235,7 +235,7 @@ class _Reader:
         if not url:
             self._dropped["no_url"] += 1
             return
-        kind = SITEMAP if name == "sitemap" else URL
+        kind = INDEXED if name == "sitemap" else URL
         added = self._add(
             SitemapEntry(kind, url, self._lastmod(), self._changefreq(), self._priority())
         )

@@ -10,7 +10,7 @@ from ..content.charset import decode, is_text
 from ..content.whatwg_encodings import CODECS
 from ..pages.page import ParseFailed
 
-PIECE_BYTES = 64 << 10
+_PIECE_BYTES = 64 << 10
 _GZIP = b"\x1f\x8b"
 # Each costs a copy of what follows it.
 _MAX_MEMBERS = 100
@@ -44,8 +44,8 @@ def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
 
 
 def _cut(body: bytes) -> Iterator[bytes]:
-    for at in range(0, len(body), PIECE_BYTES):
-        yield body[at : at + PIECE_BYTES]
+    for at in range(0, len(body), _PIECE_BYTES):
+        yield body[at : at + _PIECE_BYTES]
 
 
 def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
@@ -55,14 +55,14 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
         waiting = memoryview(packed)
         try:
             while waiting and not inflate.eof:
-                piece = inflate.decompress(waiting[:PIECE_BYTES], PIECE_BYTES)
-                waiting = waiting[PIECE_BYTES:]
+                piece = inflate.decompress(waiting[:_PIECE_BYTES], _PIECE_BYTES)
+                waiting = waiting[_PIECE_BYTES:]
                 while piece:
                     any_yet = True
                     yield piece
                     if inflate.eof:  # what follows is of the next member
                         break
-                    piece = inflate.decompress(inflate.unconsumed_tail, PIECE_BYTES)
+                    piece = inflate.decompress(inflate.unconsumed_tail, _PIECE_BYTES)
         except zlib.error as error:
             if not any_yet:
                 raise ParseFailed("malformed_gzip") from error

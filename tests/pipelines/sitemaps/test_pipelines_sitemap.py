@@ -164,7 +164,7 @@ def test_hosts_and_files_of_hosts(tmp_path):
         assert known(tmp_path / "t") == {f"{HOME}/1", "http://b.example.com/2"}
         words = ("--hosts", "c.example.com", "--sitemap_url_default_sitemap_xml", "false")
         run(server, tmp_path / "t", *words)
-        assert counts_of(tmp_path / "t") == {"not_read/none_in_robots_txt": 1}
+        assert counts_of(tmp_path / "t") == {"without_sitemap": 1}
 
 
 def test_a_host_gets_its_pause(tmp_path):

@@ -52,7 +52,7 @@ def test_a_host_has_what_robots_txt_names():
     (default,) = sitemaps.take()
     assert (default.url, default.of_host) == ("https://example.com/sitemap.xml", True)
     named = ["https://cdn.net/example/s.xml", "bad", "https://example.com/x/s.xml"]
-    assert sitemaps.add_of_robots(default, named) == "named_in_robots_txt"
+    assert sitemaps.add_of_robots(default, named) == "others_in_robots_txt"
     first, second = sitemaps.take()
     # robots.txt of the host vouches for its own URLs, wherever the sitemap is.
     assert first.places == ("cdn.net/example/", "example.com/")

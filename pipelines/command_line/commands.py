@@ -66,9 +66,7 @@ COMMANDS = {
     "sitemap": Command(
         "sitemaps.sitemap", "Add the URLs of sitemaps to the table.", group=CRAWL,
         example=f"mine {_SITE}sitemap.xml {_AGENT}",
-        options=(*_CONTACT, "hosts", "sitemap_refetch", "sitemap_max_new_per_host",
-                 "sitemap_strict_parsing", "sitemap_links", "scope", "include", "exclude",
-                 "server_delay", "time_limit", "allow_addresses"),
+        options=(*_CONTACT, "hosts", "sitemap_refetch", "sitemap_links", "scope", "server_delay"),
     ),
     "generate": Command(
         "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,

@@ -15,6 +15,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
+from ..io.reading.sitemap_sources import ALL_HOSTS
 from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ..io.snapshots.operations import begin, new_id
 from ..io.snapshots.rounds import next_round, stop_file
@@ -23,6 +24,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.duplicates import DedupOptions
 from ..policy.schedules.schedule import Clock
+from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs
@@ -37,6 +39,8 @@ from .indexing import index
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import run_pipeline
+from .launch.seed_words import check_seeds, seed_words
+from .sitemaps import sitemap
 from .views.summary import print_summary, summary_of
 
 ARGUMENTS = (
@@ -77,9 +81,17 @@ class RoundOptions(
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(inject.InjectOptions, RoundOptions):
+class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
     """Options of crawl."""
 
+    sitemaps: str = option(
+        "never",
+        "Add the URLs in the sitemaps of all hosts of the table: never, once before the first round, or "
+        "always before each round.",
+        choices=("never", "once", "always"),
+        nutch="crawl --sitemaps-from-hostdb",
+        group="crawl",
+    )
     rounds: int = option(
         3, "How many rounds at most; -1 goes on until nothing is due.", minimum=-1, group="crawl"
     )
@@ -92,7 +104,7 @@ def run(invocation: Invocation) -> int:
     if seeds and seeds[-1].isdigit() and not Path(seeds[-1]).exists():
         raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
                          f"rounds is --rounds {seeds[-1]}")  # fmt: skip
-    inject.check_seeds(seeds)
+    check_seeds(seeds)
     check_obstacles(invocation, seeds)
     local = bool(seeds) and all(map(is_local, seeds))
     try:
@@ -101,7 +113,7 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             f"{error}; a first crawl needs seeds: nutbeam crawl {table} URL"
         ) from error
-    words = inject.seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
+    words = seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
     PROGRESS.reset()  # the summary is only for this crawl
@@ -145,11 +157,15 @@ def crawl(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
         run_over_conflicts(injecting, table, launched)
+    if options.sitemaps != "never":
+        read_sitemaps(ticket, 1, options, beam_args)
     # Built once: the graph contains the table and the launch id; each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
     while (upcoming := _next_round(table, launched, options, options.rounds)) is not None:
+        if options.sitemaps == "always" and upcoming[0] > 1:
+            read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
         run_over_conflicts(pipeline, table, launched)
         seen = made[-1].snapshot if made else seen
@@ -157,6 +173,16 @@ def crawl(
         yield from made
         if not made or fetched_nothing(made):
             break
+
+
+def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequence[str]) -> None:
+    """Adds the URLs in the sitemaps of all hosts, before round ``number``."""
+    # Not the id of a round: what it names has begun then.
+    named = dataclasses.replace(ticket, operation=f"{ticket.operation}.sitemaps{number}")
+    reading = prepare(
+        named, lambda t, o: sitemap.build(t, o, hosts=(ALL_HOSTS,)), options, beam_args, "sitemap"
+    )
+    run_over_conflicts(reading, ticket.table, ticket.operation)
 
 
 def fetched_nothing(made: Sequence[Manifest]) -> bool:

@@ -12,7 +12,6 @@ adopts these files and does not request their pages.
 import contextlib
 import dataclasses
 import functools
-import math
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
@@ -21,7 +20,7 @@ import polars as pl
 from ..io.batches.batches import adopted_findings, adopted_pages, batch_component
 from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import KnownHosts
-from ..io.batches.leases import Lease, acquire
+from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed, shared_pool
 from ..io.rows.blocklist import read_blocklist
@@ -54,6 +53,7 @@ from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import from_host_key, from_key
 from .command_line.command import TABLE, Invocation
 from .fetching.host_findings import HostFindings
+from .fetching.lease_options import LeaseOptions, longest_wait
 from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .fetching.requested import Requested
@@ -65,7 +65,7 @@ ARGUMENTS = (TABLE,)
 
 @dataclasses.dataclass(frozen=True)
 class FetchBatchOptions(
-    FetchOptions, HttpOptions, RedirectOptions, OutlinkOptions, ParseBatchOptions
+    FetchOptions, HttpOptions, RedirectOptions, OutlinkOptions, ParseBatchOptions, LeaseOptions
 ):
     """Options of fetching, without those of launching."""
 
@@ -75,12 +75,6 @@ class FetchBatchOptions(
         5.0,
         "Write a page to disk at most this long after it came, with all pages that came since. "
         "Pages that are not written are lost if the process dies.",
-    )
-    max_lease_wait: float = seconds(
-        3600.0,
-        "Wait at most this long for another fetch of this table, then fail; -1 is no limit. A "
-        "fetch whose process died is waited for no longer than a minute.",
-        minimum=-1.0,
     )
 
 
@@ -148,9 +142,10 @@ def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Wri
     """
     root, batch = part.operation.root, str(part.operation.batch)
     throttling = Throttling()
-    most = options.max_lease_wait if options.max_lease_wait >= 0 else math.inf
     others = functools.partial(_other_batches, part.operation)
-    with acquire(root, batch, part.number, others, throttling.add, most=most) as lease:
+    with acquire(
+        root, batch, part.number, others, throttling.add, most=longest_wait(options)
+    ) as lease:
         # Another attempt may have committed during the wait.
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
@@ -164,7 +159,7 @@ def _other_batches(operation: Operation) -> list[str]:
         name
         for name in load_manifest(operation.root, operation.root.latest_snapshot()).batches
         if name != operation.batch and not (name in known and known[name].phase == "updated")
-    ]
+    ] + [SITEMAP_LEASES]
 
 
 class _PartitionFetch:

@@ -10,27 +10,18 @@ With ``--filter_normalize_all`` it filters and normalizes the rows of the state 
 
 import dataclasses
 import functools
-import logging
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.seed_files import unpacked
-from ..io.batches.seeds import SeedSource, is_url, read_seeds, sources, unread_folders
+from ..io.batches.seeds import SeedSource, read_seeds, sources
 from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.hosts import merge_resolver
-from ..io.snapshots.operations import Operation, new_id
-from ..io.storage.files import creating
-from ..io.storage.places import in_store
-from ..io.storage.reach import absolute
-from ..io.table.opening import open_table
+from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
@@ -50,12 +41,12 @@ from .command_line.command import TABLE, Argument, Invocation
 from .filterdb import COUNTS, ENDED_LINKS, Filtering, filter_known
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
+from .launch.seed_words import seed_words
 
 ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders (not nested), or - for standard input", nargs="*"),
 )
-_LOG = logging.getLogger("nutbeam.inject")
 # Seeds; and rows that change their keys, or go.
 _CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
@@ -80,55 +71,6 @@ def run(invocation: Invocation) -> int:
     table = str(invocation.table)
     words = seed_words(invocation.arguments["seeds"], table, elsewhere=elsewhere)
     return run_job(invocation, lambda tickets, options: build(tickets, options, words), "inject")
-
-
-def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> list[str]:
-    """Prepares seeds for workers: makes paths absolute, and copies standard input to a file.
-
-    Args:
-        words: URLs, files, folders of files, ``-`` for standard input.
-        table: Address of the table.
-        elsewhere: Whether workers may be on other machines; then files are copied into the
-            table.
-
-    Raises:
-        UsageError: A file is missing, is not text, or a folder has no files.
-    """
-    check_seeds(words)
-    for folder in unread_folders([word for word in words if word != "-"]):
-        _LOG.warning("folder %r is not read: give it as a seed folder of its own", folder)
-    words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
-    if elsewhere:
-        return [
-            word
-            for source in sources(words)
-            for word in (source.urls or [_copy(table, str(source.path))])
-        ]
-    return [word if is_url(word) else str(Path(word).absolute()) for word in words]
-
-
-def check_seeds(words: Sequence[str]) -> None:
-    """Checks that files of seeds can be read; writes nothing.
-
-    Raises:
-        UsageError: A file is missing, is not text, or a folder has no files.
-    """
-    sources([word for word in words if word != "-"])
-
-
-def _copy(table: str, path: str) -> str:
-    root = open_table(table).files
-    if in_store(path) or Path(path).is_relative_to(str(absolute(root))):
-        return path
-    with Path(path).open("rb") as file:
-        return _keep(table, file)
-
-
-def _keep(table: str, seeds: IO[bytes]) -> str:
-    path = absolute(open_table(table).files) / "seeds" / f"{new_id()}.txt"
-    with creating(path) as file:
-        shutil.copyfileobj(unpacked(seeds), file)  # plain, so that purge finds names in it
-    return str(path)
 
 
 def build(

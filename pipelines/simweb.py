@@ -19,6 +19,9 @@ class Options:
     processes: int = option(1, "How many processes serve.", unit="processes", minimum=1)
     crawl_delay: float = seconds(1.0, "Crawl-delay in the robots.txt of one host.")
     latency: float = seconds(0.0, "How long each answer waits.", maximum=3599)
+    sitemaps: bool = option(
+        False, "Give each host sitemaps, and pages that only its sitemaps name."
+    )
     list: bool = option(False, "List the hostile hosts, with what each does, and serve nothing.")
 
 

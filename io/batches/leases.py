@@ -79,6 +79,8 @@ class LeaseTimes(NamedTuple):
 
 
 LEASE_TIMES = LeaseTimes()
+# Stands for a batch where the leases of jobs that fetch sitemaps are.
+SITEMAP_LEASES = "sitemaps"
 
 
 def times_at(place: Place) -> LeaseTimes:

@@ -63,6 +63,11 @@ COMMANDS = {
         options=("injected_score", "fetch_interval", "overwrite_known", "update_known",
                  "exclude", "url_filter_file", "url_rules_dir", "count_by_rule"),
     ),
+    "sitemap": Command(
+        "sitemaps.sitemap", "Add the URLs of sitemaps to the table.", group=CRAWL,
+        example=f"mine {_SITE}sitemap.xml {_AGENT}",
+        options=(*_CONTACT, "hosts", "sitemap_refetch", "sitemap_links", "scope", "server_delay"),
+    ),
     "generate": Command(
         "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,
         example="mine --top_n 1000",

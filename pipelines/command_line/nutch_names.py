@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...web.base.options import Option
 
 _COUNTS = "count the rows of state in nutbeam sql"
-_SITEMAP = "not there yet: a sitemap is parsed when it is fetched, so inject its URL"
+_SITEMAP = "not needed: nutbeam sitemap and crawl --sitemaps read sitemaps"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
 _SEGMENTS = "not needed: batches are parts of the table, and nutbeam compact merges files"
 
@@ -30,7 +30,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "updatehostdb": "not needed: the jobs keep the rows of hosts up to date",
     "readhostdb": "nutbeam export TABLE --what hosts writes the hosts, nutbeam sql queries them",
     "hostinject": "not there yet: hosts come from the seeds and links",
-    "sitemap": _SITEMAP,
     "showproperties": "nutbeam COMMAND --help_all shows all options, with Nutch's properties",
     **dict.fromkeys(("plugin", "junit"), "nutbeam runs no Java class"),
     **dict.fromkeys(("nutchserver", "startserver", "webapp"), _SERVER),
@@ -80,7 +79,8 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("crawl", "-depth"): "Nutch's -depth is --rounds; --depth limits the distance from the seeds",
     ("crawl", "-dir"): "the argument TABLE names the folder",
     ("crawl", "-s"): "seeds are arguments, after TABLE",
-    **_each("crawl", ("-sm", "--sitemaps-from-hostdb"), _SITEMAP),
+    ("crawl", "-sm"): "run nutbeam sitemap TABLE FILES before",
+    ("sitemap", "-sitemapurls"): "sitemaps are arguments, after TABLE",
     **_each("crawl", ("-i", "-solr"), "it is --index main, with --writer"),
     **_each("index", ("-linkdb", "-params"), "not needed: the table has its links; --writer_parameters"),
     **_each("index", ("-deletegone",), "it is --delete_gone, which is on"),

@@ -219,7 +219,7 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     batch = batch or getattr(options, "batch", "") or None
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     launched(ticket.operation)
-    check_launch(invocation, begins_table=job in ("inject", "copy"))
+    check_launch(invocation, begins_table=job in ("inject", "sitemap", "copy"))
     try:
         with _no_empty_folder(ticket.table), live_view(invocation.progress):
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)

@@ -13,7 +13,7 @@ from ..command_line.commands import COMMANDS
 
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.
 TEMPLATES = (
-    "inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb", "compact",
+    "inject", "sitemap", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb", "compact",
     "mergelinkdb", "purge", "round", "webgraph", "linkrank", "scoreupdater",
     "index", "clean",
 )  # fmt: skip

@@ -64,6 +64,7 @@ LONG = (
     "recrawling",
     "repair",
     "scoring",
+    "sitemaps",
     "urls",
 )
 # Guides that need a search server; test_docs_search_servers.py runs them.

@@ -1,7 +1,10 @@
 """Fuzzing of what servers send: pages, feeds, sitemaps, charsets, types, robots.txt."""
 
+import gzip
 import math
 import re
+
+from odd_sitemaps import ODD
 
 from nutbeam.web.content import charset
 from nutbeam.web.content.content_type import sniff
@@ -9,6 +12,7 @@ from nutbeam.web.content.whatwg_encodings import CODECS
 from nutbeam.web.pages.page import Page, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document
+from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
 from nutbeam.web.robots.match import Matcher, TooCostly
 from nutbeam.web.robots.paths import comparable_path
 from nutbeam.web.robots.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules, decode_robots
@@ -92,6 +96,25 @@ def check_xml(data: bytes) -> None:
              "application/rdf+xml", None)  # fmt: skip
     chosen = types[data[0] % len(types)] if data else None
     check_page(Source("http://example.com/feed.xml", data[1:], chosen))
+
+
+def check_sitemap(data: bytes) -> None:
+    """A sitemap as a list of entries; the first byte tells whether it is packed."""
+    body = gzip.compress(data[1:], 1) if data[:1] == b"\x01" else data[1:]
+    with Clock(SECONDS):
+        try:
+            content = read_sitemap(Source(URL, body), 20, 6_000, LINK_KINDS)
+        except ParseFailed as error:
+            assert REASON.fullmatch(error.reason), error.reason  # noqa: PT017
+            return
+    assert all(REASON.fullmatch(reason) and n > 0 for reason, n in content.dropped.items())
+    assert sum(entry.kind not in LINK_KINDS for entry in content.entries) <= 20
+    for entry in content.entries:
+        entry.url.encode()
+        assert entry.url == entry.url.strip()
+        assert 0 < len(entry.url) <= 4096
+        assert entry.priority is None or 0 <= entry.priority <= 1
+        assert entry.lastmod is None or 0 < entry.lastmod < 2**48
 
 
 def check_charset(data: bytes) -> None:
@@ -215,10 +238,19 @@ def xml_seeds() -> list[bytes]:
     return [bytes([n]) + body for n in range(6) for body in (rss, atom, rdf, sitemap, index)]
 
 
+def sitemap_seeds() -> list[bytes]:
+    """Returns odd sitemaps."""
+    bodies = (
+        odd.body if isinstance(odd.body, bytes) else odd.body.encode() for odd in ODD.values()
+    )
+    return [bytes([number % 2]) + body[:6000] for number, body in enumerate(bodies)]
+
+
 TARGETS = (
     Target("html", check_html, html_seeds, HTML_WORDS, 60_000),
     Target("charset", check_charset, charset_seeds, [b"charset=", b"<meta charset=", b"\xff\xfe", b"\0",
            b"<?xml encoding='", b"\xef\xbb\xbf", b"<!--", b"%PDF-", b"PK\x03\x04", b"\x1b$B", b"\x80"], 30_000),
     Target("robots", check_robots, robots_seeds, ROBOTS_WORDS, 4096),
     Target("xml", check_xml, xml_seeds, XML_WORDS, 8192),
+    Target("sitemap", check_sitemap, sitemap_seeds, XML_WORDS, 8192),
 )  # fmt: skip

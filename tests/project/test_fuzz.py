@@ -40,6 +40,7 @@ def test_each_reader_has_a_target_with_seeds():
         "charset",
         "robots",
         "xml",
+        "sitemap",
         "expressions",
     } <= TARGETS.keys()
     for target in TARGETS.values():

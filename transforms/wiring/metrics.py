@@ -38,6 +38,8 @@ NUTCH = {
     ("fetch", "dropped/throughput"): ("hit_by_throughput_threshold_total",),
     ("fetch", "dropped/too_many_exceptions"): ("above_exception_threshold_total",),
     ("parse", "parsed"): ("success",),
+    ("sitemap", "added"): ("new_entries",),
+    ("sitemap", "known"): ("existing_entries",),
     ("dedup", "duplicates"): ("documents_marked_duplicate_total",),
     ("filterdb", "dropped/gone"): ("gone_records_removed_total",),
     ("filterdb", "dropped/orphan"): ("orphan_records_removed_total",),
@@ -49,6 +51,8 @@ FAMILIES = {
     ("inject", "dropped"): "urls_filtered_total",  # Nutch counts malformed ones in, too
     ("inject", "known_dropped"): "urls_purged_filter_total",
     ("filterdb", "dropped"): "urls_filtered_total",
+    ("sitemap", "dropped"): "filtered_records",
+    ("sitemap", "not_read"): "failed_fetches",
     ("parse", "failed"): "failed",
     ("parse", "skipped"): "notparsed",
     ("parse", "no_parser"): "no_parser",  # servers invent types

@@ -60,6 +60,8 @@ class Engine:
         on_drop: Called with each task that is dropped and the reason, in any thread.
         follow: Function that returns the task for the target of a redirect, or None to leave it to
             a later batch. The task waits in the queue of its host. Called in any thread.
+        screen: Function that returns why a task is dropped now that robots.txt of its host is
+            known, or None. Called in any thread.
 
     Attributes:
         dropped: Number of tasks without a result, by reason; they stay due:
@@ -80,8 +82,10 @@ class Engine:
         on_drop: Callable[[Task, str], None] | None = None,
         follow: Callable[[Task, str], Task | None] | None = None,
         patience: Callable[[], float] = lambda: math.inf,
+        screen: Callable[[Task, RobotsRules], str | None] = lambda task, rules: None,
     ) -> None:
         self._options, self._client, self._follow = options, client, follow
+        self._screen = screen
         if options.robots_allowlist:
             names = ", ".join(options.robots_allowlist)
             _LOG.warning(
@@ -210,6 +214,8 @@ class Engine:
             return visit if rules is None else self._found(visit, origin, rules)
         if rules.state == DEFER:
             return Visit(queue, task, again=True, purge="robots_deferred")
+        if (refused := self._screen(task, rules)) is not None:
+            return Visit(queue, task, drop=refused)
         verdict, reason = self._verdict(rules, task)
         if verdict == TOO_COSTLY:
             return Visit(queue, task, drop="robots_too_costly")

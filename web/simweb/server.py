@@ -34,6 +34,7 @@ class SimWeb:
         latency: Seconds to wait before each answer.
         log: Descriptor of a file, opened for appending, to which each request is written as a
             JSON list: monotonic time in seconds, host, path with query.
+        sitemaps: See ``Site``.
 
     Raises:
         ValueError: The port is taken, or a number is out of bounds.
@@ -54,12 +55,13 @@ class SimWeb:
         processes: int = 1,
         latency: float = 0.0,
         log: int | None = None,
+        sitemaps: bool = False,
     ) -> None:
         if processes < 1:
             raise ValueError(f"processes must be at least 1, got {processes!r}")
         if not 0 <= latency < 3600:
             raise ValueError(f"latency must be 0 to 3600 seconds, got {latency!r}")
-        self.site = Site(hosts, pages, seed, crawl_delay)
+        self.site = Site(hosts, pages, seed, crawl_delay, sitemaps)
         self.port = port
         self._processes, self._latency, self._log = processes, latency, log
         self._children: list[subprocess.Popen[bytes]] = []

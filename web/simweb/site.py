@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from .model import PagePlace, SimPage, SitePlan
 from .render import lone_html, page_html
+from .sitemaps import INDEX, is_named, lone_number, sitemap_of
 
 _HTML = "text/html; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
@@ -30,8 +31,8 @@ class Answer(NamedTuple):
     """The answer to a GET.
 
     Attributes:
-        kind: ``page``, ``redirect``, ``missing``, ``private``, ``hidden``, ``asset``, ``robots`` or
-            ``unknown`` (no host of this web).
+        kind: ``page``, ``redirect``, ``missing``, ``private``, ``hidden``, ``asset``, ``robots``,
+            ``sitemap`` or ``unknown`` (no host of this web).
         status: The HTTP status code.
         body: The content; empty for a redirect.
         content_type: The value of Content-Type.
@@ -58,12 +59,14 @@ class Site:
         pages: Pages per host on average, at least 1; low numbers have more.
         seed: Any integer; another seed gives another web.
         crawl_delay: Crawl-delay in the last host's robots.txt, in seconds; 0 for no such line.
+        sitemaps: Whether each host has sitemaps, and pages that only they name.
     """
 
     hosts: int = 20
     pages: int = 50
     seed: int = 7
     crawl_delay: float = 1.0
+    sitemaps: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.crawl_delay < float("inf"):
@@ -95,8 +98,21 @@ class Site:
             return Answer("robots", 404 if robots is None else 200, body, _TEXT)
         if path == "/style.css":
             return Answer("asset", 200, _CSS, "text/css")
+        if self.sitemaps and (found := self._of_sitemaps(host, path)) is not None:
+            return found
         place = self.plan.find(host, path if path.startswith("/img/") else target)
         return self._missing(404) if place is None else self._answer_place(host, place)
+
+    def _of_sitemaps(self, host: int, path: str) -> Answer | None:
+        """Returns a sitemap, or a page that only sitemaps name; else None."""
+        found = sitemap_of(self.plan, host, path)
+        if found is not None:
+            return Answer("sitemap", 200, *found)
+        number = lone_number(self.plan, host, path)
+        if number is None:
+            return None
+        body = f"<!DOCTYPE html><title>Alone {number}</title><p>Page {number} of host {host}.\n"
+        return Answer("page", 200, body.encode())
 
     def _answer_place(self, host: int, place: PagePlace) -> Answer:
         page = SimPage(host, place.number)
@@ -139,7 +155,9 @@ class Site:
         if host is None or not self.plan.has_robots(host):
             return None
         delay = host == self.hosts - 1 and self.crawl_delay > 0
+        named = self.sitemaps and is_named(host)
         lines = (
+            *((f"Sitemap: {self.plan.at(host, INDEX)}", "") if named else ()),
             *("User-agent: otherbot", "Disallow: /", "", "User-agent: *"),
             *((f"Crawl-delay: {self.crawl_delay:g}",) if delay else ()),
             *("Allow: /private/open-", "Disallow: /private/  # not for you", ""),

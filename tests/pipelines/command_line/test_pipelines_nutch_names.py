@@ -18,11 +18,11 @@ SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
         "invertlinks", "mergelinkdb", "readlinkdb",
         "index", "clean", "solrindex", "solrclean", "solrdedup",
-        "indexchecker")  # fmt: skip
+        "indexchecker", "sitemap")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
     "dump", "commoncrawldump", "warc",
-    "updatehostdb", "readhostdb", "sitemap",
+    "updatehostdb", "readhostdb",
     "showproperties", "plugin", "junit",
     "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
@@ -37,17 +37,21 @@ FLAGS = {
         "-topN": "--top_n", "-numFetchers": "--num_fetchers", "-adddays": "--add_days",
         "-noFilter": "not needed", "-noNorm": "not needed", "-force": "not needed",
         "-maxNumSegments": "run generate again", "-expr": "not there yet", "-hostdb": "not needed",
-        "-crawlId": "TABLE", "-batchId": "not there", "-sitemap": "not there yet",
+        "-crawlId": "TABLE", "-batchId": "not there", "-sitemap": "nutbeam sitemap",
     },
     "fetch": {
         "-threads": "--threads", "-noParsing": "--parse_while_fetching", "-all": "--batch",
         "-resume": "same command", "-numTasks": "--num_fetchers of generate",
-        "-stmDetect": "not there yet", "-sitemap": "not there yet", "-crawlId": "TABLE",
+        "-stmDetect": "nutbeam sitemap", "-sitemap": "nutbeam sitemap", "-crawlId": "TABLE",
     },
     "parse": {
         "-noFilter": "--no_filter", "-noNormalize": "--no_normalize", "-all": "--batch",
         "-reparse": "not there yet", "-resume": "same command", "-force": "not needed",
-        "-sitemap": "not there yet", "-crawlId": "TABLE",
+        "-sitemap": "nutbeam sitemap", "-crawlId": "TABLE",
+    },
+    "sitemap": {
+        "-hostdb": "--hosts", "-sitemapUrls": "arguments, after TABLE", "-noStrict": "--sitemap_strict_parsing",
+        "-noFilter": "--sitemap_url_filter", "-noNormalize": "--sitemap_url_normalize", "-threads": "--threads",
     },
     "updatedb": {
         "-dir": "--batch", "-force": "not needed", "-normalize": "nutbeam filterdb",
@@ -76,8 +80,8 @@ FLAGS = {
     },
     "crawl": {
         "-i": "--index main", "-s": "arguments, after TABLE",
-        "-sm": "inject its URL", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
-        "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "inject its URL",
+        "-sm": "nutbeam sitemap", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
+        "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "--sitemaps",
         "--num-slaves": "--num_fetchers", "--num-tasks": "not needed",
         "--size-fetchlist": "--top_n", "--time-limit-fetch": "--time_limit",
         "--num-threads": "--threads", "-topN": "--top_n", "-threads": "--threads",

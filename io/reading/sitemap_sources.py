@@ -1,0 +1,70 @@
+"""Finds hosts whose sitemaps are wanted: in the host table, and in lists of URLs and names."""
+
+from collections.abc import Iterable, Iterator
+
+import polars as pl
+
+from ...web.urls.row_keys import from_host_key, host_key
+from ..batches.seed_files import lines
+from ..batches.seeds import sources
+from ..snapshots.operations import Operation
+from ..storage.files import opened
+from ..storage.places import place_of
+from ..tablets.tablets import tablets
+
+# Words that stand for hosts of the host table.
+ALL_HOSTS, SEED_HOSTS, RECORDED = "all", "seeds", "recorded"
+GROUPS_OF_HOSTS = (ALL_HOSTS, SEED_HOSTS, RECORDED)
+_COLUMNS = ("key", "seed", "robots_origin", "sitemaps")
+
+
+def listed_sitemaps(words: Iterable[str]) -> Iterator[str]:
+    """Yields URLs, and the lines of files: URLs of sitemaps, or names of hosts.
+
+    Raises:
+        UsageError: A file is missing, or is not text.
+    """
+    for source in sources(list(words)):
+        if source.path is None:
+            yield from source.urls
+            continue
+        with opened(place_of(source.path)) as file:
+            for line in lines(file):
+                word = line.partition("\t")[0].strip()
+                if word and not word.startswith("#"):
+                    yield word
+
+
+def origins_of_hosts(operation: Operation, words: Iterable[str]) -> Iterator[str]:
+    """Yields the origins of hosts, ``scheme://host[:port]``.
+
+    The origin is that of the robots.txt that a fetch has recorded, else ``http://HOST``, as in
+    Nutch: most servers redirect from there.
+
+    Args:
+        operation: Pins the host table.
+        words: Names of hosts, and words of ``GROUPS_OF_HOSTS``.
+    """
+    words = list(words)
+    names = [word for word in words if word not in GROUPS_OF_HOSTS]
+    groups = {word for word in words if word in GROUPS_OF_HOSTS}
+    known = tablets(operation.files("hosts"))
+    if names:
+        keys = pl.Series([host_key(name) for name in names], dtype=pl.String)
+        found = operation.root.find("hosts", known, keys.unique().sort(), _COLUMNS)
+        origins = dict(found.select("key", "robots_origin").iter_rows())
+        yield from (origins.get(host_key(name)) or f"http://{name}" for name in names)
+    for tablet in known if groups else ():
+        rows = operation.root.read("hosts", [tablet], _COLUMNS)
+        for key, origin in _wanted(rows, groups).iter_rows():
+            yield origin or f"http://{from_host_key(key)}"
+
+
+def _wanted(rows: pl.DataFrame, groups: set[str]) -> pl.DataFrame:
+    """Returns key and origin of the rows in some groups, in key order."""
+    wanted = pl.lit(ALL_HOSTS in groups)
+    if SEED_HOSTS in groups:
+        wanted |= pl.col("seed").fill_null(False)
+    if RECORDED in groups:
+        wanted |= pl.col("sitemaps").is_not_null()
+    return rows.filter(wanted).select("key", "robots_origin").sort("key")

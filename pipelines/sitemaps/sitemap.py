@@ -1,0 +1,180 @@
+"""sitemap: adds the URLs of sitemaps to the table.
+
+::
+
+    given URLs, hosts, robots.txt that fetch recorded ─ one engine: queues per host, robots.txt
+        ─ indexes ─▶ further sitemaps
+        ├─ entries ─ normalize ─ filter ─ scope ─ place of the sitemap ─ route ─ resolve ─▶ state'
+        └─ findings about hosts ─ route ─ merge ─▶ hosts'
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from ...io.batches.leases import SITEMAP_LEASES, acquire
+from ...io.parsing.plugins import scorings_of
+from ...io.reading.sitemap_sources import (
+    GROUPS_OF_HOSTS,
+    RECORDED,
+    listed_sitemaps,
+    origins_of_hosts,
+)
+from ...io.rows.hosts import merge_resolver
+from ...io.snapshots.manifest import load_manifest
+from ...io.snapshots.operations import Operation
+from ...io.tablets.resolve import Resolver, resolving
+from ...io.tablets.written import Written
+from ...policy.schema import HOSTS
+from ...policy.sitemaps.add_sitemap_urls import add_sitemap_urls
+from ...policy.sitemaps.sitemap_list import SitemapList
+from ...policy.sitemaps.sitemap_options import SitemapOptions
+from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS
+from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.elements.chunks import Chunk
+from ...transforms.for_each import ForEach
+from ...transforms.operations import Begin, Commit, Ticket
+from ...web.base.errors import UsageError
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ..command_line.command import TABLE, Argument, Invocation
+from ..fetching.lease_options import LeaseOptions, longest_wait
+from ..launch.job import JobOptions, check_launch, run_job
+from ..launch.launch import workers_elsewhere
+from ..launch.seed_words import check_seeds, seed_words
+from .sitemap_fetch import SitemapFetch, SitemapFetchOptions
+
+ARGUMENTS = (
+    TABLE,
+    Argument(
+        "sitemaps",
+        "URLs of sitemaps, files with URLs of sitemaps or names of hosts, or - for standard input",
+        nargs="*",
+    ),
+)
+_COUNTS = "counts"
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?")
+
+
+@dataclasses.dataclass(frozen=True)
+class SitemapTableOptions(SitemapFetchOptions, LeaseOptions):
+    """Options of reading sitemaps, without those of launching."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(SitemapTableOptions, JobOptions):
+    """Options of sitemap."""
+
+    hosts: tuple[str, ...] = option(
+        (),
+        "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose robots.txt "
+        "names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
+        nutch="sitemap -hostdb",
+        group="sitemaps",
+    )
+
+
+def run(invocation: Invocation) -> int:
+    options: Options = invocation.options
+    for name in options.hosts:
+        if not _HOST.fullmatch(name):
+            raise UsageError(f"--hosts must be names of hosts, or {_GROUPS}, got {name!r}")
+    elsewhere = workers_elsewhere(invocation.beam_args)
+    words = invocation.arguments["sitemaps"]
+    check_seeds(words)
+    check_launch(invocation, begins_table=bool(words))
+    given = seed_words(words, str(invocation.table), elsewhere=elsewhere)
+    hosts = options.hosts or (() if given else (RECORDED,))
+    return run_job(invocation, lambda tickets, o: build(tickets, o, given, hosts), "sitemap")
+
+
+_GROUPS = ", ".join(GROUPS_OF_HOSTS)
+
+
+def build(
+    tickets: beam.PCollection[Ticket],
+    options: SitemapTableOptions,
+    words: Sequence[str] = (),
+    hosts: Sequence[str] = (),
+) -> beam.PCollection[Ticket]:
+    """Reads sitemaps; the ticket that comes out is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: Options of sitemap.
+        words: URLs of sitemaps, and files of them; a worker reads them when the pipeline runs.
+        hosts: Names of hosts, and words of ``GROUPS_OF_HOSTS``.
+    """
+    operations = tickets | "Begin" >> Begin("sitemap")
+    read = operations | "Sitemaps" >> ForEach(
+        functools.partial(_whole, words=tuple(words), hosts=tuple(hosts)), _read, (options,),
+        tuple[str, Chunk], outputs=(_COUNTS,), step="Sitemaps", receipts=_COUNTS,
+    )  # fmt: skip
+    targets = {
+        "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options)),
+        "hosts": Target(HOSTS, merge_resolver),
+    }
+    written = (operations, read["main"]) | ApplyChanges(targets)
+    return (operations, written, read[_COUNTS]) | Commit(
+        reads=("state", "hosts", "blocklist"), whole=("Sitemaps", RESOLVE)
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sources:
+    operation: Operation
+    words: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+
+def _whole(
+    operation: Operation, words: tuple[str, ...], hosts: tuple[str, ...]
+) -> Iterator[_Sources]:
+    # One engine for all: robots.txt and redirects lead from host to host.
+    PROGRESS.start("sitemap", unit="sitemaps")
+    yield _Sources(operation, words, hosts)
+
+
+def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
+    """Fetches and reads all sitemaps; yields changes by component, and counts."""
+    operation = item.operation
+    sitemaps = sitemaps_of(operation, item.words, item.hosts, options)
+    others = functools.partial(_open_batches, operation)
+    most = longest_wait(options)
+    with acquire(operation.root, SITEMAP_LEASES, 0, others, most=most) as lease:
+        fetch = SitemapFetch(operation, sitemaps, options, lease)
+        yield from fetch.run()
+    counts = {name: number for name, number in fetch.counts.items() if number}
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
+
+
+def sitemaps_of(
+    operation: Operation, words: Sequence[str], hosts: Sequence[str], options: SitemapOptions
+) -> SitemapList:
+    """Returns the list of sitemaps to begin with."""
+    sitemaps, names = SitemapList(options), []
+    for word in listed_sitemaps(words):
+        if "://" in word:
+            sitemaps.add_given([word])
+        else:
+            names.append(word)
+    for origin in origins_of_hosts(operation, [*hosts, *names]):
+        sitemaps.add_host(origin)
+    return sitemaps
+
+
+def _open_batches(operation: Operation) -> list[str]:
+    """Returns the batches whose fetches may send requests."""
+    latest = load_manifest(operation.root, operation.root.latest_snapshot())
+    return [name for name, batch in latest.batches.items() if batch.phase != "updated"]
+
+
+def _resolver(operation: Operation, options: SitemapTableOptions) -> Resolver:
+    scorings = scorings_of(options)
+    return resolving(
+        functools.partial(add_sitemap_urls, now=operation.now, options=options, scorings=scorings)
+    )

@@ -1,0 +1,224 @@
+"""Fetches sitemaps with one engine, and what indexes among them name."""
+
+import contextlib
+import dataclasses
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from ...io.batches.known_hosts import KnownHosts, host_tables
+from ...io.batches.leases import Lease
+from ...io.rows.blocklist import read_blocklist
+from ...io.rows.hosts import read_seeds_hosts, seed_files
+from ...io.snapshots.operations import Operation
+from ...policy.schema import HOSTS, conform
+from ...policy.scope import Seeds
+from ...policy.sitemaps.sitemap_list import NONE_NAMED, OTHERS_NAMED, Sitemap, SitemapList
+from ...policy.sitemaps.sitemap_options import SitemapOptions
+from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, children_of, judge_sitemap
+from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.fetching import fetch_tasks
+from ...transforms.wiring.metrics import Throttling
+from ...web.base.json_logs import without_login
+from ...web.base.progress import PROGRESS
+from ...web.engine.engine import Engine, FetchOptions
+from ...web.engine.tasks import Result, Task
+from ...web.exchange.http_options import HttpOptions
+from ...web.exchange.status import FETCH_SUCCESS, PROTOCOL_STATUS_NAMES
+from ...web.pages.page import ParseFailed, Source
+from ...web.parsers.sitemap_entries import read_sitemap
+from ...web.robots.robots import RobotsRules
+from ...web.urls.row_keys import host_key
+from ...web.urls.url_parts import host_of_url
+
+# Nutch's number of threads for sitemaps: each may hold a sitemap of 50 MiB.
+MOST_THREADS = 8
+_ROWS = 100_000
+_SHOWN = 10
+_LOG = logging.getLogger("nutbeam.sitemap")
+
+
+@dataclasses.dataclass(frozen=True)
+class SitemapFetchOptions(SitemapOptions, FetchOptions, HttpOptions):
+    """Options of fetching sitemaps."""
+
+
+class SitemapFetch:
+    """Fetches and reads the sitemaps of one operation; used once.
+
+    Args:
+        operation: The operation.
+        sitemaps: The sitemaps to begin with, in its list of waiting ones.
+        options: Limits, rules, and how to send requests.
+        lease: The lease of this attempt.
+
+    Attributes:
+        counts: ``requests``, ``sitemaps``, ``entries``, ``without_sitemap`` (hosts),
+            ``dropped/``, ``ignored/`` and ``not_read/`` (sitemaps) with a reason.
+    """
+
+    _engine: Engine
+
+    def __init__(
+        self,
+        operation: Operation,
+        sitemaps: SitemapList,
+        options: SitemapFetchOptions,
+        lease: Lease,
+    ) -> None:
+        self._operation, self._sitemaps, self._options = operation, sitemaps, options
+        self._lease, self._throttling = lease, Throttling()
+        self._blocklist = read_blocklist(operation)
+        self._seeds: Seeds = read_seeds_hosts(operation.root, seed_files(operation))
+        self._numbers = itertools.count()  # atomic, unlike +=
+        self._of: dict[str, Sitemap] = {}
+        self._rows: list[pl.DataFrame] = []
+        self._seed_hosts: set[str] = set()
+        self._shown = 0
+        self.counts: Counter[str] = Counter()
+
+    def run(self) -> Iterator[tuple[str, Chunk]]:
+        """Yields rows for the state (SITEMAP_URLS) and for the host table, by component."""
+        first = self._allowed(self._sitemaps.take())
+        keys = pl.Series([_host_of(one) for one in first], dtype=pl.String)
+        files = tuple(self._operation.files("hosts"))
+        known = KnownHosts(self._operation.root, files, keys.unique().sort(), self._lease.hosts)
+        options = dataclasses.replace(
+            self._options,
+            threads=min(self._options.threads, MOST_THREADS),
+            content_limit=self._options.sitemap_size_max,
+        )
+        results = fetch_tasks(
+            lambda engine: self._tasks(engine, first), options, None, self._lease.may_send,
+            known_hosts=known, requested_until=self._lease.requested_until, on_pulse=self._pulse,
+            follow=self._follow, screen=self._screen,
+        )  # fmt: skip
+        with contextlib.closing(results):
+            for result in results:
+                yield from self._take(result)
+        self._lease.check()
+        yield from self._flush()
+        yield from self._findings()
+        self._count_lost()
+
+    def _tasks(self, engine: Engine, first: Sequence[Sitemap]) -> Iterator[Task | None]:
+        self._engine = engine
+        self._lease.note(engine.demands)
+        yield from map(self._task, first)
+        while True:
+            yield None  # all tasks so far are queued now
+            idle = engine.idle()
+            following = self._allowed(self._sitemaps.take())
+            if idle and not following:
+                break
+            yield from map(self._task, following)
+
+    def _allowed(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
+        """Returns the sitemaps on hosts that are not blocked."""
+        hosts = pl.Series([_host_of(one) for one in sitemaps], dtype=pl.String)
+        blocked = self._blocklist.blocks_hosts(hosts).to_list()
+        kept = [one for one, bad in zip(sitemaps, blocked, strict=True) if not bad]
+        self.counts["not_read/blocked"] += len(sitemaps) - len(kept)
+        PROGRESS.expect_more(len(kept))
+        return kept
+
+    def _task(self, sitemap: Sitemap, hops: int = 0) -> Task:
+        key = str(next(self._numbers))
+        self._of[key] = sitemap
+        return Task(sitemap.url, key, hops=hops)
+
+    def _follow(self, task: Task, url: str) -> Task | None:
+        target = self._sitemaps.redirected(self._of[task.key], url, task.hops)
+        if target is None or not self._allowed([target]):
+            return None
+        return self._task(target, task.hops + 1)
+
+    def _screen(self, task: Task, rules: RobotsRules) -> str | None:
+        sitemap = self._of[task.key]
+        return self._sitemaps.add_of_robots(sitemap, rules.sitemaps) if sitemap.of_host else None
+
+    def _pulse(self, waited: float) -> None:
+        self._lease.check()
+        self._throttling.total(waited)
+
+    def _take(self, result: Result) -> Iterator[tuple[str, Chunk]]:
+        """Reads a sitemap."""
+        self.counts["requests"] += 1
+        sitemap, response = self._of.pop(result.task.key), result.response
+        if result.redirect is not None and result.fetch_status != FETCH_SUCCESS:
+            self.counts["redirects"] += 1
+            return
+        if response is None or result.fetch_status != FETCH_SUCCESS:
+            self._fail(sitemap, _why(result))
+            return
+        headers = [(name.lower(), value) for name, value in response.headers]
+        source = Source(sitemap.url, response.body, response.header("content-type"), headers)
+        most_urls, most_bytes = self._options.sitemap_urls_max, self._options.sitemap_size_max
+        try:
+            content = read_sitemap(source, most_urls, most_bytes, self._options.sitemap_links)
+        except ParseFailed as failed:
+            self._fail(sitemap, failed.reason)
+            return
+        if response.truncated:
+            content.dropped["too_large" if response.truncated == "length" else "cut"] = 1
+        self.counts["sitemaps"] += 1
+        self.counts.update({f"dropped/{why}": number for why, number in content.dropped.items()})
+        for url in children_of(content, sitemap.url):
+            self._sitemaps.add_child(sitemap, url)
+        if sitemap.given:
+            self._seed_hosts.add(host_key(host_of_url(sitemap.root) or ""))
+        rows, counts = judge_sitemap(
+            content, sitemap, self._options, self._seeds, self._blocklist, self._operation.now
+        )
+        self.counts.update(counts)
+        self._rows.append(rows)
+        if sum(map(len, self._rows)) >= _ROWS:
+            yield from self._flush()
+
+    def _fail(self, sitemap: Sitemap, reason: str) -> None:
+        if sitemap.of_host and reason == "http_404":  # nobody has said that there is one
+            self.counts["without_sitemap"] += 1
+            return
+        self.counts[f"not_read/{reason}"] += 1
+        self._shown += 1
+        if self._shown <= _SHOWN:
+            _LOG.warning("sitemap %s is not read: %s", without_login(sitemap.url), reason)
+
+    def _flush(self) -> Iterator[tuple[str, Chunk]]:
+        rows, self._rows = self._rows, []
+        if rows:
+            yield from (("state", chunk) for chunk in to_chunks(pl.concat(rows), SITEMAP_URLS))
+
+    def _findings(self) -> Iterator[tuple[str, Chunk]]:
+        """Yields what was found about hosts; the hosts of given sitemaps become those of seeds."""
+        for table in host_tables(record for record in self._engine.hosts() if record.host):
+            yield "hosts", conform(table, HOSTS)
+        seeds = sorted(self._seed_hosts - {""})
+        for chunk in to_chunks(pl.DataFrame({"key": seeds, "seed": [True] * len(seeds)}), HOSTS):
+            yield "hosts", chunk
+
+    def _count_lost(self) -> None:
+        for reason, number in (*self._engine.dropped.items(), *self._sitemaps.dropped.items()):
+            if reason == NONE_NAMED:
+                self.counts["without_sitemap"] += number
+            elif reason not in ("repeated", OTHERS_NAMED):
+                self.counts[f"not_read/{reason}"] += number
+
+
+def _host_of(sitemap: Sitemap) -> str:
+    """Returns the reversed host of a sitemap."""
+    return host_key(host_of_url(sitemap.url) or "")
+
+
+def _why(result: Result) -> str:
+    """Returns why there is no sitemap in a result, as a word."""
+    response = result.response
+    if response is not None and response.status and not 200 <= response.status < 300:
+        return f"http_{response.status}"
+    if response is not None and response.error:
+        return response.error
+    name = PROTOCOL_STATUS_NAMES[result.protocol_status]
+    return result.message if name == "exception" and result.message.isidentifier() else name

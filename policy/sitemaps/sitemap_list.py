@@ -1,0 +1,194 @@
+"""Decides which sitemaps are requested: given ones, those of hosts, and those that indexes name."""
+
+import dataclasses
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+import polars as pl
+
+from ...web.rules.url_rules import UrlRules
+from ...web.urls.url_parts import host_of_url
+from .sitemap_options import SitemapOptions
+
+DEFAULT_PATH = "/sitemap.xml"
+# Why the default sitemap of a host is not requested.
+OTHERS_NAMED, NONE_NAMED = "others_in_robots_txt", "none_in_robots_txt"
+_PLACE = re.compile(r"[a-z][a-z0-9+.-]*://([^/?]*)(/[^?]*)?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sitemap:
+    """A sitemap to request.
+
+    Attributes:
+        url: Its normalized URL.
+        root: URL that it was reached from: the given sitemap, or the home page of the host that
+            names it. The scope of a crawl counts from there.
+        places: Hosts with folders, such as ``example.com/news/``, below which its URLs may be.
+        depth: Number of indexes that led to it.
+        of_host: Whether it is one that a host may have: it is requested if robots.txt names none.
+        given: Whether the operator has named it.
+        vouching: Hosts, such as ``example.com``, whose robots.txt has named it or its index.
+    """
+
+    url: str
+    root: str
+    places: tuple[str, ...]
+    depth: int = 0
+    of_host: bool = False
+    given: bool = False
+    vouching: tuple[str, ...] = ()
+
+
+def place_of_sitemap(url: str) -> str:
+    """Returns host, port and folder of a URL.
+
+    >>> place_of_sitemap("https://example.com:8080/news/sitemap.xml?page=1")
+    'example.com:8080/news/'
+    """
+    match = _PLACE.match(url)
+    if match is None:
+        return url
+    return match[1] + (match[2] or "/").rpartition("/")[0] + "/"
+
+
+def site_of(url: str) -> str:
+    """Returns host and port of a URL.
+
+    >>> site_of("https://example.com/news/")
+    'example.com'
+    """
+    return place_of_sitemap(url).partition("/")[0]
+
+
+class SitemapList:
+    """The sitemaps of one operation, each once; safe to use in any thread.
+
+    Args:
+        options: Limits.
+
+    Attributes:
+        dropped: Counts of sitemaps that are not requested, by reason.
+    """
+
+    def __init__(self, options: SitemapOptions) -> None:
+        self._options = options
+        # URLs of sitemaps need no match with the rules for pages, which refuse .gz.
+        self._rules = UrlRules(
+            dataclasses.replace(options, include=(), exclude=(), no_filter=True, no_normalize=True)
+        )
+        self._lock = threading.Lock()
+        self._known: set[str] = set()
+        self._of_root: Counter[str] = Counter()
+        self._waiting: list[Sitemap] = []
+        self.dropped: Counter[str] = Counter()
+
+    def take(self) -> list[Sitemap]:
+        """Returns the sitemaps since the last call."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def add_given(self, urls: Iterable[str]) -> None:
+        """Adds sitemaps that the operator names."""
+        for url in urls:
+            if (found := self._admitted(url)) is not None:
+                self._add(Sitemap(found, found, (place_of_sitemap(found),), given=True))
+
+    def add_host(self, origin: str) -> None:
+        """Adds the sitemap that a host may have; see ``add_of_robots``.
+
+        Args:
+            origin: ``scheme://host[:port]``.
+        """
+        found = self._admitted(origin + DEFAULT_PATH)
+        if found is not None:
+            home = site_of(found)
+            self._add(Sitemap(found, found, (f"{home}/",), of_host=True, vouching=(home,)))
+
+    def add_of_robots(self, sitemap: Sitemap, urls: Iterable[str]) -> str | None:
+        """Adds what robots.txt of a host names; returns why its default is not requested, or None.
+
+        Args:
+            sitemap: The default sitemap of the host.
+            urls: URLs in its robots.txt.
+        """
+        named = [found for url in urls if (found := self._admitted(url)) is not None]
+        for url in named:
+            if url != sitemap.url:
+                places = (place_of_sitemap(url), *sitemap.places)
+                self._add(dataclasses.replace(sitemap, url=url, places=places, of_host=False))
+        if named:
+            return None if sitemap.url in named else OTHERS_NAMED
+        return None if self._options.sitemap_url_default_sitemap_xml else NONE_NAMED
+
+    def add_child(self, parent: Sitemap, url: str) -> None:
+        """Adds a sitemap that an index names; strictly, it must be on a host of its index."""
+        found = self._admitted(url)
+        if found is None:
+            return
+        hosts = {site_of(parent.url), *parent.vouching}
+        if parent.depth >= self._options.sitemap_depth:
+            self._drop("too_deep")
+        elif self._options.sitemap_strict_parsing and site_of(found) not in hosts:
+            self._drop("foreign")
+        else:
+            # The index vouches for what it names, so its own places count, too.
+            places = tuple(dict.fromkeys((*parent.places, place_of_sitemap(found))))
+            self._add(
+                dataclasses.replace(
+                    parent, url=found, places=places, depth=parent.depth + 1, of_host=False
+                )
+            )
+
+    def redirected(self, sitemap: Sitemap, url: str, hops: int) -> Sitemap | None:
+        """Returns the target of a redirect, or None if it is not followed.
+
+        Args:
+            sitemap: The sitemap that redirects.
+            url: The target.
+            hops: Number of redirects that led to ``sitemap``.
+        """
+        found = self._admitted(url)
+        if found is None:
+            return None
+        if hops >= self._options.sitemap_redir_max:
+            self._drop("too_many_redirects")
+            return None
+        places = (*sitemap.places, place_of_sitemap(found))
+        target = dataclasses.replace(sitemap, url=found, places=places, of_host=False)
+        return target if self._meet(target) else None
+
+    def _admitted(self, url: str) -> str | None:
+        admitted, _, reason = self._rules.admit(
+            pl.Series([url.strip()]), "default", filters=False
+        ).row(0)
+        if admitted is None or not host_of_url(admitted):
+            self._drop(reason or "malformed")
+            return None
+        return str(admitted)
+
+    def _add(self, sitemap: Sitemap) -> None:
+        if self._meet(sitemap):
+            with self._lock:
+                self._waiting.append(sitemap)
+
+    def _meet(self, sitemap: Sitemap) -> bool:
+        """Returns whether a sitemap is new, and within the limit of its root."""
+        with self._lock:
+            if sitemap.url in self._known:
+                self.dropped["repeated"] += 1
+                return False
+            root = sitemap.root if sitemap.given else site_of(sitemap.root)
+            if self._of_root[root] >= self._options.sitemap_files_max:
+                self.dropped["too_many"] += 1
+                return False
+            self._known.add(sitemap.url)
+            self._of_root[root] += 1
+        return True
+
+    def _drop(self, reason: str) -> None:
+        with self._lock:
+            self.dropped[reason] += 1

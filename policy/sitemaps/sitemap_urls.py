@@ -1,0 +1,152 @@
+"""Judges the URLs of a sitemap: rules, scope, places; what they bring to rows of the table."""
+
+import dataclasses
+from collections import Counter
+
+import polars as pl
+import pyarrow as pa
+
+from ...web.base.columns import reason_if
+from ...web.parsers.sitemap_entries import INDEXED, SitemapContent, SitemapEntry
+from ...web.urls.resolve import resolve
+from ...web.urls.row_keys import host_key, to_key
+from ...web.urls.url_parts import host_of_url
+from ..blocklist import Blocklist, drop_blocked
+from ..schedules.schedule_options import RescheduleOptions
+from ..schema import STATE, columns, conform, to_frame
+from ..scope import Seeds, judge
+from .sitemap_list import Sitemap
+from .sitemap_options import SitemapOptions
+
+# A URL of a sitemap on its way to the state. Null: the sitemap does not say.
+SITEMAP_URLS = pa.schema(
+    [
+        *columns(STATE, "key", "score"),
+        ("changefreq", pa.int32()),  # s, within the bounds of the schedule
+        ("lastmod", pa.int64()),  # UTC ms, not in the future
+    ]
+)
+# Seconds; ``never`` is the longest interval (nutch.md 2.12).
+_INTERVALS = {
+    "always": 1, "hourly": 3_600, "daily": 86_400, "weekly": 604_800, "monthly": 2_592_000,
+    "yearly": 31_536_000, "never": 2**31 - 1,
+}  # fmt: skip
+_ZERO_SCORE = 0.5
+_FIELDS = {"kind": pl.String, "url": pl.String, "lastmod": pl.Int64, "changefreq": pl.String,
+           "priority": pl.Float64}  # fmt: skip
+
+
+def interval_of(changefreq: str, options: RescheduleOptions) -> int:
+    """Returns the interval of a change frequency, s, within the bounds of the schedules.
+
+    >>> options = RescheduleOptions()
+    >>> [interval_of(word, options) for word in ("always", "daily", "never")]
+    [60, 86400, 7776000]
+    """
+    return min(max(_INTERVALS[changefreq], options.shortest), options.longest)
+
+
+def children_of(content: SitemapContent, base: str) -> list[str]:
+    """Returns the absolute URLs of the sitemaps that an index names."""
+    found = [entry.url for entry in content.entries if entry.kind == INDEXED]
+    return (
+        resolve(pl.Series([base] * len(found), dtype=pl.String), pl.Series(found, dtype=pl.String))
+        .drop_nulls()
+        .to_list()
+    )
+
+
+def judge_sitemap(
+    content: SitemapContent,
+    sitemap: Sitemap,
+    options: SitemapOptions,
+    seeds: Seeds,
+    blocklist: Blocklist,
+    now: int,
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """Decides which URLs of a sitemap are taken.
+
+    Args:
+        content: What the sitemap says.
+        sitemap: Where it is, and what it may name.
+        options: The rules.
+        seeds: Hosts and domains of the seeds.
+        blocklist: Names that must not be added again.
+        now: The time that counts as now, ms; a later ``lastmod`` does not count.
+
+    Returns:
+        (SITEMAP_URLS rows, counts: ``entries``, ``dropped/REASON``, ``ignored/REASON``).
+    """
+    entries = _frame(content.entries)
+    counts = Counter({"entries": len(entries)})
+    urls = resolve(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])
+    rows = _judged(entries, urls, sitemap, options, seeds)
+    refused = rows.filter(pl.col("reason").is_not_null()).get_column("reason")
+    for reason, number in refused.value_counts().iter_rows():
+        counts[f"dropped/{reason}"] += number
+    rows, blocked = drop_blocked(rows.filter(pl.col("reason").is_null()), blocklist)
+    counts.update(blocked)
+    late = (pl.col("lastmod") > now).fill_null(False)
+    if in_future := int(rows.select(late.sum()).item()):
+        counts["ignored/lastmod_in_future"] += in_future
+    words = {word: interval_of(word, options) for word in _INTERVALS}
+    found = rows.select(
+        "key",
+        score=pl.when(pl.col("priority") == 0).then(_ZERO_SCORE).otherwise("priority"),
+        changefreq=pl.col("changefreq").replace_strict(words, return_dtype=pl.Int32),
+        lastmod=pl.when(~late).then("lastmod"),
+    )
+    return merge_sitemap_urls(to_frame(conform(found, SITEMAP_URLS))), +counts
+
+
+def merge_sitemap_urls(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row for each URL: the highest score, the shortest interval, the latest date.
+
+    >>> rows = pl.DataFrame({"key": ["a", "a"], "score": [0.1, 0.9], "changefreq": [60, None],
+    ...                      "lastmod": [1, 2]})
+    >>> merge_sitemap_urls(rows).rows()
+    [('a', 0.9, 60, 2)]
+    """
+    merged = rows.group_by("key").agg(
+        pl.col("score").max(), pl.col("changefreq").min(), pl.col("lastmod").max()
+    )
+    return merged.select(rows.columns).sort("key")
+
+
+def _frame(entries: list[SitemapEntry]) -> pl.DataFrame:
+    own = [entry for entry in entries if entry.kind != INDEXED]
+    return pl.DataFrame(own, schema=_FIELDS, orient="row")
+
+
+def _judged(
+    entries: pl.DataFrame, urls: pl.Series, sitemap: Sitemap, options: SitemapOptions, seeds: Seeds
+) -> pl.DataFrame:
+    """Returns the entries with ``key`` and ``reason``; one of the two is null."""
+    rules = dataclasses.replace(
+        options,
+        no_filter=options.no_filter or not options.sitemap_url_filter,
+        no_normalize=options.no_normalize or not options.sitemap_url_normalize,
+        # A sitemap names the pages of its own host.
+        ignore_internal_links=False,
+    )
+    links = entries.with_columns(source=pl.lit(_source(sitemap.root)), distance=pl.lit(1))
+    judged = judge(links, urls, "outlink", rules, seeds)
+    if not options.sitemap_strict_parsing:
+        return judged
+    # The scheme may differ: a page of https in a sitemap of http is on the same host.
+    bare = urls.str.replace(r"^[a-z][a-z0-9+.-]*://", "")
+    inside = pl.any_horizontal(
+        [pl.lit(bare).str.starts_with(place).fill_null(False) for place in sitemap.places]
+    )
+    outside = reason_if(~inside & pl.col("reason").is_null(), "outside_sitemap")
+    return judged.with_columns(reason=pl.coalesce("reason", outside)).with_columns(
+        key=pl.when(pl.col("reason").is_null()).then("key")
+    )
+
+
+def _source(url: str) -> str:
+    """Returns the row key of the page that links to the URLs of a sitemap."""
+    try:
+        return to_key(url)
+    except ValueError:
+        return host_key(host_of_url(url) or "")

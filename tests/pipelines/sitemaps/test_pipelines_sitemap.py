@@ -1,0 +1,252 @@
+"""The job sitemap: real servers, tables of each back end, politeness, private addresses."""
+
+import json
+
+import pytest
+from crawling import crawl, latest_snapshot, manifests_of, nutbeam, reach, state_of
+from odd_sitemaps import of
+from simulated_web import SimWeb
+from web_servers import doors, reply, serve
+
+from nutbeam.io.batches.leases import SITEMAP_LEASES, acquire
+from nutbeam.io.reading.reader import read
+from nutbeam.io.table.opening import open_table
+from nutbeam.web.simweb.sitemaps import lone_pages, lone_path
+from nutbeam.web.urls.row_keys import from_key
+
+HOME = "http://a.example.com"
+
+
+def lone_urls(site):
+    plan = site.plan
+    return {plan.at(h, lone_path(n)) for h in range(site.hosts) for n in lone_pages(plan, h)}
+
+
+def urls(*paths, inside=""):
+    return of(*(f"<url><loc>{HOME}{path}</loc>{inside}</url>" for path in paths))
+
+
+def index(*locs):
+    found = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
+    return f"<sitemapindex>{found}</sitemapindex>"
+
+
+class Site:
+    """Hosts of example.com that answer with what is written down, else with 404."""
+
+    def __init__(self, pages):
+        self.pages, self.seen = pages, []
+
+    def answer(self, path, connection):
+        self.seen.append(path)
+        page = self.pages.get(path)
+        if page is None:
+            return reply(b"none", "404 Not Found")
+        if page.startswith("http://"):
+            return reply(b"", "301 Moved", f"Location: {page}")
+        return reply(page.encode(), "200 OK", "Content-Type: application/xml")
+
+
+def run(server, table, *words, code=0):
+    reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+    assert nutbeam("sitemap", table, *words, *reached, "--server_delay", 0) == code
+
+
+def counts_of(table):
+    return dict(manifests_of(table)[-1].counts)
+
+
+def known(table):
+    return {from_key(key) for key in state_of(table).get_column("key")}
+
+
+def test_a_crawl_finds_pages_that_no_link_leads_to(tmp_path):
+    with SimWeb(hosts=2, pages=3, seed=7, crawl_delay=0, sitemaps=True) as web:
+        lone, linked = lone_urls(web.site), web.site.urls()
+        assert len(lone) == 2
+        assert not lone & linked
+        table = tmp_path / "table"
+        # Round 1 knows the host of the seed, and links lead to the other one.
+        assert crawl(table, web, *web.seeds, "--sitemaps", "always") == 0
+        state = state_of(table)
+        fetched = {from_key(key) for key in state.filter(state["status"] == 2)["key"]}
+        assert lone <= fetched
+        assert web.site.urls("page") - fetched <= {
+            u for some in web.site.duplicates() for u in some
+        }
+
+
+def test_once_reads_the_sitemaps_of_the_seeds(tmp_path):
+    with SimWeb(hosts=2, pages=2, seed=7, crawl_delay=0, sitemaps=True) as web:
+        words = (*web.seeds, "--sitemaps", "once", "--rounds", 1)
+        assert nutbeam("crawl", tmp_path / "once", *words, *reach(web)) == 0
+        of_first = {url for url in lone_urls(web.site) if "//h0." in url}
+        assert known(tmp_path / "once") & lone_urls(web.site) == of_first
+        jobs = [one.job for one in manifests_of(tmp_path / "once")]
+        assert jobs.count("sitemap") == 1
+        before = len(web.requests())
+        # robots.txt as the fetch has recorded it, without a request for it.
+        assert nutbeam("sitemap", tmp_path / "once", *reach(web)) == 0
+        asked = [(one.host, one.path) for one in web.requests()[before:]]
+        assert ("h0.example.com", "/sitemap.xml") in asked
+        assert not [path for _, path in asked if path == "/robots.txt"]
+        assert {host for host, _ in asked} == {"h0.example.com"}
+
+
+@pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
+def test_sitemaps_of_every_kind(tmp_path, kind, request):
+    pages = {
+        "/robots.txt": "User-agent: *\nDisallow: /private/\n",
+        "/index.xml": index(f"{HOME}/one.xml", "/two.xml", "/index.xml", "/private/s.xml",
+                            "/moved.xml", "/gone.xml", "/page.xml", "http://b.net/s.xml"),
+        "/one.xml": urls("/1", "/2", "/1", inside="<changefreq>daily</changefreq>"),
+        "/two.xml": index("/three.xml"),
+        "/three.xml": urls("/3", "/4.png"),
+        "/moved.xml": f"{HOME}/there.xml",
+        "/there.xml": f"{HOME}/moved.xml",
+        "/page.xml": "<html><a href='/5'>x</a></html>",
+        "/private/s.xml": urls("/6"),
+    }  # fmt: skip
+    table = (
+        request.getfixturevalue("bigtable").make(tmp_path / "files")
+        if kind == "bigtable"
+        else tmp_path / "t"
+    )
+    site = Site(pages)
+    with serve(site.answer) as server:
+        words = ("--operation", "same", f"{HOME}/index.xml")
+        run(server, table, *words)
+        asked = len(server.requests)
+        snapshot = latest_snapshot(table)
+        run(server, table, *words)
+        assert (len(server.requests), latest_snapshot(table)) == (asked, snapshot)
+        assert known(table) == {f"{HOME}/{number}" for number in (1, 2, 3)}
+        assert counts_of(table) == {
+            "added": 3, "dropped/filtered": 1, "entries": 5, "not_read/foreign": 1,
+            "not_read/http_404": 1, "not_read/not_a_sitemap": 1, "not_read/robots_denied": 1,
+            "redirects": 2, "requests": 9, "sitemaps": 4,
+        }  # fmt: skip
+        assert "/private/s.xml" not in site.seen
+        rows = {from_key(row["key"]): row for row in state_of(table).to_dicts()}
+        assert rows[f"{HOME}/1"]["fetch_interval"] == 86_400
+        assert rows[f"{HOME}/3"]["score"] == 0.5
+        # A second run finds nothing new, and changes nothing.
+        run(server, table, f"{HOME}/index.xml")
+        assert counts_of(table)["known"] == 3
+        assert {from_key(row["key"]): row for row in state_of(table).to_dicts()} == rows
+        # What was found about the host is kept, and the host of a given sitemap is that of a seed.
+        (host,) = read(str(table), "hosts").to_dicts()
+        assert (host["seed"], host["robots_status"]) == (True, 200)
+
+
+def test_the_first_request_for_a_page_has_no_condition(tmp_path):
+    pages = {"/s.xml": urls("/1", inside="<lastmod>2024-01-02</lastmod>")}
+    with serve(Site(pages).answer) as server:
+        run(server, tmp_path / "t", f"{HOME}/s.xml")
+        assert state_of(tmp_path / "t")["modified_time"].to_list() == [1_704_153_600_000]
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        assert nutbeam("generate", tmp_path / "t") == 0
+        assert nutbeam("fetch", tmp_path / "t", *reached, "--server_delay", 0) == 0
+        (head,) = [head for path, head, _ in server.requests if path == "/1"]
+        assert "If-Modified-Since" not in head
+
+
+def test_hosts_and_files_of_hosts(tmp_path):
+    listed = tmp_path / "hosts.txt"
+    listed.write_text(f"# hosts\nb.example.com\n{HOME}/s.xml\n")
+    pages = {
+        "/s.xml": urls("/1"),
+        "/sitemap.xml": "# list\nhttp://b.example.com/2\n",
+        "/robots.txt": "",
+    }
+    with serve(Site(pages).answer) as server:
+        run(server, tmp_path / "t", listed)
+        assert known(tmp_path / "t") == {f"{HOME}/1", "http://b.example.com/2"}
+        words = ("--hosts", "c.example.com", "--sitemap_url_default_sitemap_xml", "false")
+        run(server, tmp_path / "t", *words)
+        assert counts_of(tmp_path / "t") == {"without_sitemap": 1}
+
+
+def test_a_host_gets_its_pause(tmp_path):
+    pages = {"/s.xml": index("/1.xml", "/2.xml"), "/1.xml": urls("/1"), "/2.xml": urls("/2")}
+    with serve(Site(pages).answer) as server:
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = ("--server_delay", 0.3, *reached)
+        assert nutbeam("sitemap", tmp_path / "t", f"{HOME}/s.xml", *words) == 0
+        came = [time for path, _, time in server.requests if path != "/robots.txt"]
+        assert len(came) == 3
+        assert all(
+            after - end >= 0.3 for end, after in zip(server.ends[1:], came[1:], strict=False)
+        )
+
+
+def test_no_sitemap_leads_to_a_private_address(tmp_path):
+    with serve(lambda path, connection: reply(b"private")) as canary:
+        inside = f"http://127.0.0.1:{canary.port}"
+        pages = {
+            "/robots.txt": f"Sitemap: {inside}/1.xml\nSitemap: {HOME}/s.xml\n",
+            "/s.xml": index(f"{inside}/2.xml", "/3.xml", "/4.xml"),
+            "/3.xml": f"{inside}/3.xml",
+            "/4.xml": urls("/4") + f"<!DOCTYPE x SYSTEM '{inside}/5'>",
+        }
+        with serve(Site(pages).answer) as server:
+            words = ("--sitemap_strict_parsing", "false", "--scope", "any")
+            agent = (
+                "--agent_name",
+                "bot",
+                "--agent_email",
+                "bot@example.com",
+                "--allowed_ports",
+                f"80,{canary.port}",
+            )
+            run(
+                server,
+                tmp_path / "t",
+                "--hosts",
+                "a.example.com",
+                f"{inside}/6.xml",
+                *words,
+                *agent,
+            )
+        assert canary.connections == 0
+        assert known(tmp_path / "t") == {f"{HOME}/4"}
+        assert counts_of(tmp_path / "t")["not_read/address_denied"] >= 3
+
+
+def test_fetches_and_sitemaps_wait_for_one_another(tmp_path, capsys):
+    table = tmp_path / "t"
+    with serve(Site({"/s.xml": urls("/1")}).answer) as server:
+        run(server, table, f"{HOME}/s.xml")
+        assert nutbeam("generate", table) == 0
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        capsys.readouterr()
+        with acquire(open_table(str(table)), SITEMAP_LEASES, 0):
+            words = (*reached, "--max_lease_wait", 0)
+            assert nutbeam("fetch", table, *words) == 3
+            assert nutbeam("sitemap", table, f"{HOME}/s.xml", *words) == 3
+        errors = capsys.readouterr().err
+        assert errors.count("has waited 0 s (max_lease_wait)") == 2
+        assert nutbeam("fetch", table, *reached, "--server_delay", 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--hosts", "http://a.com/"), "--hosts must be names of hosts, or all, seeds, recorded"),
+        (("missing.txt",), "cannot read seeds 'missing.txt': No such file"),
+        (("http://a.com/s.xml", "--sitemap_size_max", "51MiB"), "sitemap_size_max must be at most"),
+        (("http://a.com/s.xml", "--sitemap_links", "news"), "sitemap_links must be"),
+        ((), "no web table at"),
+        (("http://a.com/s.xml",), "agent"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, said, words, message):
+    assert message in said("sitemap", tmp_path / "t", *words)
+
+
+def test_a_report_for_scripts(tmp_path, capsys):
+    with serve(Site({"/s.xml": urls("/1")}).answer) as server:
+        capsys.readouterr()
+        run(server, tmp_path / "t", f"{HOME}/s.xml", "--format", "json")
+        record = json.loads(capsys.readouterr().out)
+        assert record["counts"] == {"added": 1, "entries": 1, "requests": 1, "sitemaps": 1}

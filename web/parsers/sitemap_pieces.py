@@ -1,0 +1,104 @@
+"""Unpacks and decodes the body of a sitemap, piece by piece."""
+
+import codecs
+import itertools
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ..content.charset import decode, is_text
+from ..content.whatwg_encodings import CODECS
+from ..pages.page import ParseFailed
+
+_PIECE_BYTES = 64 << 10
+_GZIP = b"\x1f\x8b"
+# Each costs a copy of what follows it.
+_MAX_MEMBERS = 100
+# XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
+_CONTROLS = bytes({*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)})
+_TOO_LARGE = "too_large"
+
+
+def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[bytes]:
+    """Yields the content of a body, unpacked if it begins as gzip does.
+
+    Args:
+        body: Plain, or gzip of any number of members, up to 100.
+        most: Bytes to yield at most; ``too_large`` is counted if there are more.
+        dropped: Counts of what is lost: also ``cut_gzip`` of a file that ends early or is damaged.
+
+    Raises:
+        ParseFailed: ``malformed_gzip``: nothing of it can be unpacked.
+
+    >>> import gzip
+    >>> b"".join(unpacked_pieces(gzip.compress(b"a") + gzip.compress(b"b"), 9, Counter()))
+    b'ab'
+    """
+    pieces = _inflated(body, dropped) if body.startswith(_GZIP) else _cut(body)
+    for piece in pieces:
+        yield piece[:most]
+        most -= len(piece)
+        if most < 0:
+            dropped[_TOO_LARGE] += 1
+            return
+
+
+def _cut(body: bytes) -> Iterator[bytes]:
+    for at in range(0, len(body), _PIECE_BYTES):
+        yield body[at : at + _PIECE_BYTES]
+
+
+def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
+    any_yet = False
+    for _ in range(_MAX_MEMBERS):
+        inflate = zlib.decompressobj(wbits=31)
+        waiting = memoryview(packed)
+        try:
+            while waiting and not inflate.eof:
+                piece = inflate.decompress(waiting[:_PIECE_BYTES], _PIECE_BYTES)
+                waiting = waiting[_PIECE_BYTES:]
+                while piece:
+                    any_yet = True
+                    yield piece
+                    if inflate.eof:  # what follows is of the next member
+                        break
+                    piece = inflate.decompress(inflate.unconsumed_tail, _PIECE_BYTES)
+        except zlib.error as error:
+            if not any_yet:
+                raise ParseFailed("malformed_gzip") from error
+            dropped["cut_gzip"] += 1
+            return
+        if not inflate.eof:
+            dropped["cut_gzip"] += 1
+            return
+        packed = (inflate.unused_data + waiting).lstrip(b"\0")  # padding
+        if not packed.startswith(_GZIP):
+            return
+    dropped["cut_gzip"] += 1
+
+
+def utf8_pieces(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
+    """Yields pieces as UTF-8, without byte-order mark, leading white space and control characters.
+
+    The encoding is that of the first piece, as for pages; wrong bytes become U+FFFD.
+
+    Raises:
+        ParseFailed: ``not_text``: it begins like a binary file.
+
+    >>> b"".join(utf8_pieces([b"\\xff\\xfe<\\0a", b"\\0>\\0"], None))
+    b'<a>'
+    """
+    source = iter(pieces)
+    first = next(source, b"")
+    if not is_text(first, content_type):
+        raise ParseFailed("not_text")
+    name = decode(first, content_type)[1]
+    decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors="replace")
+    begun = False
+    for piece in itertools.chain((first,), source):
+        text = decoder.decode(piece)
+        if not begun:
+            text = text.lstrip("\ufeff \t\r\n")
+            begun = bool(text)
+        yield text.encode("utf-8", "replace").translate(None, _CONTROLS)
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace").translate(None, _CONTROLS)

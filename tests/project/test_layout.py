@@ -23,7 +23,7 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing", ""),
+        *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing", "hosting", ""),
         *("schedules", "scoring", "dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),

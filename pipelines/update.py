@@ -22,6 +22,7 @@ from ..io.batches.batches import batch_component
 from ..io.batches.removed import without_removed
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
+from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import (
     COUNT_PLACES,
     HOST_COUNTS_COMPONENT,
@@ -43,6 +44,7 @@ from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
+from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.hosting.page_findings import page_findings
 from ..policy.links import (
     COLUMNS_OF_PAGES,
@@ -287,6 +289,7 @@ def _status_resolver(
         oldest_open(operation.manifest(), operation.now),
         _rows_of_table(operation),
         schedule,
+        interval_bounds(read_host_settings(operation)),
     )
     scorings, now = scorings_of(options), operation.now
 

@@ -8,6 +8,7 @@ of their sources, so a rerun gives exactly the same numbers.
 
 import dataclasses
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...web.exchange.status import (
 )
 from ..clocks import COUNT, set_right
 from ..hosting.host_counts import COUNTED, changed_counts
+from ..hosting.interval_bounds import Bounds, within_bounds
 from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.default_schedule import default_schedule
 from ..schedules.reschedule import reschedule
@@ -91,12 +93,14 @@ class Surroundings(NamedTuple):
         since: See ``set_right``.
         pages: Number of rows of the table; None: unknown.
         schedule: Schedules the rows that were visited.
+        bounds: Bounds of intervals, by host (reversed).
     """
 
     of_hosts: Mapping[str, int] | None = None
     since: int | None = None
     pages: int | None = None
     schedule: Schedule = default_schedule
+    bounds: Bounds = MappingProxyType({})
 
 
 _UNKNOWN = Surroundings()
@@ -305,6 +309,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
         fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
     )
     frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
+    frame = within_bounds(frame, table.bounds)
     scheduled = frame.with_columns(
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         **{name: _where(has_body, f"event.{name}", name) for name in _OF_BODY},

@@ -22,6 +22,7 @@ from ..io.batches.batches import batch_component
 from ..io.batches.removed import without_removed
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
+from ..io.rows.domain_merit import domain_room, vouching_among
 from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import (
     COUNT_PLACES,
@@ -45,7 +46,7 @@ from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.hosting.interval_bounds import interval_bounds
-from ..policy.hosting.page_findings import page_findings
+from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
 from ..policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -55,6 +56,7 @@ from ..policy.links import (
     LinkOptions,
     changes_of,
 )
+from ..policy.parts import pages_first
 from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
 from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
@@ -236,8 +238,18 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     for rows, columns in zip(left, (schema, None, None), strict=True):
         yield from (("state", chunk) for chunk in to_chunks(rows, columns))
     hosts = page_findings(pages)
+    if _by_merit(options):
+        pairs = domain_links(pages_first(documents))
+        vouching = vouching_among(item.operation, pairs.get_column("source").unique(), options)
+        found = linking_domains(pairs, vouching)
+        hosts = hosts.join(found, on="key", how="full", coalesce=True)
     hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
     yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+
+
+def _by_merit(options: UpdateTableOptions) -> bool:
+    """Returns whether new URLs are admitted by merit; else all are of domains of seeds."""
+    return options.scope == "any" and options.domain_budget >= 0 and options.additions_allowed
 
 
 def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
@@ -290,6 +302,7 @@ def _status_resolver(
         _rows_of_table(operation),
         schedule,
         interval_bounds(read_host_settings(operation)),
+        domain_room(operation, options) if _by_merit(options) else None,
     )
     scorings, now = scorings_of(options), operation.now
 

@@ -70,7 +70,8 @@ def limits_of(
             if value is None or math.isnan(value):
                 bad[name] = bad.get(name, 0) + 1
             elif name == "max_count_expr":
-                counts[host] = min(round(value), NO_LIMIT) if value >= 0.5 else NO_LIMIT
+                limit = math.floor(value + 0.5)
+                counts[host] = limit if 0 < limit < NO_LIMIT else NO_LIMIT
             elif 0 <= value <= MAX_DELAY * 1000:
                 delays[host] = value / 1000
             else:

@@ -26,6 +26,7 @@ from ...web.exchange.status import (
 from ..clocks import COUNT, set_right
 from ..hosting.host_counts import COUNTED, changed_counts
 from ..hosting.interval_bounds import Bounds, within_bounds
+from ..hosting.merit import KnownUrls, Room
 from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.default_schedule import default_schedule
 from ..schedules.reschedule import reschedule
@@ -94,6 +95,7 @@ class Surroundings(NamedTuple):
         pages: Number of rows of the table; None: unknown.
         schedule: Schedules the rows that were visited.
         bounds: Bounds of intervals, by host (reversed).
+        room: Room of registered domains for new URLs; None: they have no limit.
     """
 
     of_hosts: Mapping[str, int] | None = None
@@ -101,6 +103,7 @@ class Surroundings(NamedTuple):
     pages: int | None = None
     schedule: Schedule = default_schedule
     bounds: Bounds = MappingProxyType({})
+    room: Room | None = None
 
 
 _UNKNOWN = Surroundings()
@@ -155,7 +158,7 @@ def update_range(
     """
     changes = scorings.completed(changes)
     budgets = options if options.additions_allowed else None
-    found = arrive(rows, changes, now, budgets, table.of_hosts, scorings)
+    found = arrive(rows, changes, now, budgets, KnownUrls(table.of_hosts, table.room), scorings)
     right, wrong = set_right(found.rows, now, options, table.since)
     arrived = _inherit(_defaults(right, now, options, scorings), found)
     tried = np.flatnonzero(found.tried)

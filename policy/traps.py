@@ -83,9 +83,10 @@ class BudgetOptions:
         minimum=-1,
     )
     domain_budget: int = option(
-        1_000,
-        "With --scope any: how many URLs of a registered domain the table holds for each foreign "
-        "domain whose links to it count; -1 is no limit. Domains of seeds have no limit.",
+        100,
+        "With --scope any: how many URLs of a registered domain the table holds, times the square "
+        "of the number of foreign domains whose links to it count; -1 is no limit. Domains of seeds "
+        "have no limit.",
         minimum=-1,
     )
     unlinked_domain_budget: int = option(

@@ -63,7 +63,8 @@ def room_of_domains(
     found = {}
     for domain in domains:
         linking, urls = known.get(domain, (0, 0))
-        budget = options.unlinked_domain_budget + linking * options.domain_budget
+        # One link is cheap to get, as a comment; many independent ones are not.
+        budget = options.unlinked_domain_budget + linking**2 * options.domain_budget
         found[domain] = max(0, budget - urls)
     return found
 

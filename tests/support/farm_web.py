@@ -10,7 +10,7 @@ import random
 
 from web_servers import reply, serve
 
-HONEST, PAGES, FARM, FARM_LINKS = 30, 40, 40, 20
+HONEST, PAGES, FARM, FARM_LINKS = 30, 40, 30, 20
 SEEDS = [f"http://h{n}.test/" for n in range(3)]
 
 

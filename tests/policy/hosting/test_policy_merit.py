@@ -67,7 +67,7 @@ def hosts_with(links, urls=None):
 def test_room_grows_with_the_domains_that_link():
     hosts = hosts_with({"com.a": ["com.x", "com.y"], "com.b": ["com.x"]}, {"com.a": 5, "com.c": 9})
     found = room_of_domains(hosts, ["com.a", "com.b", "com.c", "com.d"], OPTIONS)
-    assert found == {"com.a": 2 + 20 - 5, "com.b": 12, "com.c": 0, "com.d": 2}
+    assert found == {"com.a": 2 + 40 - 5, "com.b": 12, "com.c": 0, "com.d": 2}
 
 
 def test_links_count_of_seeds_and_of_domains_that_two_counting_ones_link_to():

@@ -46,7 +46,7 @@ from ..policy.hosting.host_limits import (
     HostLimits,
     best_of_hosts,
     host_expressions,
-    limits_of,
+    host_limits_of,
     with_limits,
     with_own_limits,
 )
@@ -288,7 +288,7 @@ def _limits(operation: Operation, options: GenerateOptions, keys: pl.Series) -> 
     hosts = empty(HOSTS)
     if expressions:  # then a part of the host table is read for each tablet
         hosts = find_hosts(operation, host_keys(keys).unique())
-    return limits_of(read_host_settings(operation), hosts, expressions)
+    return host_limits_of(read_host_settings(operation), hosts, expressions)
 
 
 @functools.lru_cache(maxsize=2)

@@ -241,8 +241,8 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     if _by_merit(options):
         pairs = domain_links(pages_first(documents))
         vouching = vouching_among(item.operation, pairs.get_column("source").unique(), options)
-        found = linking_domains(pairs, vouching)
-        hosts = hosts.join(found, on="key", how="full", coalesce=True)
+        linked = linking_domains(pairs, vouching)
+        hosts = hosts.join(linked, on="key", how="full", coalesce=True)
     hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
     yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
 

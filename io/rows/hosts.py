@@ -86,9 +86,9 @@ def _pending(root: Folder, paths: tuple[str, ...]) -> pl.DataFrame:
 
 
 def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
-    """Returns HOSTS rows that add numbers of URLs, of hosts and of their registered domains."""
+    """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and registered domains."""
     domains = urls_of_domains(counts)
-    return counts.join(domains, on="key", how="full", coalesce=True)
+    return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
 
 
 def forgets_pending(pinned: Pinned) -> Written:

@@ -151,8 +151,7 @@ def _lines(rows: pl.DataFrame, options: Options, *, as_json: bool) -> Iterator[s
         yield from map(json.dumps, _records(rows, options))
     else:
         for row in rows.iter_rows(named=True):
-            checked = iso(row["dns_time"]) if row["dns_time"] is not None else ""
-            yield nutch_line(row, checked)
+            yield nutch_line(row, iso(row["dns_time"]) or "")
 
 
 def _records(rows: pl.DataFrame, options: Options) -> Iterator[dict[str, Any]]:

@@ -51,7 +51,7 @@ def host_expressions(options: GenerateOptions) -> dict[str, Expression]:
     return found
 
 
-def limits_of(
+def host_limits_of(
     settings: Mapping[str, HostSettings], hosts: pl.DataFrame, expressions: Mapping[str, Expression]
 ) -> HostLimits:
     """Returns the limits of hosts: settings have priority over expressions.

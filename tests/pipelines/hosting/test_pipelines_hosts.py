@@ -9,8 +9,8 @@ from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
-from nutbeam.io.snapshots.manifest import Pinned
 from nutbeam.io.tablets.tablets import tablets
+from nutbeam.pipelines.views.export import Reading
 from nutbeam.web.urls.row_keys import host_key
 
 
@@ -34,7 +34,7 @@ def table(request, web, tmp_path_factory):
 
 
 def pinned(table, snapshot=None):
-    return Pinned(str(table), snapshot or manifest_of(table).snapshot)
+    return Reading(str(table), "", snapshot or manifest_of(table).snapshot)
 
 
 def scanned(reading, component):

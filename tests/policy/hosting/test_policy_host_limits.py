@@ -9,7 +9,7 @@ from frames import frame_of
 from nutbeam.policy.hosting.host_limits import (
     best_of_hosts,
     host_expressions,
-    limits_of,
+    host_limits_of,
     with_limits,
     with_own_limits,
     without_blocked_hosts,
@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 def limits(settings=SETTINGS, **options):
-    return limits_of(settings, HOST_ROWS, host_expressions(GenerateOptions(**options)))
+    return host_limits_of(settings, HOST_ROWS, host_expressions(GenerateOptions(**options)))
 
 
 def test_expressions_are_of_hosts_with_a_record_alone_and_settings_have_priority():

@@ -109,4 +109,5 @@ def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     added = both.group_by("key", maintain_order=True).agg(
         pl.exclude("key", *summed).first(), pl.col(summed).fill_null(0).sum()
     )
+    added = added.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
     return added.select(HOSTS.names).cast(wide.schema).sort("key")

@@ -1,5 +1,7 @@
 """Lines with settings of hosts: what is read, and what is refused in one line that quotes it."""
 
+import random
+
 import pytest
 
 from nutbeam.policy.hosting.host_settings import HostSettings, host_lines, settings_of
@@ -57,3 +59,19 @@ def test_what_is_refused(texts, message):
         lines(*texts)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_random_lines_are_read_or_refused_in_one_line():
+    numbers = random.Random(1)
+    words = ["a.com", "[::1]", "http://b.de/x", "delay=1", "delay=", "=2", "blocked=true", "x=y",
+             "\u00fc.de", "%", "threads=99999999999999999999", "boost=inf", "\x00", "max_count=-1"]  # fmt: skip
+    read, errors = 0, []
+    for _ in range(500):
+        line = numbers.choice("\t ").join(numbers.choices(words, k=numbers.randint(1, 4)))
+        try:
+            lines(line)
+            read += 1
+        except ValueError as error:
+            errors.append(str(error))
+    assert read > 20
+    assert {len(error.splitlines()) for error in errors} == {1}

@@ -9,6 +9,7 @@ from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
+from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.views.export import Reading
 from nutbeam.web.urls.row_keys import host_key
@@ -168,3 +169,22 @@ def test_settings_reach_generate_and_fetch(table, web, tmp_path, capsys):
 
 def test_the_table_is_whole(table):
     assert nutbeam("fsck", table) == 0
+
+
+@pytest.mark.parametrize("max_count", ["-1", "3"])
+def test_a_host_in_several_tablets_has_one_limit_of_its_own(tmp_path, monkeypatch, max_count):
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 8)
+    table, seeds, settings = tmp_path / "table", tmp_path / "seeds", tmp_path / "hosts"
+    urls = [f"http://{host}.com/{n}\tnutch.score={n}" for host in "abc" for n in range(20)]
+    seeds.write_text("\n".join(urls))
+    settings.write_text("a.com max_count=5\nb.com max_count=0\n")
+    assert nutbeam("inject", table, seeds) == 0
+    assert nutbeam("hostinject", table, settings) == 0
+    assert nutbeam("generate", table, "--max_count", max_count) == 0
+    rows = rows_of(table, next(n for n in manifest_of(table).components if "fetchlist" in n))
+    keys = rows["key"].to_list()
+    assert [key for key in keys if key.startswith("com.a:")] == sorted(
+        f"com.a:http/{n}" for n in range(15, 20)
+    )
+    assert sum(key.startswith("com.b:") for key in keys) == 0
+    assert sum(key.startswith("com.c:") for key in keys) == (3 if max_count == "3" else 20)

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from ..io.batches.batches import batch_component
+from ..io.rows.hosts import COUNT_PLACES, counting_hosts
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving
@@ -115,7 +116,9 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
         operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
     )
     verdicts = probed["main"] | Judge(options, partitions)
-    written = (operations, verdicts) | ApplyChanges({_STATE: Target(VERDICTS, verdict_resolver)})
+    written = (operations, verdicts) | ApplyChanges(
+        {_STATE: Target(VERDICTS, verdict_resolver, COUNT_PLACES)}
+    )
     return (operations, written, probed[_DONE], *receipts) | Commit(
         reads=(_STATE,), dedups=True, whole=(*steps, "Tablets", RESOLVE)
     )
@@ -351,4 +354,4 @@ def _together(chunks: Iterable[Chunk]) -> pl.DataFrame:
 
 def verdict_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that marks duplicates and revives others."""
-    return resolving(apply_verdicts)
+    return counting_hosts(resolving(apply_verdicts))

@@ -12,7 +12,7 @@ adopts these files and does not request their pages.
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import apache_beam as beam
 import polars as pl
@@ -24,6 +24,7 @@ from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed, shared_pool
 from ..io.rows.blocklist import read_blocklist
+from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.commit import check_batch
 from ..io.snapshots.manifest import load_manifest
@@ -33,6 +34,8 @@ from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
+from ..policy.hosting.host_limits import without_blocked_hosts
+from ..policy.hosting.host_settings import HostSettings
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
@@ -50,7 +53,7 @@ from ..web.engine.tasks import Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions
 from ..web.rules.url_rules import host_keys
-from ..web.urls.row_keys import from_host_key, from_key
+from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .command_line.command import TABLE, Invocation
 from .fetching.host_findings import HostFindings
 from .fetching.lease_options import LeaseOptions, longest_wait
@@ -183,7 +186,10 @@ class _PartitionFetch:
         self._root, self._batch = part.operation.root, str(part.operation.batch)
         self._blocklist = blocklist = read_blocklist(part.operation)
         paths = [self._root / file.path for file in part.files]
-        rows, self._dropped = drop_blocked(collect(scan(paths, FETCHLIST)), blocklist)
+        rows, dropped = drop_blocked(collect(scan(paths, FETCHLIST)), blocklist)
+        self._settings = read_host_settings(part.operation)
+        rows, left_alone = without_blocked_hosts(rows, self._settings)
+        self._dropped = {**dropped, **left_alone}
         _check_undivided(part, rows, options)
         if options.queue_mode != "ip":  # generate may have used another mode
             rows = rows.with_columns(address=pl.lit(None, pl.String))
@@ -248,7 +254,8 @@ class _PartitionFetch:
         self._engine = engine
         self._findings = HostFindings(self._part.operation, self._part.number, engine)
         self._lease.note(engine.demands)
-        tasks = _tasks(self._rows, self._requested)
+        threads = _threads_of(self._settings)
+        tasks = _tasks(self._rows, self._requested, threads, self._options.server_min_delay)
         return self._followed(tasks, self._outlinks) if self._outlinks else tasks
 
     def _followed(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
@@ -296,10 +303,27 @@ def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | No
     )
 
 
-def _tasks(rows: pl.DataFrame, requested: Requested) -> Iterator[Task]:
+def _threads_of(settings: Mapping[str, HostSettings]) -> dict[str, int]:
+    return {host: own.threads for host, own in settings.items() if own.threads is not None}
+
+
+def _tasks(
+    rows: pl.DataFrame, requested: Requested, threads_of: Mapping[str, int], least_delay: float
+) -> Iterator[Task]:
+    """Yields the tasks of a fetch list.
+
+    Args:
+        rows: FETCHLIST rows.
+        requested: The pages that are requested.
+        threads_of: Threads of single hosts (reversed).
+        least_delay: Delay of hosts with several threads and no delay of their own, s.
+    """
     # The best rows first, because a limit may leave out the last ones.
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
         delay, address = requested.wait(row["key"])
+        threads = threads_of.get(host_key_of(row["key"])) if threads_of else None
+        if threads is not None and threads > 1 and delay is None:
+            delay = least_delay
         yield Task(
             url=from_key(row["key"]),
             key=row["key"],
@@ -310,6 +334,7 @@ def _tasks(rows: pl.DataFrame, requested: Requested) -> Iterator[Task]:
             last_modified=row["last_modified"] if row["signature"] else None,
             modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
             delay=delay,
+            threads=threads,
             address=address,
         )
 

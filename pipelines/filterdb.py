@@ -24,7 +24,13 @@ import polars as pl
 
 from ..io.batches.removed import note_removed
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
+from ..io.rows.hosts import (
+    COUNT_PLACES,
+    counting_hosts,
+    merge_resolver,
+    read_seeds_hosts,
+    seed_files,
+)
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
@@ -121,7 +127,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     judge = functools.partial(_judge, options=options)
     found, counts = filter_known(operations, Filtering(judge, options, examples=trial), "Tablets")
     targets = {
-        "state": Target(REKEYED, _resolver), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,
+        "state": Target(REKEYED, _resolver, COUNT_PLACES), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,
     }  # fmt: skip
     written = (operations, found) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
@@ -232,4 +238,5 @@ def _sources(rows: pl.DataFrame, leaving: pl.DataFrame) -> Iterator[Any]:
 
 
 def _resolver(operation: Operation) -> Resolver:
-    return resolving(functools.partial(rekey_rows, now=operation.now), drops=True)
+    rekey = functools.partial(rekey_rows, now=operation.now)
+    return counting_hosts(resolving(rekey, drops=True))

@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -32,7 +32,9 @@ from ..io.batches.batches import (
     write_file,
 )
 from ..io.parsing.plugins import scorings_of
+from ..io.reading.host_rows import find_hosts
 from ..io.rows.blocklist import read_blocklist
+from ..io.rows.host_settings import read_host_settings
 from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import clock_of
@@ -40,8 +42,16 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due, Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
+from ..policy.hosting.host_limits import (
+    HostLimits,
+    best_of_hosts,
+    host_expressions,
+    host_limits_of,
+    with_limits,
+    with_own_limits,
+)
 from ..policy.schedules.schedule import Clock
-from ..policy.schema import FETCHLIST, STATE, conform, empty, to_frame
+from ..policy.schema import FETCHLIST, HOSTS, STATE, conform, empty, to_frame
 from ..policy.selection import (
     GenerateOptions,
     delayed,
@@ -233,11 +243,19 @@ def _tablets(operation: Operation) -> Iterator[Surveyed]:
         yield Surveyed(operation, tablet, before, after)
 
 
-def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns due rows with ranks, without those of open batches and of resting hosts."""
+def _eligible(
+    surveyed: Surveyed, options: GenerateOptions
+) -> tuple[pl.DataFrame, dict[str, int], Mapping[str, int]]:
+    """Returns due rows with ranks, counts, and own limits of hosts.
+
+    Rows of open batches, of resting hosts and of blocked ones are left out.
+    """
     operation, tablet = surveyed.operation, surveyed.tablet
     clock, scorings = _clock(operation), scorings_of(options)
-    least = _leaders(operation, options).least if scorings.sorts_by_score else 0
+    settings = read_host_settings(operation)
+    boosted = any(own.boost is not None for own in settings.values())
+    by_score = scorings.sorts_by_score and not boosted
+    least = _leaders(operation, options).least if by_score else 0
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
         rows = eligible(state, clock, options, scorings)
@@ -259,7 +277,18 @@ def _eligible(surveyed: Surveyed, options: GenerateOptions) -> tuple[pl.DataFram
     resting = operation.root.resting_hosts(hosts, operation.now, keys)
     if len(resting):
         rows = rows.filter(~host_keys(keys).is_in(resting.implode()))
-    return ranked(rows, options), counts
+    limits = _limits(operation, options, rows.get_column("key"))
+    rows, more = with_limits(rows, limits)
+    return ranked(rows, options), {**counts, **more}, limits.max_counts
+
+
+def _limits(operation: Operation, options: GenerateOptions, keys: pl.Series) -> HostLimits:
+    """Returns the limits of the hosts of some rows."""
+    expressions = host_expressions(options)
+    hosts = empty(HOSTS)
+    if expressions:  # then a part of the host table is read for each tablet
+        hosts = find_hosts(operation, host_keys(keys).unique())
+    return host_limits_of(read_host_settings(operation), hosts, expressions)
 
 
 @functools.lru_cache(maxsize=2)
@@ -284,6 +313,17 @@ def _divide(
     return inside, outside
 
 
+def _divide_limited(limited: pl.DataFrame, tablet: Surveyed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Applies the own limits of hosts; returns (hosts only in this tablet, hosts in several)."""
+    if limited.is_empty():
+        return limited, limited
+    best = best_of_hosts(limited)
+    names = best.get_column("group").unique()
+    wide = names.filter(spanning(names, "host", tablet.last_before, tablet.first_after))
+    apart = best.get_column("group").is_in(wide.implode())
+    return best.filter(~apart), best.filter(apart)
+
+
 def _clock(operation: Operation) -> Clock:
     return clock_of(operation.manifest(), operation.now)._replace(began=operation.began)
 
@@ -302,7 +342,7 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
         # The zone map suffices: the tablet is not read.
         return
-    rows, counts = _eligible(surveyed, options)
+    rows, counts, max_counts = _eligible(surveyed, options)
     rows, dropped = drop_blocked(rows, read_blocklist(operation))
     taken = allowed_keys(rows.get_column("key"), options.schemes)
     if not taken.all():
@@ -310,13 +350,21 @@ def _survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
         rows = rows.filter(taken)
     if counts or dropped:
         yield beam.pvalue.TaggedOutput(_DONE, Written(counts=counts | dropped))
+    rows, limited = with_own_limits(rows, max_counts)
     inside, apart = _divide(rows, surveyed, options)
+    alone, several = _divide_limited(limited, surveyed)
+    inside = pl.concat([inside, alone.select(inside.columns)])
     leaders = _leaders(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
     inside = inside.filter(pl.col("rank") >= leaders.least)
     yield summarize(inside.get_column("rank"), options.top_n)
     for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
         yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    # Of a host with a limit of its own, the best rows of each of its tablets meet at the criteria.
+    yield from to_chunks(
+        several.select("key", "rank", "group", "most") if len(several) else several
+    )
+    apart = pl.concat([apart, several.select(apart.columns)])
     nulls = [name for name in RARE if name not in rows.columns]
     best = (
         _best(part, options.top_n)
@@ -352,7 +400,10 @@ def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
-    groups = [to_frame(item) for item in items if isinstance(item, pa.Table)]
+    tables = [to_frame(item) for item in items if isinstance(item, pa.Table)]
+    groups = [table for table in tables if "most" not in table.columns]
+    if limited := [table for table in tables if "most" in table.columns]:
+        groups.append(best_of_hosts(pl.concat(limited)))
     summaries += [summarize(group.get_column("rank"), top_n) for group in groups]
     winners = frozenset(key for group in groups for key in group.get_column("key"))
     return Criteria(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from ..io.batches.seeds import SeedSource, read_seeds, sources
 from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import merge_resolver
+from ..io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
@@ -91,9 +91,11 @@ def build(
     changes, counts = [read["main"]], [read[COUNTS]]
     reads, whole = ["state", "hosts", "blocklist"], ["Read", RESOLVE]
     targets = {"hosts": Target(HOSTS, merge_resolver)}
-    state = Target(SEEDS, functools.partial(_seed_resolver, options=options))
+    resolver = functools.partial(_seed_resolver, options=options)
+    state = Target(SEEDS, resolver, COUNT_PLACES)
     if options.filter_normalize_all:
-        state = Target(_CHANGES, functools.partial(_filter_resolver, options=options))
+        resolver = functools.partial(_filter_resolver, options=options)
+        state = Target(_CHANGES, resolver, COUNT_PLACES)
         how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
         known, filtered = filter_known(operations, how, "Known")
         changes, counts = [*changes, known], [*counts, filtered]
@@ -138,7 +140,7 @@ def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOption
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
     scorings = scorings_of(options)
     inject = functools.partial(inject_seeds, now=operation.now, options=options, scorings=scorings)
-    return resolving(inject)
+    return counting_hosts(resolving(inject))
 
 
 def _filter_resolver(operation: Operation, options: InjectOptions) -> Resolver:
@@ -151,4 +153,4 @@ def _filter_resolver(operation: Operation, options: InjectOptions) -> Resolver:
         added = add(left, changes.filter(is_seed).select(SEEDS.names))
         return Resolved(added.rows, counts={**added.counts, **counts}, drops=True)
 
-    return resolve
+    return counting_hosts(resolve)

@@ -22,7 +22,19 @@ from ..io.batches.batches import batch_component
 from ..io.batches.removed import without_removed
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import merge_resolver, read_seeds_hosts, seed_files
+from ..io.rows.domain_merit import domain_room, vouching_among
+from ..io.rows.host_settings import read_host_settings
+from ..io.rows.hosts import (
+    COUNT_PLACES,
+    HOST_COUNTS_COMPONENT,
+    forgets_pending,
+    host_changes,
+    merge_resolver,
+    pending_counts,
+    read_seeds_hosts,
+    seed_files,
+    with_host_counts,
+)
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
@@ -33,6 +45,8 @@ from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
+from ..policy.hosting.interval_bounds import interval_bounds
+from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
 from ..policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -42,11 +56,12 @@ from ..policy.links import (
     LinkOptions,
     changes_of,
 )
+from ..policy.parts import pages_first
 from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
 from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
 from ..policy.scoring.scorings import Scorings
-from ..policy.updating.status import Surroundings, UpdateOptions, update_state
+from ..policy.updating.status import Surroundings, UpdateOptions, update_range
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
@@ -96,6 +111,16 @@ class FindingsFile:
 
     operation: Operation
     file: DataFile
+
+
+@dataclasses.dataclass(frozen=True)
+class PendingCounts:
+    """The differences in numbers of URLs that are not in the host table yet."""
+
+    operation: Operation
+
+
+Item = FilePair | FindingsFile | PendingCounts
 
 
 def run(invocation: Invocation) -> int:
@@ -148,7 +173,7 @@ def build(
     schedule = built_in_schedule(options)
     resolver = functools.partial(_status_resolver, options=options, schedule=schedule)
     targets = {
-        "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome"}),
+        "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome", **COUNT_PLACES}),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, changes["main"]) | ApplyChanges(targets)
@@ -159,7 +184,7 @@ def build(
     )
 
 
-def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
+def _items(operation: Operation) -> Iterator[Item]:
     batch = str(operation.batch)
     parsed = operation.files(batch_component(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
@@ -173,16 +198,26 @@ def _items(operation: Operation) -> Iterator[FilePair | FindingsFile]:
         yield FilePair(operation, file, parsed_file, tuple(listed[file.partition]))
     for file in operation.files(batch_component(batch, "host_findings")):
         yield FindingsFile(operation, file)
+    if operation.files(HOST_COUNTS_COMPONENT):
+        yield PendingCounts(operation)
 
 
-def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iterator[Any]:
-    root = item.operation.root
-    blocklist = read_blocklist(item.operation)
+def _changes(item: Item, options: UpdateTableOptions) -> Iterator[Any]:
+    if isinstance(item, FilePair):
+        yield from _changes_of_pages(item, options)
+        return
+    root, blocklist = item.operation.root, read_blocklist(item.operation)
     if isinstance(item, FindingsFile):
         hosts = collect(scan([root / item.file.path], HOSTS))
-        hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
-        yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
-        return
+    else:
+        hosts = host_changes(pending_counts(item.operation))
+        yield beam.pvalue.TaggedOutput(_COUNTS, forgets_pending(item.operation))
+    hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
+    yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+
+
+def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
+    root, blocklist = item.operation.root, read_blocklist(item.operation)
     pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
     document = item.documents.path if item.documents else None
     parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
@@ -202,6 +237,19 @@ def _changes(item: FilePair | FindingsFile, options: UpdateTableOptions) -> Iter
     schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
     for rows, columns in zip(left, (schema, None, None), strict=True):
         yield from (("state", chunk) for chunk in to_chunks(rows, columns))
+    hosts = page_findings(pages)
+    if _by_merit(options):
+        pairs = domain_links(pages_first(documents))
+        vouching = vouching_among(item.operation, pairs.get_column("source").unique(), options)
+        linked = linking_domains(pairs, vouching)
+        hosts = hosts.join(linked, on="key", how="full", coalesce=True)
+    hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
+    yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+
+
+def _by_merit(options: UpdateTableOptions) -> bool:
+    """Returns whether new URLs are admitted by merit; else all are of domains of seeds."""
+    return options.scope == "any" and options.domain_budget >= 0 and options.additions_allowed
 
 
 def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
@@ -253,12 +301,16 @@ def _status_resolver(
         oldest_open(operation.manifest(), operation.now),
         _rows_of_table(operation),
         schedule,
+        interval_bounds(read_host_settings(operation)),
+        domain_room(operation, options) if _by_merit(options) else None,
     )
     scorings, now = scorings_of(options), operation.now
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         changes, removed = without_removed(operation, rows, changes)
-        kept, outcome, counts = update_state(rows, changes, now, options, table, scorings)
-        return Resolved(kept, {"outcome": outcome} if len(outcome) else {}, counts | removed)
+        updated = update_range(rows, changes, now, options, table, scorings)
+        outcome = {"outcome": updated.outcome} if len(updated.outcome) else {}
+        resolved = Resolved(updated.rows, outcome, updated.counts | removed)
+        return with_host_counts(resolved, updated.host_counts)
 
     return resolve

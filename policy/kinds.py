@@ -27,6 +27,8 @@ from .schema import (
     BLOCKLIST_COLUMNS,
     DOCUMENTS_COLUMNS,
     FETCHLIST_COLUMNS,
+    HOST_COUNTS_COLUMNS,
+    HOST_SETTINGS_COLUMNS,
     HOSTS_COLUMNS,
     INLINKS_COLUMNS,
     OUTCOME_COLUMNS,
@@ -222,7 +224,7 @@ KINDS = {
             in_rows=True,
             in_order=True,
             times=HOST_TIMES,
-            later_versions=("robots_failing_since", "unfetched"),
+            later_versions=("robots_failing_since", "unfetched", "purged_since"),
             cell="h:host",
         ),
         Kind(
@@ -238,6 +240,18 @@ KINDS = {
             cell="l:link",
         ),
         Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
+        Kind(
+            "host_counts",
+            HOST_COUNTS_COLUMNS,
+            "a host whose numbers of URLs a job has changed: what to add to its row in `hosts`",
+            of_hosts=True,
+        ),
+        Kind(
+            "host_settings",
+            HOST_SETTINGS_COLUMNS,
+            "a host with settings of the operator",
+            of_hosts=True,
+        ),
         Kind("blocklist", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
         *(kind for level in ("page", "host", "domain") for kind in _graph_kinds(level)),
         Kind(

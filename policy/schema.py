@@ -219,9 +219,21 @@ HOSTS_COLUMNS = Columns(
             form=Form.HEX,
         ),
         Column("settings", TEXT_MAP, "Settings of the operator for this host."),
+        time_column("purged_since", "When `updatehostdb` gave the host up; null: it did not."),
+        Column(
+            "domain_urls", pa.int64(), "Number of URLs of this registered domain, on all its hosts."
+        ),
     )
 )
 HOSTS = HOSTS_COLUMNS.schema
+
+# The numbers of a host's URLs: by status, and of those whose last request failed.
+STATUS_COUNTS = {code: name.removeprefix("db_") for code, name in STATUS_NAMES.items()}
+URL_COUNTS = (*STATUS_COUNTS.values(), "connection_failures")
+HOST_COUNTS_COLUMNS = HOSTS_COLUMNS.pick("key", *URL_COUNTS)
+HOST_COUNTS = HOST_COUNTS_COLUMNS.schema
+HOST_SETTINGS_COLUMNS = HOSTS_COLUMNS.pick("key", "settings")
+HOST_SETTINGS = HOST_SETTINGS_COLUMNS.schema
 
 # The fields of a link in a document.
 LINK_FIELDS = Columns(

@@ -40,6 +40,19 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     count_mode: str = option(
         "host", "What max_count counts.", choices=("host", "domain"), nutch="generate.count.mode"
     )
+    max_count_expr: str = option(
+        "",
+        "An expression over the host table in place of max_count, such as "
+        "'100 if gone > fetched else 1000'; 0 or less is no limit. max_count is for hosts that the "
+        "host table does not have, and settings of a host have priority.",
+        nutch="generate.max.count.expr",
+    )
+    fetch_delay_expr: str = option(
+        "",
+        "An expression over the host table, in ms: the pause between two requests to a host, such "
+        "as 'response_p95 * 10'. Settings of a host have priority.",
+        nutch="generate.fetch.delay.expr",
+    )
     min_score: float = option(0.0, "Take no URL with a lower score.", nutch="generate.min.score")
     max_distance: int = option(
         -1,

@@ -4,7 +4,8 @@ Some limits need only one URL: they are checked when a link is filtered. The oth
 they are checked when update adds new URLs to the table. Each URL that is left out has a reason:
 
 - ``too_deep``, ``repeated_segments``, ``too_many_parameters``, ``parameter_too_long``
-- ``host_total``, ``host_budget``, ``path_budget``, ``domain_budget``, ``same_pages``
+- ``host_total``, ``host_budget``, ``path_budget``, ``domain_budget``, ``domain_full``,
+  ``same_pages``
 """
 
 import dataclasses
@@ -80,6 +81,25 @@ class BudgetOptions:
         10_000,
         "For how many hosts of one registered domain an update adds URLs; -1 is no limit.",
         minimum=-1,
+    )
+    domain_budget: int = option(
+        100,
+        "With --scope any: how many URLs of a registered domain the table holds, times the square "
+        "of the number of foreign domains whose links to it count; -1 is no limit. Domains of seeds "
+        "have no limit.",
+        minimum=-1,
+    )
+    unlinked_domain_budget: int = option(
+        10,
+        "How many URLs of a registered domain the table holds besides those of domain_budget.",
+        minimum=0,
+    )
+    min_linking_domains: int = option(
+        2,
+        "The links of a domain count for domain_budget once this many domains whose links count "
+        "link to it; those of seeds count at once. So the domains of a link farm do not count for "
+        "one another.",
+        minimum=1,
     )
     max_same_pages: int = option(
         20,

@@ -117,6 +117,10 @@ COMMANDS = {
         "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,
         example=f"mine {_SITE}",
     ),
+    "readhostdb": Command(
+        "hosting.readhostdb", "Show the host table: one host, or all, with their figures.", False,
+        LOOK, example="mine --expr 'gone > fetched'",
+    ),
     "pages": Command(
         "views.pages", "Write the text of each page: JSON lines, CSV or Parquet.", group=LOOK,
         example="mine -o pages.jsonl",
@@ -136,6 +140,16 @@ COMMANDS = {
     "history": Command(
         "views.history", "Show the snapshots of the table, and its sizes.", False, LOOK,
         example="mine --last 10",
+    ),
+    "updatehostdb": Command(
+        "hosting.updatehostdb", "Count the URLs of each host, and look hosts up.",
+        example="mine --check all",
+        options=("check", "recheck_interval", "failed_hosts_threshold", "resolvers_threads",
+                 "lookup_timeout", "lookup_limit"),
+    ),
+    "hostinject": Command(
+        "hosting.hostinject", "Set delay, limits, intervals and more of single hosts.",
+        example="mine hosts.txt",
     ),
     "filterdb": Command(
         "filterdb", "Apply today's URL rules and scope to the known URLs.",

@@ -19,11 +19,13 @@ from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
+from ...policy.hosting.host_limits import host_expressions
 from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
 from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
+from ...policy.selection import GenerateOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError
@@ -102,6 +104,8 @@ def check(options: Any, *, local: bool = False, table: str = "") -> None:
     with configuration():
         if isinstance(options, RescheduleOptions):
             built_in_schedule(options)
+        if isinstance(options, GenerateOptions):
+            host_expressions(options)
         if isinstance(options, UrlOptions):
             rules_of(options)
         if isinstance(options, ScoringOptions) and not set(options.scoring) - set(

@@ -24,7 +24,7 @@ from ...io.reading.sitemap_sources import (
     listed_sitemaps,
     origins_of_hosts,
 )
-from ...io.rows.hosts import merge_resolver
+from ...io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
@@ -115,7 +115,7 @@ def build(
         tuple[str, Chunk], outputs=(_COUNTS,), step="Sitemaps", receipts=_COUNTS,
     )  # fmt: skip
     targets = {
-        "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options)),
+        "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options), COUNT_PLACES),
         "hosts": Target(HOSTS, merge_resolver),
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
@@ -175,6 +175,5 @@ def _open_batches(operation: Operation) -> list[str]:
 
 def _resolver(operation: Operation, options: SitemapTableOptions) -> Resolver:
     scorings = scorings_of(options)
-    return resolving(
-        functools.partial(add_sitemap_urls, now=operation.now, options=options, scorings=scorings)
-    )
+    add = functools.partial(add_sitemap_urls, now=operation.now, options=options, scorings=scorings)
+    return counting_hosts(resolving(add))

@@ -56,9 +56,7 @@ def _within_budget(
         options, max_new_per_host=options.sitemap_max_new_per_host, max_same_pages=-1
     )
     scored = fresh.with_columns(inlink_score=pl.col("score").fill_null(USUAL_SCORE))
-    events = pl.DataFrame(
-        schema={"key": pl.String, "event.signature": pl.Binary, "event.fetch_time": pl.Int64}
-    )
+    events = pl.DataFrame(schema={"key": pl.String, "signature": pl.Binary, "fetch_time": pl.Int64})
     kept, counts = within_budget(scored, events, budgets)
     return kept.drop("inlink_score"), counts
 

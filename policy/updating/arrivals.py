@@ -4,7 +4,6 @@ Rows and new URLs are numbered: the rows of the table first, in key order, then 
 order. All else refers to these numbers (column ``at``), because comparing keys is slow.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import polars as pl
 from ...web.base.clock import EARLIEST_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
+from ..hosting.merit import KnownUrls, within_room
 from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
 from ..scoring.scorings import Scorings
@@ -52,7 +52,7 @@ def arrive(
     changes: pl.DataFrame,
     now: int,
     budgets: BudgetOptions | None,
-    of_hosts: Mapping[str, int] | None,
+    elsewhere: KnownUrls,
     scorings: Scorings,
 ) -> Arrived:
     """Brings the changes of a batch together with the rows of one range of keys.
@@ -62,7 +62,7 @@ def arrive(
         changes: CHANGES rows, for keys in the same range.
         now: The time that counts as now, ms.
         budgets: Limits of new URLs; None: no URL is added.
-        of_hosts: Number of URLs that large hosts have already.
+        elsewhere: What the table has outside the range.
         scorings: The scorings.
     """
     known = len(rows)
@@ -77,7 +77,7 @@ def arrive(
     new, dropped = links.clear(), Counts()
     if len(fresh):
         pages = _pages(changes, events)
-        new, dropped = _new_rows(fresh, known, pages, links, budgets, of_hosts)
+        new, dropped = _new_rows(fresh, known, pages, links, budgets, elsewhere)
     # Where each row stands, known and then new, among all that changes name.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
     linked = links.drop("at")[nullable(index_by_number(links, total)[:known])]
@@ -246,7 +246,7 @@ def _new_rows(
     pages: pl.DataFrame,
     links: pl.DataFrame,
     budgets: BudgetOptions | None,
-    of_hosts: Mapping[str, int] | None,
+    elsewhere: KnownUrls,
 ) -> tuple[pl.DataFrame, Counts]:
     """Returns (new rows of the table with scores and distances from links, counts of the others).
 
@@ -256,7 +256,7 @@ def _new_rows(
         pages: All events of pages.
         links: All links.
         budgets: Limits of new URLs; None: no URL is added.
-        of_hosts: Number of URLs that large hosts have already.
+        elsewhere: What the table has outside the range.
     """
     strangers = links.filter(pl.col("at") >= known)
     strangers = strangers.with_columns(key=fresh.gather(strangers.get_column("at") - known))
@@ -268,7 +268,8 @@ def _new_rows(
     # A URL that the fetch followed is already fetched, so budgets do not apply to it.
     followed = strangers.join(fetched, on="at", how="semi")
     others = strangers.join(fetched, on="at", how="anti") if len(fetched) else strangers
-    linked, dropped = within_budget(others, pages, budgets, of_hosts)
+    linked, dropped = within_budget(others, pages, budgets, elsewhere.of_hosts)
+    linked, full = within_room(linked, elsewhere.room)
     without_link = fetched.join(strangers, on="at", how="anti")
     new = pl.concat([linked, followed, without_link], how="diagonal")
-    return new.sort("at"), dropped
+    return new.sort("at"), {**dropped, **full}

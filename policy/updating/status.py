@@ -8,6 +8,7 @@ of their sources, so a rerun gives exactly the same numbers.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,9 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
 )
 from ..clocks import COUNT, set_right
+from ..hosting.host_counts import COUNTED, changed_counts
+from ..hosting.interval_bounds import Bounds, within_bounds
+from ..hosting.merit import KnownUrls, Room
 from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.default_schedule import default_schedule
 from ..schedules.reschedule import reschedule
@@ -91,12 +95,16 @@ class Surroundings(NamedTuple):
         since: See ``set_right``.
         pages: Number of rows of the table; None: unknown.
         schedule: Schedules the rows that were visited.
+        bounds: Bounds of intervals, by host (reversed).
+        room: Room of registered domains for new URLs; None: they have no limit.
     """
 
     of_hosts: Mapping[str, int] | None = None
     since: int | None = None
     pages: int | None = None
     schedule: Schedule = default_schedule
+    bounds: Bounds = MappingProxyType({})
+    room: Room | None = None
 
 
 _UNKNOWN = Surroundings()
@@ -110,6 +118,35 @@ def update_state(
     table: Surroundings = _UNKNOWN,
     scorings: Scorings = OPIC,
 ) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
+    """Applies the results of a batch; returns the first three results of ``update_range``."""
+    updated = update_range(rows, changes, now, options, table, scorings)
+    return updated.rows, updated.outcome, updated.counts
+
+
+class Updated(NamedTuple):
+    """Rows after an update.
+
+    Attributes:
+        rows: STATE rows in key order.
+        outcome: OUTCOME rows of the URLs that were tried.
+        counts: Of what was done.
+        host_counts: HOST_COUNTS rows: the differences that the update makes.
+    """
+
+    rows: pl.DataFrame
+    outcome: pl.DataFrame
+    counts: Counts
+    host_counts: pl.DataFrame
+
+
+def update_range(
+    rows: pl.DataFrame,
+    changes: pl.DataFrame,
+    now: int,
+    options: UpdateOptions,
+    table: Surroundings = _UNKNOWN,
+    scorings: Scorings = OPIC,
+) -> Updated:
     """Applies the results of a batch to the rows of one range of keys.
 
     Args:
@@ -119,13 +156,10 @@ def update_state(
         options: Intervals and limits.
         table: Facts from outside the range.
         scorings: The scorings.
-
-    Returns:
-        (STATE rows in key order, OUTCOME rows of the URLs that were tried, counts).
     """
     changes = scorings.completed(changes)
     budgets = options if options.additions_allowed else None
-    found = arrive(rows, changes, now, budgets, table.of_hosts, scorings)
+    found = arrive(rows, changes, now, budgets, KnownUrls(table.of_hosts, table.room), scorings)
     right, wrong = set_right(found.rows, now, options, table.since)
     arrived = _inherit(_defaults(right, now, options, scorings), found)
     tried = np.flatnonzero(found.tried)
@@ -135,11 +169,28 @@ def update_state(
     resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
     outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
     counts = _counts(resolved) | found.counts | {COUNT: wrong}
-    return (
-        _merged(arrived.select(*STATE.names).cast(_TYPES), resolved, tried, found.known),
+    arrived = arrived.select(*STATE.names).cast(_TYPES)
+    return Updated(
+        _merged(arrived, resolved, tried, found.known),
         outcome if found.known == len(arrived) else outcome.sort("key"),
         {name: n for name, n in counts.items() if n},
+        _host_counts(found.rows[: found.known], arrived, resolved, tried),
     )
+
+
+def _host_counts(
+    before: pl.DataFrame, arrived: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers
+) -> pl.DataFrame:
+    """Returns the differences in the numbers of URLs of hosts; see ``_merged``."""
+    index = np.arange(len(arrived))
+    index[tried] = len(arrived) + np.arange(len(tried))
+    after = pl.concat([arrived.select(COUNTED), resolved.select(COUNTED)])[index]
+    known, new = after[: len(before)], after[len(before) :]
+    # Of most rows only a link was found: their hosts are not looked for.
+    failed = [some.get_column("retries").fill_null(0) != 0 for some in (before, known)]
+    statuses = [some.get_column("status") for some in (before, known)]
+    differ = statuses[0].ne_missing(statuses[1]) | (failed[0] != failed[1])
+    return changed_counts(before.filter(differ), pl.concat([known.filter(differ), new]))
 
 
 def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: int) -> pl.DataFrame:
@@ -263,6 +314,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
         fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
     )
     frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
+    frame = within_bounds(frame, table.bounds)
     has_body = frame.get_column("event.fetch_status") == FETCH_SUCCESS
     scheduled = frame.with_columns(
         *_renewed(frame, _OF_BODY, has_body),

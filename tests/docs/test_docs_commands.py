@@ -57,6 +57,7 @@ def shape(line):
 # Guides that take half a minute each, and whose jobs other tests run, too.
 LONG = (
     "files-and-ftp",
+    "hosts",
     "links",
     "parsing",
     "query",

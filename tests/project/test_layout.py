@@ -13,6 +13,7 @@ FOLDERS = {
         *(
             "",
             "sitemaps",
+            "hosting",
             "graph",
             "indexing",
             "fetching",
@@ -35,7 +36,7 @@ FOLDERS = {
     ),
     "policy": (
         *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing"),
-        *("sitemaps", ""),
+        *("hosting", "sitemaps", ""),
         *("schedules", "scoring", "dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),

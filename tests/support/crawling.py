@@ -181,7 +181,8 @@ def contents(table):
     manifest, found = manifest_of(table), {}
     made = sorted(manifest.batches, key=lambda name: manifest.batches[name].created)
     number = {name: str(at) for at, name in enumerate(made, 1)}
-    for name in manifest.components.keys() - {SEED_HOSTS}:  # which says nothing of its own
+    # Of these, one says nothing of its own, and the other is no rows but differences.
+    for name in manifest.components.keys() - {SEED_HOSTS, "host_counts"}:
         rows = rows_of(table, name)
         kept = [column for column in rows.columns if column not in VOLATILE]
         name = "/".join(number.get(part, part) for part in name.split("/"))

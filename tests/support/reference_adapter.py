@@ -22,7 +22,7 @@ from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_range
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",
@@ -30,11 +30,15 @@ NO_BUDGETS = dict.fromkeys(
 
 
 class Updated(NamedTuple):
-    """Rows and outcomes after an update, by key; of the product also the keys that are due."""
+    """Rows and outcomes after an update, by key.
+
+    Of the product also the keys that are due, and the differences in numbers of URLs by host.
+    """
 
     rows: dict[str, Row]
     outcomes: dict[str, Row]
     due: frozenset[str] = frozenset()
+    host_counts: tuple[Row, ...] = ()
 
 
 class Difference(NamedTuple):
@@ -70,13 +74,14 @@ def scorings_of(rules: Rules) -> Scorings:
 
 
 def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Rules) -> Updated:
-    """Applies the changes with ``update_state``."""
+    """Applies the changes with ``update_range``."""
     ordered = sorted(rows, key=lambda row: row["key"])
     frame = frame_of(STATE, *map(_to_state, ordered))
     frames = frame, frame_of(CHANGES, *changes)
-    kept, outcome, _ = update_state(*frames, now, options_of(rules), scorings=scorings_of(rules))
-    late = kept.filter(due(Clock(now), options_of(rules)))
-    return Updated(_by_key(kept), _by_key(outcome), frozenset(late.get_column("key")))
+    found = update_range(*frames, now, options_of(rules), scorings=scorings_of(rules))
+    late = frozenset(found.rows.filter(due(Clock(now), options_of(rules))).get_column("key"))
+    counts = tuple(found.host_counts.to_dicts())
+    return Updated(_by_key(found.rows), _by_key(found.outcome), late, counts)
 
 
 def run_reference(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Rules) -> Updated:

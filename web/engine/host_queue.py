@@ -115,6 +115,7 @@ class HostQueue:
         searches: Searches for robots.txt under way, by origin.
         crawl_delay: Longest crawl delay of its hosts, in s.
         own_delay: Longest delay of its tasks, in s; None if no task has a delay.
+        own_threads: Fewest threads that its tasks allow; None if no task says so.
         exceptions: Number of consecutive failures.
         backoff_level: See ``HostRecord``.
         answered: Whether the server has answered a request for a page.
@@ -126,7 +127,7 @@ class HostQueue:
         *("answered", "failure", "failures"),
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
         *("in_progress", "kept", "last_request_time", "listed", "name", "own_delay", "ready_at"),
-        *("rules", "searches", "tasks"),
+        *("own_threads", "rules", "searches", "tasks"),
     )
 
     def __init__(self, name: str) -> None:
@@ -140,6 +141,7 @@ class HostQueue:
         self.searches: dict[str, RobotsSearch] = {}
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
+        self.own_threads: int | None = None
         self.answered, self.failures, self.failure = False, 0, ""
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_request_time = 0
@@ -156,7 +158,8 @@ class HostQueue:
         return self.hosts[self.tasks[0].host]
 
     def limit(self, most: int) -> int:
-        """Returns how many visits may be under way at a time, at most ``most``."""
+        """Returns how many visits may be under way at a time; ``most`` is the usual limit."""
+        most = most if self.own_threads is None else self.own_threads
         # A crawl delay is a delay between requests, so only one visit at a time is allowed.
         return 1 if self.next_host.address is None or self.crawl_delay else most
 
@@ -182,8 +185,9 @@ class HostQueue:
             self.answered = True
 
     def take_over(self, task: Task) -> None:
-        """Takes over the delay and the address of a task."""
+        """Takes over the delay, the number of threads and the address of a task."""
         self.own_delay = _longest(self.own_delay, task.delay)
+        self.own_threads = _fewest(self.own_threads, task.threads)
         if task.address is not None:
             self.hosts[task.host].address = task.address
 
@@ -209,6 +213,7 @@ class HostQueue:
         self.rules |= other.rules
         self.searches |= other.searches
         self.own_delay = _longest(self.own_delay, other.own_delay)
+        self.own_threads = _fewest(self.own_threads, other.own_threads)
         self.ready_at = max(self.ready_at, other.ready_at)
         self.answered |= other.answered
         self.failures, self.failure = self.failures + other.failures, self.failure or other.failure
@@ -343,3 +348,7 @@ def host_of_origin(origin: str) -> str:
 
 def _longest(*delays: float | None) -> float | None:
     return max((delay for delay in delays if delay is not None), default=None)
+
+
+def _fewest(*threads: int | None) -> int | None:
+    return min((number for number in threads if number is not None), default=None)

@@ -1,0 +1,104 @@
+"""hostinject: sets delay, limits, intervals and more of single hosts.
+
+::
+
+    lines ─ settings ─ route ─ replace ─▶ hosts', host_settings'
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import polars as pl
+
+from ...io.rows.host_settings import SETTINGS_COMPONENT, Values, settings_rows, write_settings
+from ...io.snapshots.operations import Operation
+from ...io.tablets.resolve import Resolver, resolving
+from ...policy.hosting.host_settings import host_lines
+from ...policy.schema import HOST_SETTINGS, HOSTS, empty
+from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.for_each import ForEach
+from ...transforms.operations import Begin, Commit, Ticket
+from ...web.base.errors import UsageError
+from ...web.rule_files.rule_files import entries
+from ..command_line.command import TABLE, Argument, Invocation, configuration
+from ..launch.job import JobOptions, run_job
+
+ARGUMENTS = (
+    TABLE,
+    Argument("file", "File with a line per host: HOST NAME=VALUE …; no settings remove them."),
+)
+_MOST = 200_000
+_WRITTEN = "written"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(JobOptions):
+    """Options of hostinject."""
+
+
+def run(invocation: Invocation) -> int:
+    values = read_lines(invocation.arguments["file"])
+    return run_job(invocation, functools.partial(build, values=values), "hostinject")
+
+
+def read_lines(path: str) -> Values:
+    """Returns the settings in a file, by host (reversed).
+
+    Raises:
+        UsageError: It cannot be read, or a line is wrong or contradicts another one.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"cannot read {path!r}: {why}") from error
+    with configuration():
+        values = host_lines(entries(text), path)
+    if not 1 <= len(values) <= _MOST:
+        raise UsageError(f"expected 1 to {_MOST:,} hosts in {path!r}, got {len(values):,}")
+    return values
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: Options, values: Values
+) -> beam.PCollection[Ticket]:
+    """Replaces the settings of hosts; returns the ticket for a next job."""
+    operations = tickets | "Begin" >> Begin("hostinject")
+    changes = operations | "Settings" >> ForEach(
+        _once, _changes, (values,), tuple[str, Chunk],
+        outputs=(_WRITTEN,), step="Settings", receipts=_WRITTEN,
+    )  # fmt: skip
+    target = Target(HOST_SETTINGS, _resolver)
+    written = (operations, changes["main"]) | ApplyChanges({"hosts": target})
+    return (operations, written, changes[_WRITTEN]) | Commit(
+        reads=("hosts", SETTINGS_COMPONENT), whole=("Settings", RESOLVE)
+    )
+
+
+def _once(operation: Operation) -> Iterator[Operation]:
+    yield operation
+
+
+def _changes(operation: Operation, values: Values) -> Iterator[Any]:
+    yield beam.pvalue.TaggedOutput(_WRITTEN, write_settings(operation, values))
+    rows = settings_rows(values)
+    yield from (("hosts", chunk) for chunk in to_chunks(rows, HOST_SETTINGS))
+
+
+def _resolver(_: Operation) -> Resolver:
+    return resolving(set_settings)
+
+
+def set_settings(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows of the host table with the settings of some replaced; adds missing hosts."""
+    known = rows.drop("settings").join(changes, on="key", how="full", coalesce=True)
+    others = ~known.get_column("key").is_in(changes.get_column("key").implode())
+    kept = rows.filter(rows.get_column("key").is_in(known.filter(others)["key"].implode()))
+    new = known.filter(~others).select(HOSTS.names).cast(empty(HOSTS).schema)
+    new = new.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
+    return pl.concat([kept, new]).sort("key"), {}

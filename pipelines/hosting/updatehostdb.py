@@ -1,0 +1,147 @@
+"""updatehostdb: counts the URLs of each host, and looks hosts up.
+
+::
+
+    state, tablet by tablet ─ numbers, home pages, response times ─┐
+    hosts, tablet by tablet ─ an empty row for each ───────────────┴─ route ─ look up ─▶ hosts'
+
+A crawl keeps the numbers up to date without this job. It makes them from the state instead: for a
+table of an older version, and to look hosts up.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Iterator
+
+import apache_beam as beam
+import polars as pl
+
+from ...io.rows.blocklist import read_blocklist
+from ...io.rows.hosts import HOST_COUNTS_COMPONENT, forgets_pending
+from ...io.snapshots.operations import Operation
+from ...io.tablets.resolve import Resolved, Resolver
+from ...io.tablets.tablets import Tablet, tablets
+from ...policy.hosting.recount import (
+    HostCheckOptions,
+    checked_hosts,
+    recount_changes,
+    recount_hosts,
+    to_check,
+)
+from ...policy.schema import HOSTS
+from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.for_each import ForEach
+from ...transforms.operations import Begin, Commit, Ticket
+from ...web.base.progress import PROGRESS
+from ...web.exchange.addresses import Addresses, AddressOptions
+from ...web.network.guard import Guard
+from ...web.network.lookups import Lookups
+from ...web.urls.row_keys import from_host_key, host_key
+from ..command_line.command import TABLE, Invocation
+from ..launch.job import JobOptions, run_job
+
+ARGUMENTS = (TABLE,)
+_COLUMNS = ("key", "status", "retries", "response_ms")
+_RECEIPTS = "receipts"
+# Ranges of hosts may be resolved at once in a process; only one of them looks hosts up.
+_LOOKING_UP = threading.Lock()
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckOptions(HostCheckOptions, AddressOptions):
+    """Options of updatehostdb, without those of launching."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(CheckOptions, JobOptions):
+    """Options of updatehostdb."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CountedTablet:
+    """A tablet of the state or of the host table."""
+
+    operation: Operation
+    component: str
+    tablet: Tablet
+
+
+def run(invocation: Invocation) -> int:
+    return run_job(invocation, build, "updatehostdb")
+
+
+def build(tickets: beam.PCollection[Ticket], options: CheckOptions) -> beam.PCollection[Ticket]:
+    """Brings the host table up to date; returns the ticket for a next job."""
+    operations = tickets | "Begin" >> Begin("updatehostdb")
+    changes = operations | "Tablets" >> ForEach(
+        _tablets, _count, (), tuple[str, Chunk],
+        outputs=(_RECEIPTS,), step="Tablets", receipts=_RECEIPTS,
+    )  # fmt: skip
+    target = Target(HOSTS, _Recount(options))
+    written = (operations, changes["main"]) | ApplyChanges({"hosts": target})
+    pending = operations | "Pending" >> beam.Map(forgets_pending)
+    return (operations, written, changes[_RECEIPTS], pending) | Commit(
+        reads=("state", "hosts", HOST_COUNTS_COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
+    )
+
+
+def _tablets(operation: Operation) -> Iterator[CountedTablet]:
+    found = [
+        CountedTablet(operation, component, tablet)
+        for component in ("state", "hosts")
+        for tablet in tablets(operation.files(component))
+    ]
+    PROGRESS.start("updatehostdb", total=len(found), unit="tablets")
+    yield from found
+
+
+def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
+    root, component = item.operation.root, item.component
+    blocklist = read_blocklist(item.operation)
+    PROGRESS.add()
+    for part in root.scan(component, item.tablet):
+        rows = (
+            part.select("key") if component == "hosts" else recount_changes(part.select(_COLUMNS))
+        )
+        rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))
+        yield from (("hosts", chunk) for chunk in to_chunks(rows, HOSTS))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Recount:
+    """Makes the resolver of the host table for an operation."""
+
+    options: CheckOptions
+
+    def __call__(self, operation: Operation) -> Resolver:
+        options = self.options
+
+        def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+            counted = recount_hosts(rows, changes)
+            chosen = to_check(counted, operation.now, options)
+            # Rows of other keys are not looked up: another range may have them.
+            chosen = chosen.filter(chosen.is_in(changes.get_column("key").implode()))
+            found = look_up(chosen, options)
+            checked, counts = checked_hosts(counted, found, operation.now, options)
+            return Resolved(checked, counts=counts)
+
+        return resolve
+
+
+def look_up(hosts: pl.Series, options: CheckOptions) -> dict[str, str]:
+    """Returns the results of looking up hosts (reversed); see ``checked_hosts``.
+
+    A host that is reached by ``connect_to`` or through a proxy is not looked up.
+    """
+    if not len(hosts):
+        return {}
+    guard = Guard(options.allow_addresses, options.connect_to, options.allowed_ports)
+    addresses, names = Addresses(options, guard), map(from_host_key, hosts)
+    direct = [n for n in names if not any(addresses.by_name(n, (port,)) for port in (80, 443))]
+    lookups = Lookups(
+        guard, options.resolvers_threads, options.lookup_timeout, options.lookup_limit
+    )
+    with _LOOKING_UP:
+        found = lookups.look_up(direct)
+    return {host_key(name): result for name, result in found.items()}

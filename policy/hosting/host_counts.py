@@ -1,0 +1,113 @@
+"""Numbers of URLs by host: counted from rows, and as differences that a job makes."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from ...web.rules.url_rules import host_keys
+from ...web.urls.domains import registered_domain
+from ...web.urls.row_keys import from_host_key, host_key
+from ..schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, empty
+
+# Columns of the state on which the numbers depend.
+COUNTED = ("key", "status", "retries")
+_NONE = empty(HOST_COUNTS)
+
+
+def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the HOST_COUNTS rows of some rows of the state, in key order.
+
+    URLs without a host, such as those of files, are not counted.
+
+    >>> rows = pl.DataFrame({"key": ["com.a:http/", "com.a:http/x"], "status": [1, 1],
+    ...                      "retries": [0, 2]})
+    >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
+    [('com.a', 2, 0, 1)]
+    """
+    return _counted(rows.select(COUNTED), pl.lit(1, pl.Int64))
+
+
+def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Returns the differences that changes of rows make, as HOST_COUNTS rows in key order.
+
+    Args:
+        before: The rows before, with the columns ``COUNTED``, in key order.
+        after: The rows after, in key order. A row in neither frame, or equal in both, adds nothing.
+    """
+    before, after = before.select(COUNTED), after.select(COUNTED)
+    if len(before) == len(after) and before.get_column("key").equals(after.get_column("key")):
+        failed = [frame.get_column("retries").fill_null(0) != 0 for frame in (before, after)]
+        statuses = [frame.get_column("status") for frame in (before, after)]
+        differ = statuses[0].ne_missing(statuses[1]) | (failed[0] != failed[1])
+        before, after = before.filter(differ), after.filter(differ)
+    signed = [
+        frame.with_columns(sign=pl.lit(sign, pl.Int64))
+        for frame, sign in ((before, -1), (after, 1))
+        if len(frame)
+    ]
+    if not signed:
+        return _NONE
+    found = _counted(pl.concat(signed), pl.col("sign"))
+    return found.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
+
+
+def _counted(rows: pl.DataFrame, sign: pl.Expr) -> pl.DataFrame:
+    if rows.is_empty():
+        return _NONE
+    hosts = host_keys(rows.get_column("key"))
+    failed = (pl.col("retries").fill_null(0) != 0).cast(pl.Int64) * sign
+    grouped = (
+        rows.with_columns(host=hosts, number=sign, failed=failed)
+        .group_by("host", "status")
+        .agg(pl.col("number", "failed").sum())
+        .filter(pl.col("host") != "")
+    )
+    numbers = (
+        pl.col("number").filter(pl.col("status") == code).sum().alias(name)
+        for code, name in STATUS_COUNTS.items()
+    )
+    counted = grouped.group_by("host").agg(*numbers, connection_failures=pl.col("failed").sum())
+    return counted.rename({"host": "key"}).select(HOST_COUNTS.names).cast(_NONE.schema).sort("key")
+
+
+def sum_host_counts(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Returns the sums of HOST_COUNTS rows, one row per host, in key order."""
+    rows = pl.concat([_NONE, *(frame.select(HOST_COUNTS.names) for frame in frames)])
+    return rows.group_by("key").agg(pl.col(URL_COUNTS).sum()).sort("key")
+
+
+def urls_of_domains(counts: pl.DataFrame) -> pl.DataFrame:
+    """Returns the numbers of URLs of registered domains: ``key``, ``domain_urls``, in key order.
+
+    >>> rows = pl.DataFrame({"key": ["com.a.x", "com.a.y"], "unfetched": [1, 2]})
+    >>> urls_of_domains(sum_host_counts([pl.concat([_NONE, rows], how="diagonal")])).rows()
+    [('com.a', 3)]
+    """
+    domains = domain_keys(counts.get_column("key"))
+    total = pl.sum_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0))
+    summed = counts.select(domains.alias("key"), domain_urls=total)
+    return summed.group_by("key").agg(pl.col("domain_urls").sum()).sort("key")
+
+
+def domain_keys(hosts: pl.Series) -> pl.Series:
+    """Returns the reversed registered domain of each reversed host."""
+    names = hosts.unique().drop_nulls()
+    domains = [host_key(registered_domain(from_host_key(name))) for name in names]
+    return hosts.replace_strict(names, domains, default=None, return_dtype=pl.String)
+
+
+def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns rows of the host table with differences added, in key order.
+
+    Args:
+        rows: HOSTS rows.
+        changes: Differences, at most one row per key: ``key``, ``URL_COUNTS``, ``domain_urls``.
+    """
+    wide = empty(HOSTS)
+    both = pl.concat([rows, pl.concat([wide, changes], how="diagonal")])
+    summed = (*URL_COUNTS, "domain_urls")
+    added = both.group_by("key", maintain_order=True).agg(
+        pl.exclude("key", *summed).first(), pl.col(summed).fill_null(0).sum()
+    )
+    added = added.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
+    return added.select(HOSTS.names).cast(wide.schema).sort("key")

@@ -1,0 +1,156 @@
+"""Applies limits of single hosts to the rows that generate may choose."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from ...web.rules.url_rules import host_keys
+from ..expressions.compiler import Expression, value_of
+from ..expressions.values import Type
+from ..schema import MAX_DELAY
+from ..selection import GenerateOptions
+from .host_fields import host_fields, host_values
+from .host_settings import HostSettings
+
+NO_LIMIT = 2**31 - 1
+
+
+class HostLimits(NamedTuple):
+    """Limits by host (reversed); hosts that are not named have the usual ones.
+
+    Attributes:
+        max_counts: How many URLs a batch takes at most.
+        delays: Pause between two requests, s.
+        boosts: Factors of the sort value.
+        blocked: Hosts that are left alone.
+        bad: Number of values of expressions that cannot be used.
+    """
+
+    max_counts: Mapping[str, int]
+    delays: Mapping[str, float]
+    boosts: Mapping[str, float]
+    blocked: frozenset[str]
+    bad: Mapping[str, int]
+
+
+def host_expressions(options: GenerateOptions) -> dict[str, Expression]:
+    """Returns the compiled expressions over the host table, by name of the option.
+
+    Raises:
+        ValueError: One is wrong, or has no number as its value.
+    """
+    fields, found = host_fields(), {}
+    for name in ("max_count_expr", "fetch_delay_expr"):
+        if text := getattr(options, name):
+            expression = value_of(text, fields)
+            if expression.type is not Type.NUMBER:
+                raise ValueError(f"--{name} must be a number for each host, got {text!r}")
+            found[name] = expression
+    return found
+
+
+def host_limits_of(
+    settings: Mapping[str, HostSettings], hosts: pl.DataFrame, expressions: Mapping[str, Expression]
+) -> HostLimits:
+    """Returns the limits of hosts: settings have priority over expressions.
+
+    A host that is not in the host table has no value of an expression: the usual limits apply.
+
+    Args:
+        settings: The operator's settings, by host (reversed).
+        hosts: HOSTS rows for the expressions.
+        expressions: See ``host_expressions``.
+    """
+    counts, delays, bad = dict[str, int](), dict[str, float](), dict[str, int]()
+    for name, expression in expressions.items():
+        values = expression.of(host_values(hosts, expression.needs)).cast(pl.Float64)
+        for host, value in zip(hosts.get_column("key"), values, strict=True):
+            if value is None or math.isnan(value):
+                bad[name] = bad.get(name, 0) + 1
+            elif name == "max_count_expr":
+                limit = math.floor(value + 0.5)
+                counts[host] = limit if 0 < limit < NO_LIMIT else NO_LIMIT
+            elif 0 <= value <= MAX_DELAY * 1000:
+                delays[host] = value / 1000
+            else:
+                bad[name] = bad.get(name, 0) + 1
+    for host, own in settings.items():
+        if own.max_count is not None:
+            counts[host] = own.max_count
+        if own.delay is not None:
+            delays[host] = own.delay
+    boosts = {host: own.boost for host, own in settings.items() if own.boost is not None}
+    blocked = frozenset(host for host, own in settings.items() if own.blocked)
+    return HostLimits(counts, delays, boosts, blocked, bad)
+
+
+def with_limits(rows: pl.DataFrame, limits: HostLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows without those of blocked hosts, with delays and boosted ``sort_value``; counts.
+
+    The delay that the metadata of a row says has priority.
+
+    Args:
+        rows: Rows with ``key``, ``delay``, and ``sort_value`` or ``score``.
+        limits: The limits.
+    """
+    if not (limits.blocked or limits.delays or limits.boosts or limits.bad):
+        return rows, {}
+    hosts = host_keys(rows.get_column("key"))
+    free = ~hosts.is_in(list(limits.blocked))
+    counts = {"dropped/host_blocked": int((~free).sum())}
+    counts |= {f"bad_values/{name}": number for name, number in limits.bad.items()}
+    rows, hosts = rows.filter(free), hosts.filter(free)
+    if limits.delays:
+        delay = _looked_up(hosts, limits.delays, pl.Float64)
+        rows = rows.with_columns(delay=pl.coalesce("delay", delay))
+    if limits.boosts:
+        value = "sort_value" if "sort_value" in rows.columns else "score"
+        factor = _looked_up(hosts, limits.boosts, pl.Float64).fill_null(1.0)
+        rows = rows.with_columns(sort_value=(pl.col(value) * factor).cast(pl.Float32))
+    return rows, {name: number for name, number in counts.items() if number}
+
+
+def without_blocked_hosts(
+    rows: pl.DataFrame, settings: Mapping[str, HostSettings]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows without those of blocked hosts, and counts."""
+    blocked = [host for host, own in settings.items() if own.blocked]
+    if not blocked:
+        return rows, {}
+    left = rows.filter(~host_keys(rows.get_column("key")).is_in(blocked))
+    gone = len(rows) - len(left)
+    return left, {"dropped/host_blocked": gone} if gone else {}
+
+
+def _looked_up(
+    hosts: pl.Series, values: Mapping[str, float], dtype: type[pl.DataType]
+) -> pl.Series:
+    return hosts.replace_strict(
+        list(values), list(values.values()), default=None, return_dtype=dtype
+    )
+
+
+def with_own_limits(
+    rows: pl.DataFrame, max_counts: Mapping[str, int]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns (rows of hosts without an own limit, others with ``group`` and ``most``)."""
+    if not max_counts:
+        return rows, rows.clear()
+    hosts = host_keys(rows.get_column("key"))
+    most = _looked_up(hosts, max_counts, pl.Int64)
+    own = most.is_not_null()
+    return rows.filter(~own), rows.with_columns(group=hosts, most=most).filter(own)
+
+
+def best_of_hosts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the ``most`` rows of each ``group`` that rank highest.
+
+    >>> rows = pl.DataFrame({"key": ["a", "b", "c"], "rank": [1, 3, 2], "group": ["h"] * 3,
+    ...                      "most": [2] * 3})
+    >>> best_of_hosts(rows).get_column("key").to_list()
+    ['b', 'c']
+    """
+    order = rows.sort("rank", "key", descending=True)
+    return order.filter(pl.int_range(pl.len()).over("group") < pl.col("most"))

@@ -1,0 +1,74 @@
+"""Merges findings about hosts, and changes of their numbers of URLs, into the host table."""
+
+from collections.abc import Callable, Iterable
+
+import polars as pl
+
+from ..clocks import COUNT, set_right_hosts
+from ..schema import HOSTS, URL_COUNTS
+from .domain_sketch import unite_sketches
+from .response_sketch import add_sketches
+
+ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay",
+          "robots_failing_since", "sitemaps"]  # fmt: skip
+_SUMMED = (*URL_COUNTS, "domain_urls")
+_SKETCHES: dict[str, Callable[[Iterable[bytes]], bytes]] = {
+    "response_times": add_sketches,
+    "linking_domains": unite_sketches,
+}
+_MERGED = ("key", "seed", "requests", "last_request_time", "backoff_until", *ROBOTS, *_SUMMED,
+           *_SKETCHES)  # fmt: skip
+_NEWEST = [name for name in HOSTS.names if name not in _MERGED]
+
+
+def merge_hosts(
+    rows: pl.DataFrame, findings: pl.DataFrame, now: int
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the host table's rows with the findings merged in, in key order, and counts.
+
+    The newer value of each column is kept, and numbers are added: those of URLs in ``findings`` are
+    differences. A host of a seed keeps its mark. The times in the rows determine which row is
+    newer, not their order. Impossible times are corrected first; after that, the rows of the table
+    are the older ones.
+
+    Args:
+        rows: HOSTS rows in key order, at most one per host.
+        findings: HOSTS rows for hosts in the same range; if several have the same
+            time, the last one is the newest.
+        now: Time in ms.
+    """
+    findings, late = set_right_hosts(findings, now)
+    requested = findings.get_column("last_request_time").drop_nulls().to_list()
+    rows, wrong = set_right_hosts(rows, now, min(requested, default=now) - 1)
+    together = pl.concat([rows, findings]).sort("last_request_time", maintain_order=True)
+    # The columns of robots.txt belong together: a missing text must not be taken from an older row.
+    texts = together.filter(pl.col("robots_time").is_not_null()).sort(
+        "robots_time", maintain_order=True
+    )
+    robots = texts.group_by("key", maintain_order=True).agg(pl.col(ROBOTS).last())
+    rest = together.group_by("key", maintain_order=True).agg(
+        pl.col("seed").any(),
+        pl.col(_NEWEST).drop_nulls().last(),
+        pl.col("requests").sum(),
+        pl.when(pl.col(_SUMMED).is_not_null().any()).then(pl.col(_SUMMED).sum()),
+        pl.col("last_request_time", "backoff_until").max(),
+    )
+    merged = rest.join(robots, on="key", how="left")
+    for name, unite in _SKETCHES.items():
+        merged = merged.join(united(together, name, unite), on="key", how="left")
+    counts = {COUNT: late + wrong} if late + wrong else {}
+    return merged.select(*HOSTS.names).sort("key"), counts
+
+
+def united(
+    rows: pl.DataFrame, name: str, unite: Callable[[Iterable[bytes]], bytes]
+) -> pl.DataFrame:
+    """Returns ``key`` and the sketch of each host that has one, united over its rows."""
+    known = rows.select("key", name).drop_nulls()
+    if known.is_empty():
+        return known
+    repeated = known.get_column("key").is_duplicated()
+    many = known.filter(repeated).group_by("key").agg(name)
+    sketches = [unite(sketches) for sketches in many.get_column(name)]
+    both = many.select("key", pl.Series(name, sketches, pl.Binary))
+    return pl.concat([known.filter(~repeated), both])

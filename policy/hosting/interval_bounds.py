@@ -1,0 +1,52 @@
+"""Keeps the intervals of visited pages within the bounds that settings of their hosts say."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ...web.rules.url_rules import host_keys
+from .host_settings import LONGEST_INTERVAL, HostSettings
+
+Bounds = Mapping[str, tuple[int, int]]
+
+
+def interval_bounds(settings: Mapping[str, HostSettings]) -> Bounds:
+    """Returns (shortest, longest interval in s) by host (reversed), of hosts that have any.
+
+    >>> interval_bounds({"com.a": HostSettings(min_interval=60), "com.b": HostSettings()})
+    {'com.a': (60, 2147483647)}
+    """
+    return {
+        host: (own.min_interval or 1, own.max_interval or LONGEST_INTERVAL)
+        for host, own in settings.items()
+        if own.min_interval is not None or own.max_interval is not None
+    }
+
+
+def within_bounds(visits: pl.DataFrame, bounds: Bounds) -> pl.DataFrame:
+    """Returns scheduled rows with intervals within the bounds of their hosts, and due accordingly.
+
+    A row with a fixed interval keeps it: it was set for this URL.
+
+    Args:
+        visits: Rows with ``key``, ``visited``, ``fixed_interval``, ``fetch_interval`` and
+            ``fetch_time``.
+        bounds: The bounds.
+    """
+    hosts = host_keys(visits.get_column("key")) if bounds else None
+    if hosts is None or not hosts.is_in(list(bounds)).any():
+        return visits
+    low, high = (
+        hosts.replace_strict(
+            list(bounds), [pair[at] for pair in bounds.values()], default=None,
+            return_dtype=pl.Int64,
+        )
+        for at in (0, 1)
+    )  # fmt: skip
+    interval = pl.col("fetch_interval").cast(pl.Int64)
+    free = pl.col("visited") & pl.col("fixed_interval").is_null() & pl.lit(low).is_not_null()
+    within = pl.when(free).then(interval.clip(pl.lit(low), pl.lit(high))).otherwise(interval)
+    return visits.with_columns(
+        fetch_interval=within.cast(pl.Int32),
+        fetch_time=pl.col("fetch_time") + (within - interval) * 1000,
+    )

@@ -1,0 +1,179 @@
+"""Brings the host table up to date from a scan: numbers of URLs, look-ups of addresses, purging."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from ...web.base.options import option, seconds
+from ..base.row_status import Status
+from ..schema import HOSTS, URL_COUNTS, empty
+from .host_counts import count_urls, urls_of_domains
+from .hosts import united
+from .page_findings import with_homepages
+from .response_sketch import add_sketches, sketch_hosts
+
+_SUMMED = (*URL_COUNTS, "domain_urls")
+_LIVING = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
+CHECKS = ("none", "new", "known", "failed", "all")
+# What a look-up ends with: no error, or the reason of the failure.
+FOUND = ""
+Lookups = Callable[[pl.Series], Mapping[str, str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class HostCheckOptions:
+    """Options of looking up the addresses of hosts, and of giving hosts up."""
+
+    GROUP = "hosts"
+
+    check: str = option(
+        "none",
+        "Which hosts to look up: those that were never looked up, those whose last look-up "
+        "succeeded, or failed, or all of these.",
+        choices=CHECKS,
+        nutch="updatehostdb -checkAll, -checkNew, -checkKnown, -checkFailed",
+    )
+    recheck_interval: float = seconds(
+        86_400.0,
+        "Look a host up again after this time; after several failures in a row as many times later.",
+        nutch="hostdb.recheck.interval",
+        minimum=0.0,
+    )
+    failed_hosts_threshold: int = option(
+        3,
+        "Give a host up when its look-up has failed more often than this in a row; -1 gives up "
+        "none. A host of a seed, or with settings, is never given up.",
+        nutch="hostdb.purge.failed.hosts.threshold",
+        minimum=-1,
+    )
+    resolvers_threads: int = option(
+        25,
+        "How many hosts a worker looks up at a time.",
+        nutch="hostdb.num.resolvers.threads",
+        minimum=1,
+        maximum=1_000,
+    )
+    lookup_timeout: float = seconds(10.0, "A look-up that takes longer has failed.", minimum=0.1)
+    lookup_limit: float = seconds(
+        600.0,
+        "Stop looking up after this time in each part of the table; the other hosts are looked up "
+        "the next time.",
+        minimum=1.0,
+    )
+
+
+def recount_changes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the HOSTS rows of some rows of the state: numbers, home pages, response times.
+
+    Args:
+        rows: Rows with ``key``, ``status``, ``retries`` and ``response_ms``.
+    """
+    counts = count_urls(rows)
+    living = rows.filter(pl.col("status").is_in(_LIVING))
+    found = with_homepages(sketch_hosts(living), living)
+    domains = urls_of_domains(counts)
+    for more in (counts, domains):
+        found = found.join(more, on="key", how="full", coalesce=True)
+    return found
+
+
+def recount_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns rows of the host table with the numbers of a scan in place of their own.
+
+    Response times count only for a host that has none yet.
+
+    Args:
+        rows: HOSTS rows.
+        changes: HOSTS rows of all parts of the scan, and an empty one for each known host.
+    """
+    wide = empty(HOSTS)
+    changes = pl.concat([wide, changes], how="diagonal")
+    sums = changes.group_by("key").agg(pl.col(_SUMMED).fill_null(0).sum(), pl.col("homepage").max())
+    times = united(changes, "response_times", add_sketches).rename({"response_times": "times"})
+    made = sums.join(times, on="key", how="left")
+    touched = rows.filter(pl.col("key").is_in(sums.get_column("key").implode()))
+    others = rows.join(touched, on="key", how="anti")
+    counted = made.join(touched.drop(*_SUMMED, "homepage"), on="key", how="left").with_columns(
+        pl.coalesce("response_times", "times").alias("response_times"),
+        pl.col("seed").fill_null(False),
+        pl.col("requests").fill_null(0),
+    )
+    return pl.concat([others, counted.select(HOSTS.names).cast(wide.schema)]).sort("key")
+
+
+def to_check(rows: pl.DataFrame, now: int, options: HostCheckOptions) -> pl.Series:
+    """Returns the hosts (reversed) to look up now.
+
+    A host whose look-up has failed is left alone for longer after each failure.
+
+    Args:
+        rows: HOSTS rows.
+        now: Time in ms.
+        options: Which hosts, and how often.
+    """
+    new, failed = pl.col("dns_time").is_null(), pl.col("dns_failures").fill_null(0) > 0
+    wanted = {
+        "none": pl.lit(False), "new": new, "known": ~new & ~failed, "failed": failed,
+        "all": pl.lit(True),
+    }[options.check]  # fmt: skip
+    rest = options.recheck_interval * 1000 * pl.max_horizontal(pl.lit(1), "dns_failures")
+    due = new | (pl.col("dns_time") + rest <= now)
+    # A registered domain with no URL of its own is not requested.
+    used = pl.any_horizontal(pl.col(URL_COUNTS).fill_null(0) != 0) | pl.col("seed")
+    return rows.filter(wanted & due & used).get_column("key")
+
+
+def checked_hosts(
+    rows: pl.DataFrame, found: Mapping[str, str], now: int, options: HostCheckOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows of the host table with the results of look-ups, and counts with Nutch's names.
+
+    Args:
+        rows: HOSTS rows.
+        found: For each host (reversed) that was looked up ``FOUND``, or why that failed.
+        now: Time in ms.
+        options: When a host is given up.
+    """
+    if not found:
+        return rows, {}
+    reasons = pl.Series(list(found.values()), dtype=pl.String)
+    result = pl.col("key").replace_strict(
+        pl.Series(list(found), dtype=pl.String), reasons, default=None, return_dtype=pl.String
+    )
+    known, failures = pl.col("dns_time").is_not_null(), pl.col("dns_failures").fill_null(0)
+    tried, failed = result.is_not_null(), result != FOUND
+    kinds = pl.when(failed).then(
+        pl.when(known).then(pl.lit("existing_unknown_host")).otherwise(pl.lit("new_unknown_host"))
+    ).otherwise(
+        pl.when(~known).then(pl.lit("new_known_host"))
+        .when(failures > 0).then(pl.lit("rediscovered_host"))
+        .otherwise(pl.lit("existing_known_host"))
+    )  # fmt: skip
+    judged = rows.filter(tried).select(kind=kinds, reason=result)
+    counts = dict(judged.get_column("kind").value_counts().iter_rows())
+    why = judged.filter(pl.col("reason") != FOUND).get_column("reason").value_counts()
+    counts |= {f"lookup/{reason}": number for reason, number in why.iter_rows()}
+    counts["checked_hosts"] = len(judged)
+    after = rows.with_columns(
+        dns_failures=pl.when(tried)
+        .then(pl.when(failed).then(failures + 1).otherwise(0))
+        .otherwise("dns_failures")
+        .cast(pl.Int32),
+        dns_time=pl.when(tried).then(now).otherwise("dns_time"),
+    )
+    return _given_up(after, now, options, counts)
+
+
+def _given_up(
+    rows: pl.DataFrame, now: int, options: HostCheckOptions, counts: dict[str, int]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Marks hosts that have failed too often as purged, and returns others from it."""
+    most = options.failed_hosts_threshold
+    kept = pl.col("seed") | pl.col("settings").is_not_null()
+    gone = (pl.col("dns_failures").fill_null(0) > most) & pl.lit(most >= 0) & ~kept
+    purged = rows.select((gone & pl.col("purged_since").is_null()).sum()).item()
+    rows = rows.with_columns(
+        purged_since=pl.when(gone).then(pl.coalesce("purged_since", pl.lit(now)))
+    )
+    return rows, counts | ({"purged_unknown_host": purged} if purged else {})

@@ -1,0 +1,115 @@
+"""Limits of single hosts in generate and in schedules."""
+
+import random
+
+import polars as pl
+import pytest
+from frames import frame_of
+
+from nutbeam.policy.hosting.host_limits import (
+    best_of_hosts,
+    host_expressions,
+    host_limits_of,
+    with_limits,
+    with_own_limits,
+    without_blocked_hosts,
+)
+from nutbeam.policy.hosting.host_settings import HostSettings
+from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
+from nutbeam.policy.schema import HOSTS
+from nutbeam.policy.selection import GenerateOptions
+
+HOST_ROWS = frame_of(
+    HOSTS,
+    {"key": "com.a", "fetched": 10, "gone": 20},
+    {"key": "com.b", "fetched": 5},
+    {"key": "com.c"},
+)
+SETTINGS = {
+    "com.b": HostSettings(max_count=7, delay=2.5, boost=3.0),
+    "com.d": HostSettings(blocked=True),
+}
+
+
+def limits(settings=SETTINGS, **options):
+    return host_limits_of(settings, HOST_ROWS, host_expressions(GenerateOptions(**options)))
+
+
+def test_expressions_are_of_hosts_with_a_record_alone_and_settings_have_priority():
+    found = limits(max_count_expr="fetched - gone + numRecords", fetch_delay_expr="1000 * fetched")
+    # com.a: 10 - 20 + 30; com.c: 0 is no limit; com.d has no record, and leaks nothing.
+    assert found.max_counts == {"com.a": 20, "com.b": 7, "com.c": 2**31 - 1}
+    assert found.delays == {"com.a": 10.0, "com.b": 2.5, "com.c": 0.0}
+    assert found.blocked == {"com.d"}
+
+
+def test_bad_values_are_counted_and_the_usual_applies():
+    found = limits({}, max_count_expr="fetched / gone", fetch_delay_expr="-fetched")
+    assert found.max_counts == {"com.a": 1}  # a half is rounded up, as Nutch does
+    assert dict(found.bad) == {"max_count_expr": 2, "fetch_delay_expr": 2}
+    assert found.delays == {"com.c": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("fetchd", "unknown name 'fetchd'"),
+        ("host", "--max_count_expr must be a number for each host, got 'host'"),
+        ("fetched >", "wrong syntax at character 10"),
+    ],
+)
+def test_a_wrong_expression_is_quoted(expression, message):
+    with pytest.raises(ValueError, match=r".") as caught:
+        limits(max_count_expr=expression)
+    assert message in str(caught.value)
+
+
+def test_blocked_hosts_delays_and_boosts():
+    rows = pl.DataFrame({
+        "key": ["com.a:http/", "com.b:http/1", "com.b:http/2", "com.d:http/"],
+        "score": [1.0, 1.0, 2.0, 9.0],
+        "delay": [None, None, 0.5, None],
+    })  # fmt: skip
+    kept, counts = with_limits(rows, limits())
+    assert kept["delay"].to_list() == [None, 2.5, 0.5]
+    assert kept["sort_value"].to_list() == [1.0, 3.0, 6.0]
+    assert counts == {"dropped/host_blocked": 1}
+    assert without_blocked_hosts(rows, SETTINGS)[1] == counts
+    assert with_limits(rows, limits({}))[0].equals(rows)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_own_limits_agree_with_a_choice_row_by_row(seed):
+    numbers = random.Random(seed)
+    rows = [
+        {"key": f"com.h{numbers.randint(0, 4)}:http/{n}", "rank": numbers.randint(0, 9)}
+        for n in range(60)
+    ]
+    most = {"com.h1": 3, "com.h2": 0, "com.h4": 100}
+    others, own = with_own_limits(pl.DataFrame(rows), most)
+    right = []
+    for host, limit in most.items():
+        mine = [row for row in rows if row["key"].startswith(f"{host}:")]
+        mine.sort(key=lambda row: (row["rank"], row["key"]), reverse=True)
+        right += [row["key"] for row in mine[:limit]]
+    assert sorted(best_of_hosts(own)["key"]) == sorted(right)
+    assert sorted(others["key"]) == sorted(
+        row["key"] for row in rows if row["key"].split(":")[0] not in most
+    )
+
+
+def test_intervals_stay_within_the_bounds_of_their_host():
+    bounds = interval_bounds({"com.a": HostSettings(min_interval=60, max_interval=100)})
+    rows = pl.DataFrame({
+        "key": ["com.a:http/1", "com.a:http/2", "com.a:http/3", "com.a:http/4", "com.b:http/"],
+        "visited": [True, True, True, False, True],
+        "fixed_interval": [None, None, 5, None, None],
+        "fetch_interval": [10, 500, 5, 10, 10],
+        "fetch_time": [1_010_000, 1_500_000, 1_005_000, 1_010_000, 1_010_000],
+    }, schema_overrides={"fixed_interval": pl.Int32, "fetch_interval": pl.Int32})  # fmt: skip
+    found = within_bounds(rows, bounds)
+    assert found["fetch_interval"].to_list() == [60, 100, 5, 10, 10]
+    assert found["fetch_time"].to_list() == [
+        1_060_000, 1_100_000, 1_005_000, 1_010_000, 1_010_000
+    ]  # fmt: skip
+    assert within_bounds(rows, {}).equals(rows)

@@ -66,8 +66,9 @@ COMMANDS = {
     "generate": Command(
         "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,
         example="mine --top_n 1000",
-        options=("top_n", "max_count", "count_mode", "min_score", "max_distance",
-                 "restrict_status", "add_days", "num_fetchers", "queue_mode"),
+        options=("top_n", "expr", "max_count", "count_mode", "min_score", "max_distance",
+                 "restrict_status", "generate_min_interval", "filter", "normalize", "add_days",
+                 "num_fetchers", "queue_mode"),
     ),
     "fetch": Command(
         "fetch", "Fetch the pages of a batch.", group=CRAWL,

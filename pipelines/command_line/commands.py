@@ -108,6 +108,19 @@ COMMANDS = {
     "readdb": Command(
         "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
         example=f"mine {_SITE}",
+        options=("stats", "sort", "dump", "top", "min_score", "expr", "status", "regex", "retry",
+                 "sample"),
+    ),
+    "domainstats": Command(
+        "figures.domainstats", "Count fetched pages by host, domain, suffix or TLD.", group=LOOK,
+        example="mine --by tld", options=("by", "expr"),
+    ),
+    "protocolstats": Command(
+        "figures.protocolstats", "Count URLs by HTTP code.", group=LOOK, options=("expr",),
+    ),
+    "crawlcomplete": Command(
+        "figures.crawlcomplete", "Count fetched and unfetched pages by host or domain.",
+        group=LOOK, example="mine --mode domain", options=("mode", "expr"),
     ),
     "readlinkdb": Command(
         "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,

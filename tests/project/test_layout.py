@@ -10,7 +10,8 @@ from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("", "graph", "indexing", "fetching", "upkeep", "querying", "views", "checkers", "launch"),
+        *("", "graph", "indexing", "fetching", "figures", "upkeep", "querying", "views"),
+        *("generating", "checkers", "launch"),
         *("reference_pages", "command_line"),
     ),
     "io": (
@@ -23,7 +24,8 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing", ""),
+        *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing"),
+        *("figures", ""),
         *("schedules", "scoring", "dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),

@@ -11,7 +11,8 @@ from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.row_keys import from_host_key
 from ..schema import STATUS_NAMES, Status
 
-FETCHED, UNFETCHED = "FETCHED", "UNFETCHED"
+# Nutch's words.
+FETCHED_PAGES, UNFETCHED_PAGES = "FETCHED", "UNFETCHED"
 # Nutch counts pages that were fetched, and those that a server reported as not modified.
 _FETCHED = (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
 KEY, WHICH, NUMBER = "key", "which", "number"
@@ -49,8 +50,8 @@ def by_name(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
     >>> sorted(by_name(rows, "domain").rows())
     [('a.com', 'FETCHED', 1), ('a.com', 'UNFETCHED', 1)]
     """
-    fetched = pl.when(pl.col("status").is_in(_FETCHED)).then(pl.lit(FETCHED))
-    return _named(rows, fetched.otherwise(pl.lit(UNFETCHED)), mode)
+    fetched = pl.when(pl.col("status").is_in(_FETCHED)).then(pl.lit(FETCHED_PAGES))
+    return _named(rows, fetched.otherwise(pl.lit(UNFETCHED_PAGES)), mode)
 
 
 def by_status(rows: pl.DataFrame) -> pl.DataFrame:
@@ -82,7 +83,7 @@ def by_protocol(rows: pl.DataFrame) -> pl.DataFrame:
     other = status.cast(pl.String)
     name = status.replace_strict(PROTOCOL_STATUS_NAMES, default=other, return_dtype=pl.String)
     tried = pl.when(pl.col("last_fetch_time").is_not_null()).then(name)
-    key = pl.coalesce(pl.col("http_code").cast(pl.String), tried, pl.lit(UNFETCHED))
+    key = pl.coalesce(pl.col("http_code").cast(pl.String), tried, pl.lit(UNFETCHED_PAGES))
     found = rows.group_by(key.alias(KEY)).agg(pl.len().cast(pl.Int64).alias(NUMBER))
     return found.select(KEY, pl.lit("").alias(WHICH), NUMBER)
 

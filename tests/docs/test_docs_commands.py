@@ -55,7 +55,17 @@ def shape(line):
 
 
 # Guides that take half a minute each, and whose jobs other tests run, too.
-LONG = ("files-and-ftp", "parsing", "repair", "scoring")
+LONG = (
+    "files-and-ftp",
+    "links",
+    "parsing",
+    "query",
+    "ranks",
+    "recrawling",
+    "repair",
+    "scoring",
+    "urls",
+)
 # Guides that need a search server; test_docs_search_servers.py runs them.
 WITH_SERVER = ("opensearch", "elasticsearch", "solr")
 

@@ -20,6 +20,7 @@ def test_the_notebook_is_stored_without_results(notebook):
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
 
 
+@pytest.mark.long
 def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="needs nbclient: pip install 'nutbeam[dev]'")
     for name in ("ipykernel", "matplotlib", "duckdb"):

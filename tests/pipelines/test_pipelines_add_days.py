@@ -69,6 +69,7 @@ def test_a_run_without_limit_of_rounds_ends(web, tmp_path, capsys):
     assert asked(web) == ["/", "/1", "/2", "/3"]
 
 
+@pytest.mark.long
 def test_a_seed_that_fails_is_tried_once_in_a_run(web, tmp_path, capsys):
     table = tmp_path / "table"
     seeds = [SEED, f"{SEED}broken"]
@@ -79,6 +80,7 @@ def test_a_seed_that_fails_is_tried_once_in_a_run(web, tmp_path, capsys):
         assert (row["status"], row["retries"]) == (Status.DB_UNFETCHED, tries)
 
 
+@pytest.mark.long
 def test_a_round_by_itself_fetches_what_earlier_runs_have_fetched(web, tmp_path, capsys):
     table = tmp_path / "table"
     crawl(capsys, web, table, SEED, "--rounds", 1)

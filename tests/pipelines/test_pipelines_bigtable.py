@@ -86,6 +86,7 @@ def test_a_round_is_not_begun_for_nothing(counted, web, capsys):
     assert tree(table) == before
 
 
+@pytest.mark.long
 def test_update_reads_and_writes_touched_rows_only(counted, web):
     table, counter = counted
     now = clock(table)

@@ -189,6 +189,7 @@ def kills(backend, nursery, stages, number, seed):
     return moments
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_kills(backend, nursery, stages):
     moments = kills(backend, nursery, stages, 3, seed=1)

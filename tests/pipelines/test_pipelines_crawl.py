@@ -105,6 +105,7 @@ def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tabl
     assert list(statuses_of(folder).values()).count("db_fetched") == 1
 
 
+@pytest.mark.long
 def test_rounds_is_how_often_links_are_followed(web, tables, tmp_path):
     folder = tables(tmp_path / "table")
     words = [folder, *web.seeds, "--rounds", "2", *reach(web)]
@@ -175,6 +176,7 @@ def test_scope(islands, tables, tmp_path, scope, beyond):
     assert dropped == {"host": 4, "domain": 3, "any": 0}[scope]
 
 
+@pytest.mark.long
 def test_an_open_batch_is_finished_first_and_counts_as_a_round(web, tables, tmp_path):
     folder = tables(tmp_path / "table")
     assert nutbeam("inject", folder, *web.seeds) == 0

@@ -54,6 +54,7 @@ def kept_page(table):
     return kept
 
 
+@pytest.mark.long
 def test_when_the_page_that_stays_goes_another_one_stays(tmp_path):
     table, site = tmp_path / "table", Site()
     with serve(site) as server:
@@ -87,6 +88,7 @@ def test_duplicates_that_were_not_fetched_again_come_back_too(backend):
     assert list(found.values()) == [(Status.DB_DUPLICATE, kept)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["filterdb", "purge", "inject"])
 def test_duplicates_of_a_page_that_an_operator_removes_come_back(tmp_path, way):
     table, site = tmp_path / "table", Site()

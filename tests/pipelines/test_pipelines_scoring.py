@@ -70,6 +70,7 @@ def test_a_crawl_into_bigtable_conserves_cash(table, web, tmp_path):
     assert both[0].equals(both[1])
 
 
+@pytest.mark.long
 def test_a_crawl_ends_at_a_depth(web, tmp_path):
     table = tmp_path / "table"
     words = ("--scoring", "depth,opic", "--depth_max", "3")
@@ -117,6 +118,7 @@ def best(table, folder, capsys, *options):
     return found.removeprefix("http://example.com/")
 
 
+@pytest.mark.long
 def test_generate_chooses_by_the_sort_value(tmp_path, capsys):
     boosts = tmp_path / "boosts.txt"
     boosts.write_text("9 /news/\n0.1 /archive/\n")

@@ -131,6 +131,7 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
     assert re.search(r"no batch '1-none'", capsys.readouterr().err)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @here_and_in_a_store
 def test_compact_keeps_what_the_table_says(address, web, capsys):
@@ -161,6 +162,7 @@ def test_a_crawl_with_worker_processes(address, web, here):
     check_same(address, web, here, asked(web)[before:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 def test_a_store_that_answers_503_now_and_then(
     kind, stores, web, here, hurried, monkeypatch, capsys

@@ -30,6 +30,7 @@ def batches(web, tmp_path):
     return table, parsed, fetched
 
 
+@pytest.mark.long
 def test_several_batches_in_one_call(batches, capsys):
     table, *both = batches
     capsys.readouterr()

@@ -94,6 +94,7 @@ def test_metrics(job, name, metric):
     assert metrics_of(job, name) == (metric,)
 
 
+@pytest.mark.long
 def test_what_jobs_and_a_crawl_print(tmp_path, capsys):
     urls = [f"{URL}{name}" for name in ("", "a.png", "b.png")]
     assert nutbeam("inject", tmp_path / "table", *urls, "--count_by_rule") == 0

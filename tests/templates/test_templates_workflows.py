@@ -208,6 +208,7 @@ def test_crawls_until_nothing_is_due(execute, web, tmp_path):
     assert_same(contents(dataflow.table), contents(tmp_path / "other"))
 
 
+@pytest.mark.long
 def test_ends_after_so_many_rounds_and_needs_no_seeds(execute, web, tmp_path):
     dataflow = Dataflow(tmp_path / "table")
     assert nutbeam("inject", dataflow.table, *web.seeds) == 0

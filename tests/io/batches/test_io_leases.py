@@ -171,6 +171,7 @@ def test_who_cannot_beat_for_very_long_gives_up(tmp_path):
             lease.check()
 
 
+@pytest.mark.long
 def test_another_machine_is_waited_for_until_it_is_silent(tmp_path):
     path = foreign(tmp_path, beat=1)
     second = begin(acquire, tmp_path, "1-x", 0, times=TIMES)
@@ -257,6 +258,7 @@ def test_a_rival_that_comes_between_look_and_claim_is_seen(tmp_path, rival):
     mine[0].release()
 
 
+@pytest.mark.long
 def test_a_batch_whose_fetch_is_paused_is_superseded_too(tmp_path):
     with Holder(tmp_path, "1-x") as first:
         first.just_sent()

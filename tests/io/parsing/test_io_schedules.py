@@ -38,6 +38,7 @@ def row_of(folder, capsys):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not GUIDE.exists(), reason="docs/ is not part of the wheel")
 def test_the_schedule_of_the_guide_in_a_crawl(site, capsys):
     source = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)[1]

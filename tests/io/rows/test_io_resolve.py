@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 from frames import frame_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tablet_files import FILES, KEYS, SORTED_KEYS, state, write
 
@@ -220,7 +220,7 @@ STEPS = st.lists(
 )
 
 
-@FILES
+@settings(FILES, max_examples=12)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 4)), max_size=60), STEPS, st.integers(1, 9))
 def test_runs_and_folds_say_what_a_dict_says(tmp_path, first, steps, group_rows):
     with pytest.MonkeyPatch.context() as patch:

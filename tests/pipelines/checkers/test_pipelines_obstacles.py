@@ -39,6 +39,7 @@ def test_all_that_is_missing_is_named_with_a_command(
     assert not table.exists()
 
 
+@pytest.mark.long
 def test_the_command_works(tmp_path, capsys):
     answers = {"/": reply(b"<p>x", "200 OK", "Content-Type: text/html")}
     with serve(lambda path, _: answers.get(path, reply(b"", "404 Not Found"))) as server:

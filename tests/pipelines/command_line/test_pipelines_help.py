@@ -74,6 +74,7 @@ def test_help_of_help(shown):
         assert shown(*words) == shown("generate", "--help_all")
 
 
+@pytest.mark.long
 def test_the_examples_work(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seeds.txt").write_text("http://h0.example.com/other\n")

@@ -27,7 +27,7 @@ GO_ON = (
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENT = ["--timeout", "600"]
 WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")
-TRIALS = [(number, client) for client in ("requests", "asyncio") for number in SIGNALS]
+TRIALS = [(number, client) for client in ("asyncio", "requests") for number in SIGNALS]
 
 
 @pytest.mark.parametrize("trial", first(1, TRIALS), ids=str)
@@ -98,6 +98,7 @@ def test_jobs_and_worker_processes(tmp_path, job, more):
     assert len(manifests_of(table)) == made
 
 
+@pytest.mark.long
 def test_the_last_lines_on_a_terminal_say_how_far_it_came_and_how_to_go_on(tmp_path):
     table, answer, chunks = held_table(tmp_path, "a", "b"), Held(), []
     with serve(answer) as server, terminal(chunks, 120, rows=20) as slave:

@@ -8,7 +8,6 @@ import pytest
 from crawling import json_lines
 from ftp_servers import ftp_door, told_server
 from plugins import install
-from short_form import first
 from terminals import EVIL, WORD, obeyed, process, typed
 from web_servers import doors, reply, serve
 
@@ -234,7 +233,8 @@ def ftp():
         yield server.port
 
 
-@pytest.mark.parametrize("most", first(1, [2, 99]))
+@pytest.mark.long
+@pytest.mark.parametrize("most", [2, 99])
 def test_every_command_shows_escapes_and_obeys_none(folder, web, ftp, monkeypatch, most):
     found, wrong, silent = uses(folder, web, ftp), [], []
     assert list(found) == list(COMMANDS)  # a new command comes in with its uses

@@ -181,6 +181,7 @@ def test_two_direct_calls_at_once(tmp_path, web):
         assert sorted(map(from_key, keys)) == sorted(web.site.urls("page")), error
 
 
+@pytest.mark.long
 def test_an_attempt_that_was_paused_sends_nothing_when_another_has_taken_over(tmp_path, web):
     table = generated(tmp_path, web)
     command = fetch_command(table, web, "--operation", "one")

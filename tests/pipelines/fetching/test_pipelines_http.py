@@ -5,6 +5,7 @@ from collections import Counter
 
 import polars as pl
 import pyarrow.parquet as pq
+import pytest
 from crawling import VOLATILE as VOLATILE_COLUMNS
 from crawling import asked, crawl, files_of, manifest_of, nutbeam, state_of
 from made_certificates import CERTIFICATE
@@ -55,6 +56,7 @@ def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys
     assert pair not in stored
 
 
+@pytest.mark.long
 def test_a_crawl_finds_the_same_with_each_client(tmp_path):
     found = []
     for client in ("requests", "asyncio"):

@@ -72,6 +72,7 @@ def test_links_and_redirects_need_a_match_but_seeds_do_not(site, tmp_path, words
     assert (reasons["redirect_excluded"], reasons["redirect_not_included"]) == (1, 1)
 
 
+@pytest.mark.long
 def test_a_file_of_options_has_patterns_with_commas(site, tmp_path, monkeypatch):
     table = tmp_path / "table"
     monkeypatch.chdir(tmp_path)
@@ -88,6 +89,7 @@ def test_patterns_of_the_environment(site, tmp_path, monkeypatch):
     assert asked(site) == {"/", "/en/", "/blog/", "/about"}
 
 
+@pytest.mark.long
 def test_without_rule_files_the_patterns_alone_decide(site, tmp_path):
     words = ("--include", "/docs/[a-z.]+$", "--exclude", "o[lv]", "--no_filter")
     assert nutbeam("crawl", tmp_path / "table", f"{SITE}/", *words, *reach(site), *ROUNDS) == 0

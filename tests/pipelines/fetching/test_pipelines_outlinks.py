@@ -105,6 +105,7 @@ def test_links_are_followed_each_once_and_in_the_turn_of_their_host(table, serve
     assert fetch.total == fetch.done == manifest.counts["pages"] == len(FIRST | SECOND) + 3
 
 
+@pytest.mark.long
 def test_the_table_is_as_after_a_round_more(tmp_path, table, server):
     follow = ("--parse_while_fetching", "--follow_outlinks_depth", "1")
     assert nutbeam("fetch", table, *words(server, *follow)) == 0

@@ -1,5 +1,6 @@
 """robots.txt in a crawl: rules that are too costly, and an agent whose name has digits."""
 
+import pytest
 from crawling import manifests_of, nutbeam, state_of
 from robots_texts import ATTACKS, MOST
 from web_servers import doors, reply, serve
@@ -13,6 +14,7 @@ COSTLY, HONEST, HONEST_TOO = (f"http://{host}.example.com{path}" for host, path 
 ROBOTS = "User-agent: bot2\nDisallow: /for/bot2\n\nUser-agent: bot\nDisallow: /\n"
 
 
+@pytest.mark.long
 def test_too_costly_urls_stay_due_and_are_counted(tmp_path):
     table, robots = tmp_path / "table", MAKE(MOST).encode()
     denied = "http://honest.example.com/for/bot2"

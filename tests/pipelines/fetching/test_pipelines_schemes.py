@@ -124,6 +124,7 @@ def test_partitions_and_phases_of_their_own(tree, tmp_path):
     assert f"{url_of(tree)}/index.html" not in statuses_of(table)
 
 
+@pytest.mark.long
 def test_an_ftp_server_is_crawled(tables, tree, tmp_path):
     table = tables(tmp_path / "table")
     (tree / os.fsdecode(b"a/\xe4 b\xff\xfe")).unlink()  # the server knows UTF-8 alone

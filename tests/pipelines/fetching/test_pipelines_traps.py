@@ -38,6 +38,7 @@ def test_traps_end_by_default(web, tmp_path, capsys):
     assert web.site.urls("page") <= set(urls)  # all of the friendly pages
 
 
+@pytest.mark.long
 def test_traps_of_all_kinds_end_with_their_reasons(web, tmp_path, capsys):
     names = ("calendar", "session-ids", "echo", "infinite-hosts", "parameters", "spam")
     found = trapped(

@@ -141,6 +141,7 @@ def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
     assert found["linkrank"].mean() == pytest.approx(1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("writes", [1, 12, 31, 57])
 def test_a_kill_in_any_round_changes_no_rank(table, monkeypatch, in_ranges, capsys, writes):
     assert nutbeam("webgraph", table, *SMALL) == 0
@@ -212,7 +213,8 @@ def test_nodes_are_shown_best_first(table, edges, capsys):
         assert shown == right
 
 
-@pytest.mark.parametrize("level", ["host", "domain"])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("level", ["domain", "host"])
 def test_files_of_a_graph_are_as_common_crawl_publishes_them(table, edges, tmp_path, level):
     for name in {level, "host"}:
         assert nutbeam("webgraph", table, "--level", name) == 0

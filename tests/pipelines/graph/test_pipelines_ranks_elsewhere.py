@@ -31,6 +31,7 @@ def site_edges(site):
     )
 
 
+@pytest.mark.long
 def test_planted_hubs_rank_first(tmp_path, capsys):
     table = make_linked(tmp_path / "table", site_edges(TrueSite(hosts=4, pages=12, seed=7)))
     words = ("--ignore_internal_domain", "false", "--limit_domain", "false")

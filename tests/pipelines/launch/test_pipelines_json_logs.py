@@ -64,6 +64,7 @@ def test_what_a_user_sees_with_json_logs_is_json_too(tmp_path):
     assert one["message"] == "nutbeam next: no web table at 'none': it does not exist"
 
 
+@pytest.mark.long
 def test_text_logs_show_phases_only_from_info_on(tmp_path):
     for level, shown in (("warning", []), ("info", ["begins", "ends"])):
         code, _, said = run("inject", tmp_path / level, "http://a.com/", "--log_level", level)

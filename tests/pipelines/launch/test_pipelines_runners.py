@@ -181,6 +181,7 @@ def test_an_error_of_a_worker_process_is_one_line(table, tmp_path, capfd):
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_runner_names_that_mean_this_process(web, tmp_path):
     for number, name in enumerate(("DirectRunner", "FnApiRunner")):
         folder = tmp_path / f"table{number}"

@@ -43,6 +43,7 @@ MOMENTS = {
 WORKERS = ("--direct_num_workers", "2", "--direct_running_mode", "multi_processing")
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("more", first(1, [(), WORKERS]))
 @pytest.mark.parametrize("moment", first(2, ["parsing", "begun", "fetching", "updating"]))

@@ -6,7 +6,7 @@ from linked_web import HOST, LinkedWeb, stored_links, true_links
 from web_servers import serve
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_random_histories_end_in_the_links_of_the_newest_documents(tmp_path, seed):
     table, web = tmp_path / "table", LinkedWeb(seed)
     with serve(web) as server:

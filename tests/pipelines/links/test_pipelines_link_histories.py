@@ -137,9 +137,8 @@ def play(table, nursery, seed, steps, monkeypatch):
     return len(stored_links(table))
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 12))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
 def test_histories_with_upkeep_and_kills(tmp_path, nursery, monkeypatch, seed):
     assert play(str(tmp_path / "table"), nursery, seed, 8, monkeypatch) > 0
 
@@ -151,6 +150,7 @@ def test_histories_in_bigtable(tmp_path, nursery, monkeypatch, bigtable, seed):
     assert play(bigtable.make(tmp_path / "files"), nursery, seed, 8, monkeypatch) > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seconds", "ends"), [(-60, False), (60, True)])
 def test_stale_links_end_just_after_their_age(tmp_path, monkeypatch, seconds, ends):
     """compact drops the old documents between updatedb and invertlinks."""

@@ -109,6 +109,7 @@ def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
     assert stored_links(table) == true_links(table)
 
 
+@pytest.mark.long
 def test_compact_leaves_out_links_that_have_ended(crawl, monkeypatch):
     monkeypatch.setattr(resolve, "RUN_SHARE", 100)  # else so small a tablet is written anew
     table, web = crawl.table, crawl.web
@@ -126,8 +127,9 @@ def test_compact_leaves_out_links_that_have_ended(crawl, monkeypatch):
     assert nutbeam("fsck", table) == 0
 
 
-@pytest.mark.parametrize("waits", [False, True])
-@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("moves", [True, False])
 def test_pages_that_filterdb_removes_take_their_links_along(crawl, tmp_path, waits, moves):
     table, web = crawl.table, crawl.web
     if waits:
@@ -170,6 +172,7 @@ def test_compact_keeps_the_best_inlinks_when_asked(tmp_path, monkeypatch, capsys
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_batches_in_the_wrong_order_give_the_newest_links(crawl):
     table, web = crawl.table, crawl.web
     for _ in range(2):
@@ -183,6 +186,7 @@ def test_batches_in_the_wrong_order_give_the_newest_links(crawl):
     assert nutbeam("invertlinks", table) == 1
 
 
+@pytest.mark.long
 def test_a_purge_between_update_and_invertlinks(crawl):
     table, web = crawl.table, crawl.web
     for page in range(web.pages):

@@ -260,6 +260,7 @@ def counted(table, capsys, query):
     return row["n"]
 
 
+@pytest.mark.long
 def test_fetched_pages_stay_fetched_when_they_were_not_modified(table, again, capsys):
     fetched = "select count(*) as n from state where status = 'fetched'"
     before = counted(table, capsys, fetched)

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from clocks import DAY, WRONG, YEAR, clock_off
 from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
-from short_form import first
 from simulated_web import SimWeb
 from web_tables import InBigtable
 
@@ -72,8 +71,8 @@ CASES = [
 ]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("case", first(2, CASES), ids="-".join)
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path, undisturbed, case):
     wrong, rounds = case
     off = WRONG[wrong]
@@ -138,6 +137,7 @@ def table(original, tmp_path):
     return shutil.copytree(original, tmp_path / "table")
 
 
+@pytest.mark.long
 def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, caplog):
     before = state_of(table)
     assert nutbeam("fsck", table, "--format", "json") == 3
@@ -223,6 +223,7 @@ def test_a_clock_that_cannot_be_is_named_and_not_believed(tmp_path, caplog, monk
     assert all(name.split("-")[0].isdigit() for name in manifest_of(tmp_path / "table").batches)
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 def test_in_bigtable_a_wrong_clock_leaves_no_trace(monkeypatch, tmp_path_factory, bigtable, capsys):
     tables = InBigtable(tmp_path_factory, bigtable)

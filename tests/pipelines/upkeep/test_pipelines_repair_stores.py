@@ -61,6 +61,7 @@ def fsck(table, capsys, *options):
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long
 @IN_STORES
 def test_checksums_and_sizes_are_those_of_the_objects(table):
     root, (_, files) = place_of(table), live(table)

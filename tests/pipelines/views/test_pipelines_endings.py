@@ -273,6 +273,7 @@ def test_robots_denied_is_no_request(site, tmp_path, capsys):
     assert [counts.get("requests") for counts in fetches] == [1, 1]
 
 
+@pytest.mark.long
 def test_a_crawl_that_fetched_pages_in_an_earlier_round_is_done(site, tmp_path, capsys):
     record = crawled(capsys, tmp_path / "a", "http://a.example.com/", "--rounds", 1, *site, code=0)
     assert (
@@ -301,6 +302,7 @@ def test_refused_seeds(site, tmp_path, capsys):
     assert ", malformed 1 (it is no URL; " in record["message"]
 
 
+@pytest.mark.long
 def test_nothing_is_cut_off_in_silence(site, tmp_path, capsys):
     seeds = [f"http://a.example.com/{name}" for name in ("links", "long", "pdf")]
     words = ("--max_outlinks", 2, "--content_limit", 2_000, "--document_limit", 4_000)

@@ -82,6 +82,7 @@ def test_the_default_statuses_are_those_of_living_pages():
     assert {code for word in declared.default for code in statuses_of(word)} == set(LIVING)
 
 
+@pytest.mark.long
 def test_pages_are_the_living_urls_after_a_recrawl_too(table, pages):
     records = pages(table)
     statuses = {record["status"] for record in records}

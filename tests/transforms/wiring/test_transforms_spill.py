@@ -133,6 +133,7 @@ def looking_at(chunks):
     return look
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_chunks_that_pass_between_steps_are_what_they_were(mode, tmp_path):
     pipeline = make_pipeline(MODES[mode])

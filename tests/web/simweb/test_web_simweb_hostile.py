@@ -164,6 +164,7 @@ def test_what_servers_send_comes_into_no_request_and_no_wrong_place(crawled):
     assert not [url for url in asked if "hostile" not in url]
 
 
+@pytest.mark.long
 def test_asked_again_304_keeps_the_page_and_503_recovers(tmp_path):
     table = tmp_path / "table"
     seeds = [url_of(name) for name in ("etag", "last-modified", "changing", "recovers")]

@@ -33,6 +33,7 @@ from nutbeam.policy.schema import STATE, conform
 pytestmark = pytest.mark.bigtable
 
 
+@pytest.mark.long
 def test_a_whole_table(original, fsck, capsys):
     record = fsck(original)
     assert record["problems"] == []
@@ -261,6 +262,7 @@ def test_a_list_that_cannot_be_made_anew(table, fsck):
     assert record["repaired"]["dropped"] == [component.list]
 
 
+@pytest.mark.long
 def test_data_files_that_are_broken(table, web, fsck):
     components = manifest_of(table).components
     pages = next(n for n in components if n.endswith("/pages"))

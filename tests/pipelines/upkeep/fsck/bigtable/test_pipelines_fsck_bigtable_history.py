@@ -72,6 +72,7 @@ def test_what_compact_has_deleted_is_no_gap(table, fsck):
     assert fsck(table)["clean"]
 
 
+@pytest.mark.long
 def test_an_operation_has_read_what_is_not_there(table, fsck):
     # As after Bigtable's rows were restored from a backup, and the files were not.
     number = newest(table)
@@ -88,6 +89,7 @@ def test_an_operation_has_read_what_is_not_there(table, fsck):
     assert begin(table, "inject", "ahead.inject").snapshot == number + 3
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @pytest.mark.parametrize("value", [b"{", b"[]", b'{"format": 1}', b""])
 def test_the_manifest_row_is_damaged(table, value, capsys):
@@ -210,6 +212,7 @@ def unnoticed(data):
                 yield flipped
 
 
+@pytest.mark.long
 def test_the_rows_that_are_lost_are_counted(table, fsck, monkeypatch):
     _, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)
     paths = [c.path for c in changes if c.component == "state"]

@@ -5,7 +5,7 @@ from types import MappingProxyType
 import pytest
 from frames import frame_of, table_of
 
-from nutbeam.policy import documents as module
+from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
 from nutbeam.policy.rule_counts import capped

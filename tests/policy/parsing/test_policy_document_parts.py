@@ -3,7 +3,7 @@
 import pytest
 from frames import frame_of, table_of
 
-from nutbeam.policy import documents as module
+from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.policy.parts import pages_first
 from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus

@@ -33,5 +33,5 @@ def as_recorded(options: _Of, record: Mapping[str, Any]) -> _Of:
     """
     present = [name for name in _FIELDS if hasattr(options, name)]
     values = {name: record.get(name, _FIELDS[name].default) for name in present}
-    given = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+    given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
     return dataclasses.replace(options, **given)

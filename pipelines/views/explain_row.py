@@ -61,8 +61,9 @@ class TableView:
 
     def __init__(self, table: str, snapshot: int | None = None, now: int | None = None) -> None:
         root = open_table(table)
-        newest = snapshot is None
-        self.manifest = newest_manifest(table) if newest else load_manifest(root, snapshot)
+        self.manifest = (
+            newest_manifest(table) if snapshot is None else load_manifest(root, snapshot)
+        )
         self.pinned = Reading(table, "", self.manifest.snapshot)
         self.find = self.pinned.find
         self.clock = clock_of(self.manifest, now)
@@ -135,8 +136,8 @@ def not_generated(
         most = options.max_distance
         yield "too_far", f"{row['distance']} links from the seeds, max_distance is {most}"
     if 0 <= options.generate_min_interval < (row["fetch_interval"] or 0):
-        most, own = in_words(options.generate_min_interval), in_words(row["fetch_interval"])
-        yield "long_interval", f"its interval is {own}, generate_min_interval is {most}"
+        longest, own = in_words(options.generate_min_interval), in_words(row["fetch_interval"])
+        yield "long_interval", f"its interval is {own}, generate_min_interval is {longest}"
     wanted = wanted_rows(options.expr, now=table.now)
     if wanted is not None and not wanted.of(_frame(STATE, row)).item():
         yield "expr", f"this is not true of it: {options.expr}"

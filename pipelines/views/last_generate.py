@@ -60,7 +60,8 @@ class LastGenerate:
 
     def _fate(self, key: str) -> tuple[str, str]:
         root, made = open_table(self._table), self._made
-        if made.batch in made.batches and len(claimed_keys(root, made, [made.batch], key, key)):
+        batches = [name for name in made.batches if name == made.batch]
+        if batches and len(claimed_keys(root, made, batches, key, key)):
             return CHOSEN, f"it is in batch {made.batch}"
         view = self._before()
         row = view.find("state", key)

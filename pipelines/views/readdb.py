@@ -24,7 +24,14 @@ from ...policy.conditions import wanted_rows
 from ...policy.figures.key_counts import KEY, NUMBER, WHICH, by_status, summed
 from ...policy.figures.normal_text import normal_text
 from ...policy.figures.row_choice import RowOptions, chosen_rows
-from ...policy.figures.statistics import from_json, merge, statistics_of, summary, to_json
+from ...policy.figures.statistics import (
+    Statistics,
+    from_json,
+    merge,
+    statistics_of,
+    summary,
+    to_json,
+)
 from ...policy.kinds import KINDS
 from ...policy.parts import pages_first
 from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
@@ -188,7 +195,9 @@ def _look(part: Part, figures: Figures, now: int) -> None:
     of_best, of_hosts = ("key", "repr_url"), ("key",)
     more = (of_best if figures.best else ()) + (of_hosts if figures.hosts else ())
     names = tuple(dict.fromkeys((*columns, *more, *figures.rows.needs())))
-    best, hosts, found = [], [], []
+    best: list[pl.DataFrame] = []
+    hosts: list[pl.DataFrame] = []
+    found: list[Statistics] = []
     assert part.tablet is not None
     with part.reading.reading():
         for piece in part.reading.root.pieces("state", part.tablet, names):

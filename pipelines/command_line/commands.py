@@ -66,9 +66,8 @@ COMMANDS = {
     "generate": Command(
         "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,
         example="mine --top_n 1000",
-        options=("top_n", "expr", "max_count", "count_mode", "min_score", "max_distance",
-                 "restrict_status", "generate_min_interval", "filter", "normalize", "add_days",
-                 "num_fetchers", "queue_mode"),
+        options=("top_n", "expr", "max_count", "min_score", "max_distance", "restrict_status",
+                 "filter", "add_days", "num_fetchers"),
     ),
     "fetch": Command(
         "fetch", "Fetch the pages of a batch.", group=CRAWL,

@@ -35,6 +35,7 @@ from . import dedup, fetch, generate, inject, invertlinks, parse, update
 from .checkers.obstacles import check_obstacles, is_local
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
+from .generating.survey import due_at
 from .indexing import index
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
@@ -247,7 +248,7 @@ def _next_round(
     table: str, launched: str, options: RoundOptions, rounds: int
 ) -> tuple[int, str | None] | None:
     def due(clock: Clock) -> Due:
-        return generate.due_at(clock, options)
+        return due_at(clock, options)
 
     return next_round(table, launched, rounds, due, options.last_job)
 

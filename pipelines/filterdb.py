@@ -24,13 +24,7 @@ import polars as pl
 
 from ..io.batches.removed import note_removed
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import (
-    COUNT_PLACES,
-    counting_hosts,
-    merge_resolver,
-    read_seeds_hosts,
-    seed_files,
-)
+from ..io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
@@ -53,7 +47,6 @@ from ..policy.filtering import (
 )
 from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.schema import HOSTS, to_frame
-from ..policy.scope import judge_known
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..transforms.end_links import COMPONENT, EndLinks
@@ -63,6 +56,7 @@ from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
+from .generating.todays_rules import judged_today
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
 from .upkeep.dry_run import Example, Look, Tell, run_dry
@@ -79,7 +73,7 @@ _KEPT, _LEAVING = "kept", "leaving"
 # Limit of a partition in the shuffle of duplicates, and size of a row, in bytes.
 _PARTITION_BYTES, _ROW_BYTES = 32 << 20, 150
 ENDED_LINKS = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
-# Judges rows of the state; see ``judge_known``.
+# Judges rows of the state; see ``judged_today``.
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
 
@@ -124,7 +118,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     trial = options.dry_run
     begins = Look("filterdb") if trial else Begin("filterdb")
     operations = tickets | "Begin" >> begins
-    judge = functools.partial(_judge, options=options)
+    judge = functools.partial(judged_today, options=options)
     found, counts = filter_known(operations, Filtering(judge, options, examples=trial), "Tablets")
     targets = {
         "state": Target(REKEYED, _resolver, COUNT_PLACES), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,
@@ -134,11 +128,6 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     reads = ("state", "hosts", "blocklist", "batches", COMPONENT)
     ends = Tell(whole) if trial else Commit(reads=reads, whole=whole)
     return (operations, written, counts) | "Commit" >> ends
-
-
-def _judge(rows: pl.DataFrame, operation: Operation, options: FilterOptions) -> pl.DataFrame:
-    seeds = read_seeds_hosts(operation.root, seed_files(operation))
-    return judge_known(rows, options, seeds)
 
 
 def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: str) -> Any:

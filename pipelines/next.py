@@ -15,6 +15,7 @@ from ..policy.selection import GenerateOptions
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .command_line.command import DONE, NOTHING_TO_DO, TABLE, Invocation
+from .generating.survey import due_at
 from .indexing import index as indexing_job
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
@@ -63,7 +64,7 @@ def run(invocation: Invocation) -> int:
 def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
     if stop_file(open_table(table)) is not None:
         return False  # open batches are finished, but no new one begins
-    return may_have_due(open_table(table), manifest, lambda clock: generate.due_at(clock, options))
+    return may_have_due(open_table(table), manifest, lambda clock: due_at(clock, options))
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

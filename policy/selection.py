@@ -4,13 +4,14 @@ import dataclasses
 
 import polars as pl
 
-from ..web.base.columns import each_once, falses
+from ..web.base.columns import each_once, falses, reason_if
 from ..web.base.options import option
 from ..web.engine.queue_options import QueueOptions
 from ..web.rules.url_rules import host_keys
 from ..web.urls.domains import registered_domain
 from ..web.urls.row_keys import from_host_key, host_key
 from ..web.urls.schemes import SchemeOptions
+from .conditions import ExprOptions, wanted_rows
 from .schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
 from .schema import FETCH_DELAY, MAX_DELAY
 from .scoring.scoring_options import ScoringOptions
@@ -20,7 +21,7 @@ from .vocabulary import STATUS_WORDS, statuses_of
 
 
 @dataclasses.dataclass(frozen=True)
-class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptions):
+class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptions, ExprOptions):
     """Options of choosing the URLs of a batch."""
 
     GROUP = "generate"
@@ -66,6 +67,23 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
         choices=("", *STATUS_WORDS),
         nutch="generate.restrict.status",
     )
+    generate_min_interval: int = option(
+        -1,
+        "Take no URL that is fetched less often than this: with a longer interval. -1 is no limit.",
+        unit="s",
+        nutch="generate.min.interval",
+        minimum=-1,
+    )
+    filter: bool = option(
+        False,
+        "Leave out URLs that today's filters and scope refuse, as filterdb would drop them. They "
+        "stay in the table.",
+    )
+    normalize: bool = option(
+        False,
+        "Leave out URLs that today's normalizers rewrite, as filterdb would move them. They stay "
+        "in the table.",
+    )
     add_days: float = option(
         0.0,
         "Choose as if it were this many days later. A crawl fetches each URL at most once because "
@@ -101,7 +119,7 @@ def eligible(
         options: Options that exclude rows.
         scorings: The scorings; see ``admissible``.
     """
-    return admissible(state.filter(chosen_at(clock, options)), options, scorings)
+    return admissible(state.filter(chosen_at(clock, options)), options, scorings, clock.now)
 
 
 def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
@@ -120,7 +138,7 @@ def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
 
 
 def admissible(
-    rows: pl.LazyFrame, options: GenerateOptions, scorings: Scorings = OPIC
+    rows: pl.LazyFrame, options: GenerateOptions, scorings: Scorings = OPIC, now: int = 0
 ) -> pl.LazyFrame:
     """Returns the rows that no option excludes, whether they are due or not.
 
@@ -129,12 +147,61 @@ def admissible(
         options: Options that exclude rows.
         scorings: The scorings. If the sort value is not the score, ``sorted_out`` applies the
             limit of the score.
+        now: The time that counts as now, ms.
     """
+    reasons = list(exclusions(options, now).values())
+    if scorings.sorts_by_score:
+        reasons.append(~_good("score", options))
+    return rows.filter(~pl.any_horizontal(reasons).fill_null(False)) if reasons else rows
+
+
+def exclusions(options: GenerateOptions, now: int = 0) -> dict[str, pl.Expr]:
+    """Returns by reason the conditions of rows that an option excludes by their own columns.
+
+    The limit of the score is not among them: the sort value may not be a column.
+    """
+    found = {}
     if options.restrict_status:
-        rows = rows.filter(pl.col("status").is_in(statuses_of(options.restrict_status)))
+        found["status"] = ~pl.col("status").is_in(statuses_of(options.restrict_status))
     if options.max_distance >= 0:
-        rows = rows.filter(pl.col("distance").fill_null(0) <= options.max_distance)
-    return rows.filter(_good("score", options)) if scorings.sorts_by_score else rows
+        found["too_far"] = pl.col("distance").fill_null(0) > options.max_distance
+    if options.generate_min_interval >= 0:
+        found["long_interval"] = pl.col("fetch_interval") > options.generate_min_interval
+    if (wanted := wanted_rows(options.expr, now=now)) is not None:
+        found["expr"] = ~wanted.expr
+    return found
+
+
+def needed_columns(options: GenerateOptions) -> tuple[str, ...]:
+    """Returns the columns that ``exclusions`` needs."""
+    wanted = wanted_rows(options.expr)
+    own = {
+        "restrict_status": "status",
+        "max_distance": "distance",
+        "generate_min_interval": "fetch_interval",
+    }
+    limits = {"restrict_status": options.restrict_status != "",
+              "max_distance": options.max_distance >= 0,
+              "generate_min_interval": options.generate_min_interval >= 0}  # fmt: skip
+    names = [column for name, column in own.items() if limits[name]]
+    return tuple(dict.fromkeys([*names, *(wanted.needs if wanted is not None else ())]))
+
+
+def reasons_of(
+    rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings, now: int
+) -> pl.Series:
+    """Returns the reason why an option excludes each row, or null; the first one counts.
+
+    Args:
+        rows: Rows of the state with ``needed_columns``, and ``sort_value`` or ``score``.
+        options: Options that exclude rows.
+        scorings: The scorings.
+        now: The time that counts as now, ms.
+    """
+    value = "score" if scorings.sorts_by_score else "sort_value"
+    conditions = exclusions(options, now) | {"low_score": ~_good(value, options)}
+    reasons = [reason_if(condition, name) for name, condition in conditions.items()]
+    return rows.select(pl.coalesce(reasons).alias("reason")).to_series()
 
 
 def sorted_out(rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings) -> pl.DataFrame:
@@ -153,7 +220,8 @@ def sorted_out(rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings)
 
 def _good(name: str, options: GenerateOptions) -> pl.Expr:
     # In polars NaN is larger than every number, but such a page must not be the best.
-    return (pl.col(name) >= options.min_score) & pl.col(name).is_not_nan()
+    good = (pl.col(name) >= options.min_score) & pl.col(name).is_not_nan()
+    return good.fill_null(False)
 
 
 def later(clock: Clock, options: GenerateOptions) -> Clock:

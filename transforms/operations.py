@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -211,6 +211,9 @@ class Commit(Displayed):
             returns None if the batch would have no URLs. None if the job makes no batch.
         whole: Steps whose work must be complete.
         over_purges: Whether a purge may commit during the job; see ``io/upkeep/over_purges.py``.
+        tally: Function that makes the counts of the snapshot from the sums of the workers' counts;
+            None takes the sums.
+        options: Options that the snapshot names, so that ``explain`` knows them later.
     """
 
     reads: tuple[str, ...] = ()
@@ -220,6 +223,8 @@ class Commit(Displayed):
     opens: Opens | None = None
     whole: tuple[str, ...] = ()
     over_purges: bool = False
+    tally: Callable[[dict[str, int]], dict[str, int]] | None = None
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
         # A copy: this object also holds what Beam notes of a step, its inputs among it.
@@ -337,6 +342,11 @@ def _commit(operation: Operation, written: list[Written], _: list[Any], how: Com
 def commit_job(operation: Operation, written: list[Written], how: Commit) -> Manifest:
     """Commits one job's work; see ``Commit``."""
     batch: Batch | None = None
+    if how.tally is not None:
+        counts = how.tally(sum_counts(part.counts for part in written))
+        written = [*(dataclasses.replace(w, counts={}) for w in written), Written(counts=counts)]
+    if how.options:
+        operation = dataclasses.replace(operation, options=how.options)
     if how.opens is not None:
         batch = how.opens(operation, sum_counts(part.counts for part in written))
         if batch is None:  # no URL was chosen: commit only the counts

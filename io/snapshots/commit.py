@@ -148,6 +148,7 @@ def _following(
         components=components,
         batches=_timely({**latest.batches, **known}, operation.now),
         lost=latest.lost,
+        options=operation.options,
     )
 
 

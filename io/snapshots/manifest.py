@@ -76,6 +76,8 @@ class Manifest:
         earliest: The earliest such time, ms; 0 is unknown.
         right_since: Time since which the clock is right again, ms, while ``latest`` is in
             the future; None if the clock was not ahead, or was never right before.
+        options: Options of its operation that were not the defaults, as far as ``explain`` needs
+            them: those of generate.
     """
 
     snapshot: int = 0
@@ -91,6 +93,7 @@ class Manifest:
     latest: int = 0
     earliest: int = 0
     right_since: int | None = None
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def latest_time(self) -> int:

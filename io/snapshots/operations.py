@@ -51,6 +51,7 @@ class Operation(Pinned):
         began: Time at which the crawl began, ms; None outside a crawl. It is not recorded.
         allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before it does: its own
             commit does not fail then. They wait for other operations, or skip tablets.
+        options: Options that its snapshot names; they are not recorded here.
     """
 
     table: str
@@ -65,6 +66,7 @@ class Operation(Pinned):
     round: int | None = dataclasses.field(default=None, compare=False)
     began: int | None = dataclasses.field(default=None, compare=False)
     allows: tuple[str, ...] = ()
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
 
 
 def new_id(now: float | None = None) -> str:
@@ -248,7 +250,7 @@ def seen_snapshots(table: WebTable) -> list[int]:
 def to_json(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    del record["table"], record["idle"], record["round"], record["began"]
+    del record["table"], record["idle"], record["round"], record["began"], record["options"]
     return json.dumps(record).encode()
 
 

@@ -184,6 +184,12 @@ class BigtableWebTable(WebTable):
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
         return self._received(component, tablet)
 
+    @_of_rows
+    def pieces(
+        self, component: str, tablet: Tablet, columns: Sequence[str]
+    ) -> Iterator[pl.DataFrame]:
+        return self._received(component, tablet, columns)
+
     def _received(
         self,
         component: str,
@@ -278,8 +284,8 @@ class BigtableWebTable(WebTable):
         from ..bigtable.stored_rows import way_back
 
         back = functools.partial(way_back, self.log, self.files, component)
-        done = (written for tablet in known for written in back(_range(tablet), to))
-        return [written.file for written in done if written.file is not None]
+        done = (written.file for tablet in known for written in back(_range(tablet), to))
+        return [file for file in done if file is not None]
 
     # Takedown.
 
@@ -317,8 +323,7 @@ class BigtableWebTable(WebTable):
         from ..bigtable.changes import purged_component
         from ..bigtable.stored_rows import erase_below
 
-        component = purged_component(below(self, path))
-        if component:
+        if component := purged_component(below(self, path)):
             erase_below(self.log, component, path, oldest)
 
     def _fresh_rows(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
@@ -363,8 +368,7 @@ class BigtableWebTable(WebTable):
             done.append(write_changes(self.files, component, rows, keys, purges=True))
         files = [written.file for written in done if written.file is not None]
         if files:
-            base = tablet.base.path
-            files = [dataclasses.replace(file, base=base) for file in files]
+            files = [dataclasses.replace(file, base=tablet.base.path) for file in files]
             yield Written(component, tuple(files), counts=counted.counts())
 
     @property

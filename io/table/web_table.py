@@ -187,6 +187,12 @@ class WebTable(abc.ABC):
             SnapshotTooOld: The table does not have all rows of the snapshot any more.
         """
 
+    def pieces(
+        self, component: str, tablet: Tablet, columns: Sequence[str]
+    ) -> Iterator[pl.DataFrame]:
+        """Yields some columns of all rows of a tablet in bounded pieces; raises the errors of ``read``."""
+        yield self.read(component, [tablet], columns)
+
     @abc.abstractmethod
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
         """Yields all rows of a tablet in key order, in pieces; raises the errors of ``read``."""

@@ -71,8 +71,8 @@ COMMANDS = {
     "generate": Command(
         "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,
         example="mine --top_n 1000",
-        options=("top_n", "max_count", "count_mode", "min_score", "max_distance",
-                 "restrict_status", "add_days", "num_fetchers", "queue_mode"),
+        options=("top_n", "expr", "max_count", "min_score", "max_distance", "restrict_status",
+                 "filter", "add_days", "num_fetchers"),
     ),
     "fetch": Command(
         "fetch", "Fetch the pages of a batch.", group=CRAWL,
@@ -112,6 +112,19 @@ COMMANDS = {
     "readdb": Command(
         "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
         example=f"mine {_SITE}",
+        options=("stats", "sort", "dump", "top", "min_score", "expr", "status", "regex", "retry",
+                 "sample"),
+    ),
+    "domainstats": Command(
+        "figures.domainstats", "Count fetched pages by host, domain, suffix or TLD.", group=LOOK,
+        example="mine --by tld", options=("by", "expr"),
+    ),
+    "protocolstats": Command(
+        "figures.protocolstats", "Count URLs by HTTP code.", group=LOOK, options=("expr",),
+    ),
+    "crawlcomplete": Command(
+        "figures.crawlcomplete", "Count fetched and unfetched pages by host or domain.",
+        group=LOOK, example="mine --mode domain", options=("mode", "expr"),
     ),
     "readlinkdb": Command(
         "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,

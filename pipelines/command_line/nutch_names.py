@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...web.base.options import Option
 
-_COUNTS = "count the rows of state in nutbeam sql"
 _SITEMAP = "not needed: nutbeam sitemap and crawl --sitemaps read sitemaps"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
 _SEGMENTS = "not needed: batches are parts of the table, and nutbeam compact merges files"
@@ -17,7 +16,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
     "mergedb": "not there yet: two tables cannot be merged; nutbeam filterdb filters and normalizes "
     "the URLs of one",
-    **dict.fromkeys(("domainstats", "protocolstats", "crawlcomplete"), _COUNTS),
     "readseg": "nutbeam readdb TABLE URL shows the data of a URL, nutbeam pages writes the pages, "
     "nutbeam export the other parts of batches",
     **dict.fromkeys(("mergesegs", "segmerger"), _SEGMENTS),
@@ -60,19 +58,17 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("", "-stdin"): "not needed: without URLs, the lines of standard input are read",
     **_each("", ("-listen", "-keepclientcnxopen"), _NO_SERVER),
     ("", "-hostdb"): _HOSTS,
-    **_each("generate", ("-nofilter", "-nonorm"), _CHECKED),
+    **_each("generate", ("-nofilter", "-nonorm"), f"{_CHECKED}; --filter and --normalize do it again"),
     ("generate", "-maxnumsegments"): "run generate again: each run makes one batch",
-    ("generate", "-expr"): "not there yet: --restrict_status and --min_score choose rows",
     ("generate", "-batchid"): "not there: generate makes the id of a batch",
     ("fetch", "-noparsing"): "not needed: fetch parses only with --parse_while_fetching",
     ("fetch", "-numtasks"): "it is --num_fetchers of generate",
     ("parse", "-reparse"): "not there yet: a batch is parsed once",
     **_each("updatedb", ("-normalize", "-filter"), _FILTERDB),
     ("updatedb", "-noadditions"): "it is --additions_allowed false",
-    ("readdb", "-sort"): "not there: nutbeam sql counts rows by host",
-    ("readdb", "-format"): "the name of the file of --dump decides: .csv or .jsonl",
+    ("crawlcomplete", "-inputdirs"): "the argument TABLE names the table",
+    **_each("crawlcomplete", ("-outputdir", "-numreducers"), "the result is standard output"),
     ("readdb", "-url"): "the URL stands after TABLE: nutbeam readdb TABLE URL",
-    **_each("readdb", ("-expr", "-sample"), "not there: nutbeam sql chooses rows by any condition"),
     **_each("readdb", ("-content", "-headers", "-links", "-text"), _PARTS),
     ("parsechecker", "-checkrobotstxt"): "not needed: robots.txt is always obeyed",
     ("parsechecker", "-md"): "not there yet",

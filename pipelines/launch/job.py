@@ -19,6 +19,7 @@ from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
+from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
 from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
@@ -108,6 +109,8 @@ def check(options: Any, *, local: bool = False, table: str = "") -> None:
             host_expressions(options)
         if isinstance(options, UrlOptions):
             rules_of(options)
+        if isinstance(options, GenerateOptions):
+            wanted_rows(options.expr)
         if isinstance(options, ScoringOptions) and not set(options.scoring) - set(
             BUILT_IN_SCORINGS
         ):
@@ -259,7 +262,8 @@ def job_record(manifest: Manifest) -> dict[str, Any]:
     if manifest.batch in manifest.batches:
         record["batch"] = manifest.batch
         record["phase"] = manifest.batches[str(manifest.batch)].phase
-    return {**record, "counts": dict(manifest.counts), "changed": bool(manifest.counts)}
+    changed = bool(manifest.counts) and (manifest.job != "generate" or "batch" in record)
+    return {**record, "counts": dict(manifest.counts), "changed": changed}
 
 
 def report(invocation: Invocation, record: Mapping[str, Any]) -> None:

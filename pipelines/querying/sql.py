@@ -8,7 +8,7 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from ..command_line.command import TABLE, Argument, Invocation
 from ..command_line.ending import ENDING
 from ..views.export import csv_line
 from .sql_advice import with_advice
+from .sql_rows import StoredRows
 from .sql_shell import run_shell, run_statements
 from .sql_statuses import with_statuses
 from .sql_text import show
@@ -59,10 +60,8 @@ def run(invocation: Invocation) -> int:
     if query is not None and not query.strip():
         raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
     table = str(invocation.table)
-    opened, root = open_table(table), Path(table)
-    if not opened.in_files("state"):
-        raise UsageError(f"sql works on tables of files only, so far: {table!r} is in Bigtable")
-    if local_path(opened.files) is None:
+    root = local_path(open_table(table).files)
+    if root is None:
         raise UsageError(
             f"sql reads tables in folders only, got {table!r}: write the rows with nutbeam export, "
             "or copy the table into a folder"
@@ -70,9 +69,11 @@ def run(invocation: Invocation) -> int:
     duckdb = _duckdb()
     manifest = newest_manifest(table)
     with _errors(duckdb, root):
-        connection = connect(duckdb, root, manifest, invocation.options.memory_limit)
+        stored = StoredRows(table, manifest.snapshot)
+        memory = invocation.options.memory_limit
+        connection = connect(duckdb, root, manifest, memory, stored.kinds)
     with contextlib.closing(connection):
-        answer = functools.partial(_answer, duckdb, connection, invocation)
+        answer = functools.partial(_answer, duckdb, connection, stored, invocation)
         if query is not None:
             answer(query)
         elif sys.stdin.isatty() and sys.stdout.isatty():
@@ -82,7 +83,9 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> None:
+def _answer(
+    duckdb: Any, connection: Any, stored: StoredRows, invocation: Invocation, text: str
+) -> None:
     """Prints the results of the statements in a text, one after the other.
 
     Raises:
@@ -95,6 +98,7 @@ def _answer(duckdb: Any, connection: Any, invocation: Invocation, text: str) -> 
             raise UsageError("sql takes SELECT only: the table is only read")
         for statement in statements:
             query = with_statuses(connection, statement.query)
+            _interruptible(connection, stored.bring, connection, query)
             result = _interruptible(connection, connection.execute, query)
             _print(result, _rows(connection, result), invocation)
 
@@ -147,7 +151,13 @@ def _duckdb() -> Any:
     return duckdb
 
 
-def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0.0) -> Any:
+def connect(
+    duckdb: Any,
+    root: Path,
+    manifest: Manifest,
+    memory_limit: float = 0.0,
+    in_rows: Collection[str] = (),
+) -> Any:
     """Returns a connection that has one snapshot's files as views, and nothing else.
 
     It loads and downloads no extension, and opens no other file and no URL.
@@ -157,6 +167,7 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
         root: The table's folder.
         manifest: The snapshot.
         memory_limit: Memory limit in bytes; 0 means DuckDB's default.
+        in_rows: Kinds of components that are not in files: ``StoredRows`` brings their rows.
     """
     config = {
         "autoinstall_known_extensions": "false",
@@ -168,7 +179,7 @@ def connect(duckdb: Any, root: Path, manifest: Manifest, memory_limit: float = 0
     for macro in MACROS:
         connection.execute(macro)
     kinds = [view.kind for view in views().values() if view.kind is not None]
-    files = {kind.name: files_of(root, manifest, kind) for kind in kinds}
+    files = {k.name: [] if k.name in in_rows else files_of(root, manifest, k) for k in kinds}
     for kind in kinds:
         _store(connection, f"empty_{kind.name}", empty_table(kind.name))
     _store(connection, "batches", batches_frame(manifest).to_arrow())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...io.snapshots.manifest import Manifest
+from ...policy.left_out import DUE, LEFT_OUT, in_brackets
 from ...policy.vocabulary import iso
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
@@ -152,6 +153,24 @@ def nothing_due(waiting: NextUrl | None) -> str:
         reason, condition = held[0]
         return f"no URL can be fetched now: {waiting.url}: {reason}: {condition}"
     return "; ".join(["nothing is due", *_again(waiting)])
+
+
+def none_chosen(counts: Mapping[str, int], waiting: NextUrl | None) -> str:
+    """Returns why generate has chosen none of the URLs that are due.
+
+    Args:
+        counts: The counts of its snapshot.
+        waiting: The URL that is due next, of those that are not due now.
+
+    >>> none_chosen({"due": 3, "left_out/expr": 1, "left_out/in_batch": 2}, None)
+    '3 URLs are due, and none was chosen: 2 in_batch (an open batch has them), 1 expr (--expr is \
+not true of them)'
+    """
+    left = by_reason(counts, LEFT_OUT)
+    due = counted(counts[DUE], "URLs")
+    why = ", ".join(f"{n:,} {reason}{in_brackets(reason)}" for reason, n in left.items())
+    verb = "is" if counts[DUE] == 1 else "are"
+    return "; ".join([f"{due} {verb} due, and none was chosen: {why}", *_again(waiting)])
 
 
 def _again(waiting: NextUrl | None, name: str = "") -> list[str]:

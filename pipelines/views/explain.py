@@ -33,6 +33,7 @@ from ..command_line.command import DONE, TABLE, Argument, Invocation, configurat
 from ..command_line.url_rules import rules_of
 from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
+from .last_generate import last_generate
 from .readlinkdb import link_line
 
 NO_TABLE = "-"
@@ -88,6 +89,7 @@ class Explainer:
     def __init__(self, options: Options, table: TableView | None) -> None:
         self.rules = rules_of(options)
         self._options, self._table = options, table
+        self._last = last_generate(table.pinned.table, options) if table else None
         with configuration():
             self._hosts = intervals_of_hosts(options)
         # The row key of the page that leads to the URLs.
@@ -105,8 +107,8 @@ class Explainer:
             ``exemption`` of a URL out of the scope, if there are rules of exemptions; ``reason``
             why the URL is not added to a table, or None. With a table also: ``row`` or None,
             ``clock`` if the row has impossible times, ``due`` (the rule that set its next fetch),
-            ``generate`` (reasons why it is not chosen), ``inlinks`` (the best, and the anchors),
-            ``robots``.
+            ``generate`` (reasons why it is not chosen), ``last_generate`` (what the newest one
+            did with it), ``inlinks`` (the best, and the anchors), ``robots``.
         """
         record: dict[str, Any] = {"url": url, "parsed": urls.parse_url(url), "steps": []}
         record |= self._normalized(url)
@@ -133,6 +135,8 @@ class Explainer:
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
+        if self._last is not None:
+            record["last_generate"] = self._last.fate(key)
         record["inlinks"] = self._table.inlinks(key)
         host = self._table.find("hosts", urls.host_key_of(key))
         record["robots"] = robots_of(from_key(key), host, self._options)
@@ -287,6 +291,8 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
         lines += [f"shown as: {row['repr_url']}"] if row["repr_url"] else []
         lines += [f"clock: {record['clock']}"] if "clock" in record else []
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
+    if last := record.get("last_generate"):
+        lines.append(f"last generate: {last['time']}: {last['reason']}: {last['detail']}")
     if found := record["inlinks"]:
         lines.append(f"anchors: {json.dumps(found['anchors'], ensure_ascii=False)}")
         lines += [f"linked from: {link_line(link)}" for link in found["best"]]

@@ -12,16 +12,18 @@ from ...io.parsing.plugins import scorings_of
 from ...io.reading.inlinks import inlinks_of
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import read_seeds_hosts, seed_files
-from ...io.snapshots.manifest import newest_manifest
+from ...io.snapshots.manifest import load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
+from ...io.table.opening import open_table
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.clocks import resting, wrong_times
+from ...policy.conditions import wanted_rows
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
-from ...policy.scope import Seeds
+from ...policy.scope import Seeds, TargetOptions, judge_known
 from ...policy.selection import (
     GenerateOptions,
     chosen_at,
@@ -49,17 +51,22 @@ _INLINKS = 10
 
 
 class TableView:
-    """The newest snapshot of a table.
+    """A snapshot of a table.
 
     Args:
         table: Address of the table.
+        snapshot: Number of the snapshot; None is the newest.
+        now: The time that counts as now, ms; None is the present.
     """
 
-    def __init__(self, table: str) -> None:
-        self.manifest = newest_manifest(table)
+    def __init__(self, table: str, snapshot: int | None = None, now: int | None = None) -> None:
+        root = open_table(table)
+        self.manifest = (
+            newest_manifest(table) if snapshot is None else load_manifest(root, snapshot)
+        )
         self.pinned = Reading(table, "", self.manifest.snapshot)
         self.find = self.pinned.find
-        self.clock = clock_of(self.manifest)
+        self.clock = clock_of(self.manifest, now)
         self.now = self.clock.now
 
     @property
@@ -128,6 +135,12 @@ def not_generated(
     if 0 <= options.max_distance < (row["distance"] or 0):
         most = options.max_distance
         yield "too_far", f"{row['distance']} links from the seeds, max_distance is {most}"
+    if 0 <= options.generate_min_interval < (row["fetch_interval"] or 0):
+        longest, own = in_words(options.generate_min_interval), in_words(row["fetch_interval"])
+        yield "long_interval", f"its interval is {own}, generate_min_interval is {longest}"
+    wanted = wanted_rows(options.expr, now=table.now)
+    if wanted is not None and not wanted.of(_frame(STATE, row)).item():
+        yield "expr", f"this is not true of it: {options.expr}"
     if not (value := sort_value(row, options)) >= options.min_score:
         yield "low_score", f"score {value:g}, min_score is {options.min_score:g}"
     batch = table.batch_of(key)
@@ -138,9 +151,25 @@ def not_generated(
     host = table.find("hosts", host_key_of(key))
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
+    yield from _refused_today(row, table, options)
     most = options.max_count
     if most > 0 and table.better(row, options) >= most:
         yield "max_count", f"{most} or more URLs of its {options.count_mode} come before it"
+
+
+def _refused_today(
+    row: dict[str, Any], table: TableView, options: GenerateOptions
+) -> Iterator[tuple[str, str]]:
+    """Yields why the options filter and normalize leave out a row, if they do."""
+    if not (options.filter or options.normalize) or not isinstance(options, TargetOptions):
+        return
+    judged = judge_known(_frame(STATE, row), options, table.seeds)
+    reason = judged.get_column("reason").item()
+    if options.filter and reason is not None:
+        yield reason, "today's rules refuse it (--filter)"
+    elif options.normalize and reason is None and judged.get_column("key").item() != row["key"]:
+        url = from_key(judged.get_column("key").item())
+        yield "normalized", f"today's rules make it {url} (--normalize)"
 
 
 def sort_value(row: dict[str, Any], options: GenerateOptions) -> float:

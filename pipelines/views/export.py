@@ -153,8 +153,12 @@ class Output:
 
     def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
         """Writes records as a part, in CSV or JSON lines."""
+        self.write_text(path, (_line(record, self.suffix) for record in records))
+
+    def write_text(self, path: Place, texts: Iterable[str]) -> None:
+        """Writes texts as a part."""
         with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
-            text.writelines(_line(record, self.suffix) for record in records)
+            text.writelines(texts)
 
     def write_frames(
         self, path: Place, frames: Iterable[pl.DataFrame], columns: Sequence[Column]

@@ -17,13 +17,16 @@ import polars as pl
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.conditions import ExprOptions, wanted_rows
+from ...policy.expressions.compiler import Expression
 from ...policy.kinds import Kind, components_of
 from ...policy.schema import to_frame
 from ...policy.vocabulary import View, shown_schema, views
+from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ..command_line.command import TABLE, Invocation
+from ..command_line.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, exported, output_of, tablets_of
 
@@ -33,7 +36,7 @@ FORMATS = ("text", "json", *KINDS_OF_FILES)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(LaunchOptions):
+class Options(ExprOptions, LaunchOptions):
     """Options of export."""
 
     GROUP = "export"
@@ -63,8 +66,12 @@ def run(invocation: Invocation) -> int:
     kind = kind_of_file(invocation.format, options.output)
     output = output_of(options.output, "--output", f".{kind}")
 
+    now = now_ms()
+    with configuration():
+        _condition(options.what, options.expr, now)
+
     def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Write" >> beam.Map(_write, options.what, output)
+        parts | "Write" >> beam.Map(_write, options.what, output, options.expr, now)
 
     divide = functools.partial(_parts, what=options.what)
     schema = shown_schema(views()[options.what].columns)
@@ -141,7 +148,17 @@ def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
     return rows.with_columns(pl.lit(owner).alias(column)) if column else rows
 
 
-def _write(part: Part, what: str, output: Output) -> None:
+def _write(part: Part, what: str, output: Output, expr: str, now: int) -> None:
     view, path = views()[what], part.reading.part(part.number, output.suffix)
+    wanted, frames = _condition(what, expr, now), _frames(part, view)
+    if wanted is not None:
+        condition = wanted.expr
+        frames = (frame.filter(condition) for frame in frames)
     with part.reading.reading():
-        output.write_frames(path, _frames(part, view), view.columns)
+        output.write_frames(path, frames, view.columns)
+
+
+def _condition(what: str, expr: str, now: int) -> Expression | None:
+    """Returns the condition of ``--expr`` on the stored rows of a view, or None."""
+    view = views()[what]
+    return wanted_rows(expr, view.columns.without("url", "host"), now)

@@ -36,15 +36,21 @@ class NextUrl:
     reasons: tuple[tuple[str, str], ...]
 
 
-def next_url(table: str, options: GenerateOptions) -> NextUrl | None:
+def next_url(table: str, options: GenerateOptions, *, after_now: bool = False) -> NextUrl | None:
     """Returns the URL of the newest snapshot that is due first; None if there is no URL.
 
     URLs that an option excludes come last. ``add_days`` does not count: it changes what one run
     chooses, not when a URL is due.
+
+    Args:
+        table: Address of the table.
+        options: Options of generate.
+        after_now: Whether to look only at URLs that are not due yet.
     """
     options = dataclasses.replace(options, add_days=0.0)
     view = TableView(table)
-    key = _first(view, options) or _first(view, None)
+    since = view.now + 1 if after_now else None
+    key = _first(view, options, since) or (_first(view, None) if since is None else None)
     row = view.find("state", key) if key is not None else None
     if row is None:
         return None
@@ -58,8 +64,10 @@ def next_url(table: str, options: GenerateOptions) -> NextUrl | None:
     )
 
 
-def _first(view: TableView, options: GenerateOptions | None) -> str | None:
-    """Returns the key that is due first, of those that the options do not exclude."""
+def _first(
+    view: TableView, options: GenerateOptions | None, since: int | None = None
+) -> str | None:
+    """Returns the key that is due first (since then), of those that the options do not exclude."""
 
     scorings = None if options is None else scorings_of(options)
     columns: tuple[str, ...] = _COLUMNS
@@ -67,9 +75,10 @@ def _first(view: TableView, options: GenerateOptions | None) -> str | None:
         columns = tuple(dict.fromkeys((*_COLUMNS, "score", "distance", *scorings.sort_columns)))
 
     def narrow(state: pl.LazyFrame) -> pl.LazyFrame:
-        return (
-            state if options is None or scorings is None else admissible(state, options, scorings)
-        )
+        state = state if since is None else state.filter(pl.col("fetch_time") >= since)
+        if options is None or scorings is None:
+            return state
+        return admissible(state, options, scorings, view.now)
 
     best: tuple[int, str] | None = None
     for tablet in _by_time(view.pinned):

@@ -7,8 +7,7 @@
 
 import dataclasses
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -21,11 +20,23 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...policy.columns import Form
+from ...policy.conditions import wanted_rows
+from ...policy.figures.key_counts import KEY, NUMBER, WHICH, by_status, summed
+from ...policy.figures.normal_text import normal_text
+from ...policy.figures.row_choice import RowOptions, chosen_rows
+from ...policy.figures.statistics import (
+    Statistics,
+    from_json,
+    merge,
+    statistics_of,
+    summary,
+    to_json,
+)
 from ...policy.kinds import KINDS
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATUS_NAMES
-from ...policy.statistics import from_json, merge, statistics_of, summary, to_json
-from ...policy.vocabulary import STATUS_WORDS, iso, numbered, record_of, shown_columns, statuses_of
+from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
+from ...policy.vocabulary import iso, numbered, record_of, shown_columns, shown_schema
+from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -33,7 +44,7 @@ from ...web.base.times import in_words
 from ...web.base.visible import visible_lines
 from ...web.urls.row_keys import from_key
 from ..checkers.checking import row_key
-from ..command_line.command import TABLE, Argument, Invocation
+from ..command_line.command import TABLE, Argument, Invocation, configuration
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, check_dump, exported, output_of
@@ -45,46 +56,57 @@ ARGUMENTS = (
 _COLUMNS = shown_columns(KINDS["state"])
 # Results of parsing that the state does not have.
 PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
-# The option that each of these needs, and how to write it.
-_CHOOSES = {"min_score": ("top", "--top NUMBER")} | dict.fromkeys(
-    ("regex", "status", "retry"),
-    ("dump", "--dump FILE, where - prints the records; nutbeam sql counts by any condition"),
-)
+_OF_ROWS = frozenset(field.name for field in dataclasses.fields(RowOptions))
+_PIECES = 16  # whose statistics are kept apart until they are merged
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
+# What each part of the figures writes.
+_STATISTICS, _BEST, _HOSTS = ".json", ".best", ".hosts"
+
+
 @dataclasses.dataclass(frozen=True)
-class Options(LaunchOptions):
-    """Options of readdb: one of stats, top and dump, or a URL, and the limits of these."""
+class Options(RowOptions, LaunchOptions):
+    """Options of readdb: one of stats, top and dump, or a URL; and which rows."""
 
     stats: bool = option(
         False, "Show figures about the table (the default).", nutch="readdb -stats"
     )
+    sort: bool = option(
+        False, "With --stats: also the number of URLs of each host, by status.",
+        nutch="readdb -sort",
+    )  # fmt: skip
     dump: str = option(
-        "", "Write all records to a file that ends in .jsonl or .csv, or to - as JSON lines.",
-        nutch="readdb -dump",
+        "", "Write records to a file that ends in .jsonl, .csv, .parquet, or .txt for Nutch's text; "
+        "- is standard output, as JSON lines.", nutch="readdb -dump, readdb -format",
     )  # fmt: skip
     top: int = option(
         0, "Show this many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
     )
     min_score: float = option(0.0, "With --top: only URLs with at least this score.")
-    regex: str = option(
-        "", "With --dump: only URLs that match this expression as a whole.", nutch="readdb -regex"
-    )
-    status: str = option(
-        "", "With --dump: only this status; fetched is db_fetched and db_notmodified.",
-        choices=("", *STATUS_WORDS), nutch="readdb -status",
-    )  # fmt: skip
-    retry: int = option(
-        0, "With --dump: only records with at least this many retries.", minimum=0,
-        nutch="readdb -retry",
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         chosen = [n for n in ("stats", "dump", "top") if getattr(self, n)]
         if len(chosen) > 1:
             raise ValueError(f"--{chosen[0]} and --{chosen[1]} contradict each other: give one")
-        check_dump(self.dump, self.regex, ".jsonl", ".csv")
+        check_dump(self.dump, self.regex, ".jsonl", ".csv", ".parquet", ".txt")
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """What to read of the table besides statistics.
+
+    Attributes:
+        best: Number of URLs with the highest scores.
+        min_score: Lowest score of these URLs.
+        hosts: Whether to count rows by host and status.
+        rows: Which rows; None is all.
+    """
+
+    best: int = 0
+    min_score: float = 0.0
+    hosts: bool = False
+    rows: RowOptions = dataclasses.field(default_factory=RowOptions)
 
 
 def run(invocation: Invocation) -> int:
@@ -93,15 +115,21 @@ def run(invocation: Invocation) -> int:
     if url and (options.stats or options.dump or options.top):
         raise UsageError(f"a URL stands alone, without --stats, --dump or --top: {url!r}")
     for name in invocation.typed:
-        if name in _CHOOSES and not getattr(options, _CHOOSES[name][0]):
-            raise UsageError(f"--{name} is only for {_CHOOSES[name][1]}")
+        if name == "min_score" and not options.top:
+            raise UsageError("--min_score is only for --top NUMBER")
+        if name == "sort" and (options.top or options.dump):
+            raise UsageError("--sort is only for --stats")
+        if url and name in _OF_ROWS:
+            raise UsageError(f"a URL stands alone, without --{name}: {url!r}")
+    with configuration():
+        wanted_rows(options.expr)
     warn_of_clocks(table)
     if url:
         return _show_url(invocation, table, url)
     if options.dump:
         return _dump(table, options, invocation.beam_args)
-    top = options.top, options.min_score
-    record, best = read_statistics(table, options, invocation.beam_args, *top)
+    figures = Figures(options.top, options.min_score, options.sort, options)
+    record, best = read_statistics(table, options, invocation.beam_args, figures)
     as_json = invocation.format == "json"
     if options.top:
         for row in best:
@@ -115,8 +143,7 @@ def read_statistics(
     table: str,
     options: LaunchOptions,
     beam_args: Sequence[str] = (),
-    best: int = 0,
-    min_score: float = 0.0,
+    figures: Figures | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Returns statistics of a table, and the URLs with the highest scores, best first.
 
@@ -124,25 +151,38 @@ def read_statistics(
         table: Address of the table.
         options: Options of the launch.
         beam_args: Arguments for Beam.
-        best: Number of URLs to return.
-        min_score: Lowest score of these URLs.
+        figures: What to read; None is statistics of all rows.
     """
+    wanted, now = figures or Figures(), now_ms()
 
     def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Look" >> beam.Map(_look, best, min_score)
+        parts | "Look" >> beam.Map(_look, wanted, now)
 
     with exported(table, build, beam_args, options) as (manifest, parts):
-        total = merge(from_json(read_bytes(p).decode()) for p in parts if p.suffix == ".json")
-        frames = [pl.read_parquet(read_bytes(part)) for part in parts if part.suffix == ".parquet"]
-    record = summary(total) | {"batches": _batches(manifest), "snapshot": manifest.snapshot}
-    if not frames:
+        found = {suffix: [read_bytes(part) for part in parts if part.suffix == suffix]
+                 for suffix in (_STATISTICS, _BEST, _HOSTS)}  # fmt: skip
+    record = summary(merge(from_json(data.decode()) for data in found[_STATISTICS]))
+    record |= {"batches": _batches(manifest), "snapshot": manifest.snapshot}
+    if wanted.hosts:
+        hosts = [by_status(empty(STATE)), *(pl.read_parquet(data) for data in found[_HOSTS])]
+        record["hosts"] = _by_host(summed(hosts))
+    if not found[_BEST]:
         return record, []
-    rows = pl.concat(frames).sort("score", "key", descending=[True, False]).head(best)
+    rows = pl.concat(pl.read_parquet(data) for data in found[_BEST])
+    rows = rows.sort("score", "key", descending=[True, False]).head(wanted.best)
     return record, [
         {"url": from_key(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
-         "status": STATUS_NAMES[row["status"]]}
+         "status": STATUS_NAMES.get(row["status"], "unknown")}
         for row in rows.to_dicts()
     ]  # fmt: skip
+
+
+def _by_host(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Returns the number of rows by status and host, the hosts with most first."""
+    found: dict[str, dict[str, int]] = {}
+    for host, status, number in counts.select(KEY, WHICH, NUMBER).iter_rows():
+        found.setdefault(status, {})[host] = number
+    return found
 
 
 def _best_line(row: dict[str, Any]) -> str:
@@ -150,19 +190,35 @@ def _best_line(row: dict[str, Any]) -> str:
     return f"{line}\tshown as {row['repr_url']}" if row["repr_url"] else line
 
 
-def _look(part: Part, best: int, min_score: float) -> None:
-    columns = ("key", "status", "retries", "fetch_interval", "fetch_time", "score")
-    reading = part.reading
+def _look(part: Part, figures: Figures, now: int) -> None:
+    columns = ("status", "retries", "fetch_interval", "fetch_time", "score")
+    of_best, of_hosts = ("key", "repr_url"), ("key",)
+    more = (of_best if figures.best else ()) + (of_hosts if figures.hosts else ())
+    names = tuple(dict.fromkeys((*columns, *more, *figures.rows.needs())))
+    best: list[pl.DataFrame] = []
+    hosts: list[pl.DataFrame] = []
+    found: list[Statistics] = []
     assert part.tablet is not None
-    with reading.reading():
-        wanted = (*columns, "repr_url") if best else columns[1:]
-        rows = reading.root.read("state", [part.tablet], wanted)
-    write_bytes(reading.part(part.number, ".json"), to_json(statistics_of(rows)).encode())
-    if best:
-        good = rows.filter((pl.col("score") >= min_score) & pl.col("score").is_not_nan())
-        chosen = good.top_k(best, by="score").select("key", "score", "status", "repr_url")
-        with creating(reading.part(part.number, ".parquet")) as file:
-            chosen.write_parquet(file)
+    with part.reading.reading():
+        for piece in part.reading.root.pieces("state", part.tablet, names):
+            rows = chosen_rows(piece, figures.rows, now)
+            found.append(statistics_of(rows))
+            if figures.hosts:
+                hosts = [summed([*hosts, by_status(rows)])]
+            if figures.best:
+                good = rows.filter(
+                    (pl.col("score") >= figures.min_score) & pl.col("score").is_not_nan()
+                )
+                some = good.select("key", "score", "status", "repr_url")
+                best = [pl.concat([*best, some]).top_k(figures.best, by="score")]
+            if len(found) > _PIECES:
+                found = [merge(found)]
+    reading = part.reading
+    write_bytes(reading.part(part.number, _STATISTICS), to_json(merge(found)).encode())
+    for suffix, frames in ((_BEST, best), (_HOSTS, hosts)):
+        for frame in frames:
+            with creating(reading.part(part.number, suffix)) as file:
+                frame.write_parquet(file)
 
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
@@ -201,31 +257,27 @@ def _parsed(path: Place, key: str) -> dict[str, Any]:
 
 
 def _dump(table: str, options: Options, beam_args: Any) -> int:
-    output = output_of(options.dump, "--dump")
+    output, now = output_of(options.dump, "--dump"), now_ms()
 
     def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Dump" >> beam.Map(_write_dump, options, output)
+        parts | "Dump" >> beam.Map(_write_dump, options, output, now)
 
     with exported(table, build, beam_args, options) as (_, parts):
-        output.join(parts, [column.name for column in _COLUMNS])
+        output.join(parts, [column.name for column in _COLUMNS], shown_schema(_COLUMNS))
     return 0
 
 
-def _write_dump(part: Part, options: Options, output: Output) -> None:
-    with part.reading.reading():
-        output.write(part.reading.part(part.number, output.suffix), _dumped(part, options))
-
-
-def _dumped(part: Part, options: Options) -> Iterator[dict[str, Any]]:
+def _write_dump(part: Part, options: Options, output: Output, now: int) -> None:
+    path = part.reading.part(part.number, output.suffix)
     assert part.tablet is not None
-    for group in part.reading.root.scan("state", part.tablet):
-        rows = group.filter(pl.col("retries") >= options.retry)
-        if options.status:
-            rows = rows.filter(pl.col("status").is_in(statuses_of(options.status)))
-        for row in rows.iter_rows(named=True):
-            record = record_of(row, _COLUMNS)
-            if not options.regex or re.fullmatch(options.regex, str(record["url"])):
-                yield record
+    with part.reading.reading():
+        groups = part.reading.root.scan("state", part.tablet)
+        chosen = (chosen_rows(group, options, now) for group in groups)
+        if output.suffix == ".txt":
+            rows = (row for group in chosen for row in group.iter_rows(named=True))
+            output.write_text(path, map(normal_text, rows))
+        else:
+            output.write_frames(path, chosen, _COLUMNS)
 
 
 def _batches(manifest: Manifest) -> dict[str, Any]:
@@ -249,12 +301,14 @@ def _lines(record: dict[str, Any]) -> list[str]:
     if score:
         lines += [f"score quantile {q}: {value:g}" for q, value in score["quantiles"].items()]
         lines += [f"{word} score: {score[word]:g}" for word in ("min", "avg", "max")]
-    lines += [
-        f"status {STATUS_CODES.get(name, 0)} ({name}): {number:,}"
-        for name, number in record["status"].items()
-    ]
+    for name, number in record["status"].items():
+        lines.append(f"status {STATUS_CODES.get(name, 0)} ({name}): {number:,}")
+        hosts = record.get("hosts", {}).get(name, {})
+        lines += [f"    {host}: {count:,}" for host, count in hosts.items()]
     lines += [
         f"batch {n}: {b['phase']}, {counted(b['urls'], 'URLs')}"
         for n, b in record["batches"].items()
     ]
+    if "score_nan" in record:
+        lines.append(f"score == NaN: {record['score_nan']:,}")
     return lines

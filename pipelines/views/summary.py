@@ -26,7 +26,7 @@ from ...web.urls.row_keys import from_key
 from ..command_line.command import Invocation
 from .endings import by_reason, ending_of, unfetched_of, warnings_of, work_of
 from .next_due import NextUrl, next_url
-from .readdb import read_statistics
+from .readdb import Figures, read_statistics
 
 BEST = 5
 _LOG = logging.getLogger("nutbeam")
@@ -49,7 +49,7 @@ def summary_of(
         total.update(manifest.counts)
     counts, work = Counter(capped(total)), work_of(made)
     # Computed in this process, because a job on a cluster would take long to start.
-    known, best = read_statistics(table, options, (), BEST)
+    known, best = read_statistics(table, options, (), Figures(BEST))
     waiting = next_url(table, options)
     examples = {} if work.fetched else _examples(table, made)
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []

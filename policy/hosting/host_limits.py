@@ -24,14 +24,12 @@ class HostLimits(NamedTuple):
         max_counts: How many URLs a batch takes at most.
         delays: Pause between two requests, s.
         boosts: Factors of the sort value.
-        blocked: Hosts that are left alone.
         bad: Number of values of expressions that cannot be used.
     """
 
     max_counts: Mapping[str, int]
     delays: Mapping[str, float]
     boosts: Mapping[str, float]
-    blocked: frozenset[str]
     bad: Mapping[str, int]
 
 
@@ -82,12 +80,11 @@ def host_limits_of(
         if own.delay is not None:
             delays[host] = own.delay
     boosts = {host: own.boost for host, own in settings.items() if own.boost is not None}
-    blocked = frozenset(host for host, own in settings.items() if own.blocked)
-    return HostLimits(counts, delays, boosts, blocked, bad)
+    return HostLimits(counts, delays, boosts, bad)
 
 
 def with_limits(rows: pl.DataFrame, limits: HostLimits) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns rows without those of blocked hosts, with delays and boosted ``sort_value``; counts.
+    """Returns rows with delays and boosted ``sort_value``, and counts.
 
     The delay that the metadata of a row says has priority.
 
@@ -95,13 +92,9 @@ def with_limits(rows: pl.DataFrame, limits: HostLimits) -> tuple[pl.DataFrame, d
         rows: Rows with ``key``, ``delay``, and ``sort_value`` or ``score``.
         limits: The limits.
     """
-    if not (limits.blocked or limits.delays or limits.boosts or limits.bad):
+    if not (limits.delays or limits.boosts or limits.bad):
         return rows, {}
     hosts = host_keys(rows.get_column("key"))
-    free = ~hosts.is_in(list(limits.blocked))
-    counts = {"dropped/host_blocked": int((~free).sum())}
-    counts |= {f"bad_values/{name}": number for name, number in limits.bad.items()}
-    rows, hosts = rows.filter(free), hosts.filter(free)
     if limits.delays:
         delay = _looked_up(hosts, limits.delays, pl.Float64)
         rows = rows.with_columns(delay=pl.coalesce("delay", delay))
@@ -109,15 +102,19 @@ def with_limits(rows: pl.DataFrame, limits: HostLimits) -> tuple[pl.DataFrame, d
         value = "sort_value" if "sort_value" in rows.columns else "score"
         factor = _looked_up(hosts, limits.boosts, pl.Float64).fill_null(1.0)
         rows = rows.with_columns(sort_value=(pl.col(value) * factor).cast(pl.Float32))
-    return rows, {name: number for name, number in counts.items() if number}
+    return rows, {f"bad_values/{name}": number for name, number in limits.bad.items()}
+
+
+def blocked_hosts(settings: Mapping[str, HostSettings]) -> list[str]:
+    """Returns the hosts (reversed) that are left alone."""
+    return [host for host, own in settings.items() if own.blocked]
 
 
 def without_blocked_hosts(
     rows: pl.DataFrame, settings: Mapping[str, HostSettings]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns rows without those of blocked hosts, and counts."""
-    blocked = [host for host, own in settings.items() if own.blocked]
-    if not blocked:
+    if not (blocked := blocked_hosts(settings)):
         return rows, {}
     left = rows.filter(~host_keys(rows.get_column("key")).is_in(blocked))
     gone = len(rows) - len(left)

@@ -8,7 +8,7 @@ from crawling import manifests_of, nutbeam, state_of
 from frames import frame_of
 from web_servers import doors, reply, serve
 
-from nutbeam.pipelines.generate import due_at
+from nutbeam.pipelines.generating.survey import due_at
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 from nutbeam.policy.schema import STATE, Status
 from nutbeam.policy.selection import GenerateOptions, eligible

@@ -1,7 +1,6 @@
 """Commands that cannot work on a table in Bigtable fail with one line."""
 
 import pytest
-from crawling import nutbeam, tree
 
 pytestmark = pytest.mark.bigtable
 AGENT = ["--agent_name", "tester", "--agent_email", "tester@example.com"]
@@ -48,11 +47,3 @@ def test_a_table_without_a_snapshot_is_empty(table, said, command):
     agent = AGENT if command in ("fetch", "next") else []
     line = said(command, table, *agent)
     assert line == f"the web table at {table!r} is empty: inject puts seeds into it"
-
-
-def test_what_has_nothing_for_rows_says_so(table, said):
-    assert nutbeam("inject", table, "http://www.example.com/") == 0
-    before = tree(table)
-    line = said("sql", table, "select 1")
-    assert line.startswith(f"sql works on tables of files only, so far: {table!r}")
-    assert tree(table) == before

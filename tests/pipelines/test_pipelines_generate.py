@@ -186,7 +186,7 @@ def test_everything_due_without_a_limit_that_matters(table, state):
     manifest = manifest_of(table)
     (batch,) = manifest.batches.values()
     assert (batch.phase, batch.urls, batch.partitions) == ("generated", len(rows), 1)
-    assert manifest.counts == {"chosen": len(rows)}
+    assert manifest.counts == {"chosen": len(rows), "due": len(rows)}
 
 
 @pytest.mark.few(3)

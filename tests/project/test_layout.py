@@ -10,19 +10,8 @@ from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *(
-            "",
-            "sitemaps",
-            "hosting",
-            "graph",
-            "indexing",
-            "fetching",
-            "upkeep",
-            "querying",
-            "views",
-            "checkers",
-            "launch",
-        ),
+        *("", "sitemaps", "hosting", "graph", "indexing", "fetching", "figures", "upkeep"),
+        *("querying", "views", "generating", "checkers", "launch"),
         *("reference_pages", "command_line"),
     ),
     "io": (
@@ -36,7 +25,7 @@ FOLDERS = {
     ),
     "policy": (
         *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing"),
-        *("hosting", "sitemaps", ""),
+        *("hosting", "sitemaps", "figures", ""),
         *("schedules", "scoring", "dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),

@@ -14,13 +14,14 @@ from nutbeam.web.base.errors import UsageError
 
 # All commands of Nutch 1.0 to 1.22 and 2.4, those of bin/nutch and of the crawl script.
 SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
+        "domainstats", "protocolstats", "crawlcomplete",
         "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
         "invertlinks", "mergelinkdb", "readlinkdb",
         "index", "clean", "solrindex", "solrclean", "solrdedup",
         "indexchecker", "sitemap")  # fmt: skip
 OTHERS = (
-    "freegen", "mergedb", "domainstats", "protocolstats", "crawlcomplete", "readseg", "mergesegs",
+    "freegen", "mergedb", "readseg", "mergesegs",
     "dump", "commoncrawldump", "warc",
     "updatehostdb", "readhostdb",
     "showproperties", "plugin", "junit",
@@ -36,7 +37,7 @@ FLAGS = {
     "generate": {
         "-topN": "--top_n", "-numFetchers": "--num_fetchers", "-adddays": "--add_days",
         "-noFilter": "not needed", "-noNorm": "not needed", "-force": "not needed",
-        "-maxNumSegments": "run generate again", "-expr": "not there yet", "-hostdb": "not needed",
+        "-maxNumSegments": "run generate again", "-expr": "--expr", "-hostdb": "not needed",
         "-crawlId": "TABLE", "-batchId": "not there", "-sitemap": "nutbeam sitemap",
     },
     "fetch": {
@@ -59,9 +60,9 @@ FLAGS = {
         "-crawlId": "TABLE",
     },
     "readdb": {
-        "-stats": "--stats", "-sort": "nutbeam sql", "-dump": "--dump", "-format": "--dump",
-        "-regex": "--regex", "-retry": "--retry", "-status": "--status", "-expr": "nutbeam sql",
-        "-sample": "nutbeam sql", "-url": "readdb TABLE URL", "-topN": "--top", "-listen": "no server",
+        "-stats": "--stats", "-sort": "--sort", "-dump": "--dump", "-format": "--dump",
+        "-regex": "--regex", "-retry": "--retry", "-status": "--status", "-expr": "--expr",
+        "-sample": "--sample", "-url": "readdb TABLE URL", "-topN": "--top", "-listen": "no server",
         "-keepClientCnxOpen": "no server", "-crawlId": "TABLE", "-content": "nutbeam pages",
         "-headers": "nutbeam pages", "-links": "nutbeam pages", "-text": "nutbeam pages",
     },

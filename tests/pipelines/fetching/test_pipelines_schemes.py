@@ -205,7 +205,7 @@ def test_schemes_are_off_by_default(tree, tmp_path, capsys):
                    "http://a.example.com/", "--schemes", "http,ftp,file") == 0  # fmt: skip
     assert nutbeam("generate", table) == 0
     counts = manifest_of(table).counts
-    assert (counts["chosen"], counts["dropped/scheme_not_allowed"]) == (1, 2)
+    assert (counts["chosen"], counts["left_out/scheme_not_allowed"]) == (1, 2)
     assert nutbeam("generate", table, "--schemes", "file,ftp") == 0
     batch = manifest_of(table).batch
     who = ("--agent_name", "bot", "--agent_email", "a@b")

@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from ..web.base.safe_json import read_json
-from .schema import STATUS_NAMES
-from .vocabulary import iso
+from ...web.base.safe_json import read_json
+from ..schema import STATUS_NAMES
+from ..vocabulary import iso
+from .score_digest import Digest, digest_of, merged, quantiles_of
 
-QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-# Bins of scores are the upper 16 bits of their float; adjacent bins differ by 0.8 %.
-_SHIFT = 16
+# Nutch's db.stats.score.quantiles.
+QUANTILES = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
 
 
 @dataclasses.dataclass
@@ -29,8 +28,9 @@ class Statistics:
         intervals: (smallest, sum, largest), s.
         times: (earliest, sum, latest) due time, ms.
         scores: (smallest, sum, largest).
-        bins: Number of scores by their leading bits.
+        digest: The scores, for quantiles.
         nans: Number of scores that are NaN.
+        missing: Number of rows without a score.
     """
 
     rows: int = 0
@@ -39,17 +39,15 @@ class Statistics:
     intervals: tuple[float, float, float] | None = None
     times: tuple[float, float, float] | None = None
     scores: tuple[float, float, float] | None = None
-    bins: Counter[int] = dataclasses.field(default_factory=Counter)
+    digest: Digest = dataclasses.field(default_factory=Digest)
     nans: int = 0
+    missing: int = 0
 
 
 def statistics_of(rows: pl.DataFrame) -> Statistics:
     """Returns the statistics of STATE rows: status, retries, intervals, due times, scores."""
     numbers = rows.get_column("score").drop_nulls()
     scores = numbers.filter(numbers.is_not_nan())
-    bits = scores.cast(pl.Float32).to_numpy().view(np.uint32)
-    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(0x80000000)) >> _SHIFT
-    values, counts = np.unique(ordered, return_counts=True)
     return Statistics(
         rows=len(rows),
         statuses=Counter(dict(rows.get_column("status").value_counts().iter_rows())),
@@ -57,20 +55,23 @@ def statistics_of(rows: pl.DataFrame) -> Statistics:
         intervals=_spread(rows.get_column("fetch_interval")),
         times=_spread(rows.get_column("fetch_time")),
         scores=_spread(scores),
-        bins=Counter(dict(zip(values.tolist(), counts.tolist(), strict=True))),
+        digest=digest_of(scores.to_numpy()),
         nans=len(numbers) - len(scores),
+        missing=len(rows) - len(numbers),
     )
 
 
 def to_json(statistics: Statistics) -> str:
     """Returns statistics as JSON."""
-    return json.dumps(vars(statistics))
+    return json.dumps(vars(statistics) | {"digest": vars(statistics.digest)})
 
 
 def from_json(text: str) -> Statistics:
     """Returns the statistics that ``to_json`` wrote."""
     record = read_json(text)
-    for name in ("statuses", "retries", "bins"):
+    digest = record["digest"]
+    record["digest"] = Digest(tuple(digest["means"]), tuple(digest["counts"]), digest["exact"])
+    for name in ("statuses", "retries"):
         record[name] = Counter({int(key): number for key, number in record[name].items()})
     for name in ("intervals", "times", "scores"):
         record[name] = record[name] and tuple(record[name])
@@ -86,11 +87,13 @@ def _spread(values: pl.Series) -> tuple[float, float, float] | None:
 
 def merge(parts: Iterable[Statistics]) -> Statistics:
     """Returns the statistics of all parts together."""
-    total = Statistics()
+    total, parts = Statistics(), list(parts)
+    total.digest = merged([part.digest for part in parts]) if parts else Digest()
     for part in parts:
         total.rows += part.rows
         total.nans += part.nans
-        for name in ("statuses", "retries", "bins"):
+        total.missing += part.missing
+        for name in ("statuses", "retries"):
             getattr(total, name).update(getattr(part, name))
         for name in ("intervals", "times", "scores"):
             setattr(total, name, _widen(getattr(total, name), getattr(part, name)))
@@ -104,16 +107,9 @@ def _widen(one: Any, other: Any) -> Any:
 
 
 def quantiles(statistics: Statistics) -> dict[float, float]:
-    """Returns score quantiles, to within 0.8 %."""
-    bins = np.array(sorted(statistics.bins), dtype=np.uint32)
-    if not len(bins):
-        return {}
-    counts = np.cumsum([statistics.bins[int(b)] for b in bins])
-    places = np.searchsorted(counts, [q * counts[-1] for q in QUANTILES])
-    bits = bins << np.uint32(_SHIFT)
-    floats = np.where(bits >> 31, bits & np.uint32(0x7FFFFFFF), ~bits).astype(np.uint32)
-    values = floats.view(np.float32)[np.minimum(places, len(bins) - 1)]
-    return {q: float(v) for q, v in zip(QUANTILES, values, strict=True)}
+    """Returns score quantiles; see ``score_digest`` for how exact they are."""
+    found = quantiles_of(statistics.digest, QUANTILES)
+    return dict(zip(QUANTILES, found, strict=True)) if found else {}
 
 
 def summary(statistics: Statistics) -> dict[str, Any]:
@@ -130,11 +126,12 @@ def summary(statistics: Statistics) -> dict[str, Any]:
         ("score", statistics.scores),
     ):
         if spread is not None:
-            count = statistics.rows if name != "score" else max(1, sum(statistics.bins.values()))
+            scores = statistics.rows - statistics.nans - statistics.missing
+            count = statistics.rows if name != "score" else scores
             record[name] = {"min": spread[0], "avg": spread[1] / count, "max": spread[2]}
     if statistics.times is not None:
         record["fetch_time"] = {n: iso(int(time)) for n, time in record["fetch_time"].items()}
-    if statistics.bins:
+    if statistics.digest.means:
         record["score"]["quantiles"] = {f"{q:g}": v for q, v in quantiles(statistics).items()}
     if statistics.nans:
         record["score_nan"] = statistics.nans

@@ -7,8 +7,7 @@ from frames import frame_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.policy.schema import STATE
-from nutbeam.policy.statistics import (
+from nutbeam.policy.figures.statistics import (
     QUANTILES,
     Statistics,
     from_json,
@@ -18,6 +17,7 @@ from nutbeam.policy.statistics import (
     summary,
     to_json,
 )
+from nutbeam.policy.schema import STATE
 
 
 def row(status=1, retries=0, fetch_interval=10, fetch_time=1000, score=1.0):
@@ -66,7 +66,7 @@ def test_nothing_added_up_is_nothing():
     ],
     ids=["lognormal", "normal", "ramp", "one", "zeros"],
 )
-def test_quantiles_are_within_a_hundredth(scores):
+def test_quantiles_are_exact_or_off_by_few_ranks(scores):
     frame = pl.DataFrame({"score": pl.Series(scores, dtype=pl.Float32)}).with_columns(
         status=pl.lit(1), retries=pl.lit(0), fetch_interval=pl.lit(1), fetch_time=pl.lit(1)
     )
@@ -74,8 +74,11 @@ def test_quantiles_are_within_a_hundredth(scores):
     found = quantiles(merge(parts))
     ranked = np.sort(frame["score"].to_numpy())
     for q in QUANTILES:
-        exact = ranked[int(np.ceil(q * len(ranked))) - 1]
-        assert found[q] == pytest.approx(exact, rel=0.01)
+        rank = int(np.ceil(q * len(ranked) - 1e-6))
+        if len(ranked) < 2_000:
+            assert found[q] == ranked[rank - 1]
+        below, upto = np.searchsorted(ranked, found[q]), np.searchsorted(ranked, found[q], "right")
+        assert below - 0.001 * len(ranked) <= rank <= upto + 0.001 * len(ranked)
 
 
 def test_the_summary_is_named_for_people():

@@ -1,0 +1,78 @@
+"""What the commands share that count rows of the state by some key.
+
+::
+
+    state, tablet by tablet ─ counts by key ─▶ parts ─▶ their sums
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+
+import apache_beam as beam
+import polars as pl
+
+from ...io.storage.files import creating, read_bytes
+from ...policy.conditions import ExprOptions, wanted_rows
+from ...policy.figures.key_counts import KEY, NUMBER, WHICH, summed
+from ...web.base.clock import now_ms
+from ...web.base.visible import visible_lines
+from ..command_line.command import DONE, Invocation, configuration
+from ..launch.job import warn_of_clocks
+from ..launch.launch import LaunchOptions
+from ..views.export import Part, Reading, exported
+
+# Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures/key_counts.py``.
+Counting = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+@dataclasses.dataclass(frozen=True)
+class CountOptions(ExprOptions, LaunchOptions):
+    """Options of counting rows of the state."""
+
+
+def counted_rows(
+    invocation: Invocation, columns: Sequence[str], counting: Counting
+) -> pl.DataFrame:
+    """Returns the sums of what a function counts in the rows of the state, the largest first.
+
+    Args:
+        invocation: The command; its options are ``CountOptions``.
+        columns: Columns of the state that the function needs.
+        counting: The function.
+    """
+    options, table, now = invocation.options, str(invocation.table), now_ms()
+    with configuration():
+        wanted_rows(options.expr)
+    warn_of_clocks(table)
+
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Count" >> beam.Map(_count, tuple(columns), counting, options.expr, now)
+
+    none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
+    with exported(table, build, invocation.beam_args, options) as (_, parts):
+        return summed([none, *(pl.read_parquet(read_bytes(part)) for part in parts)])
+
+
+def _count(part: Part, columns: tuple[str, ...], counting: Counting, expr: str, now: int) -> None:
+    assert part.tablet is not None
+    reading, wanted = part.reading, wanted_rows(expr, now=now)
+    needed = tuple(dict.fromkeys((*columns, *(wanted.needs if wanted else ()))))
+    found: list[pl.DataFrame] = []
+    with reading.reading():
+        for rows in reading.root.pieces("state", part.tablet, needed):
+            some = rows.filter(wanted.expr) if wanted else rows
+            found = [summed([*found, counting(some)])]
+    with creating(reading.part(part.number, ".parquet")) as file:
+        for frame in found:
+            frame.write_parquet(file)
+
+
+def print_counts(invocation: Invocation, counts: pl.DataFrame) -> int:
+    """Prints a line per count: number, tab, key; or an object per line as JSON."""
+    for key, which, number in counts.select(KEY, WHICH, NUMBER).iter_rows():
+        name = f"{key} {which}".strip()
+        record = {"key": key, **({"which": which} if which else {}), "number": number}
+        as_json = invocation.format == "json"
+        print(json.dumps(record) if as_json else visible_lines([f"{number}\t{name}"]))
+    return DONE

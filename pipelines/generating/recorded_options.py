@@ -1,0 +1,37 @@
+"""The options of a generate that its snapshot names, so that ``explain`` can judge as it did."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from ...policy.scope import TargetOptions
+from ...policy.selection import GenerateOptions
+
+_Of = TypeVar("_Of", bound=GenerateOptions)
+_FIELDS = {f.name: f for kind in (TargetOptions, GenerateOptions) for f in dataclasses.fields(kind)}
+
+
+def recorded(options: GenerateOptions) -> dict[str, Any]:
+    """Returns the options of choosing that are not the defaults, for JSON.
+
+    >>> recorded(GenerateOptions(min_score=0.5))
+    {'min_score': 0.5}
+    """
+    found = {name: getattr(options, name, field.default) for name, field in _FIELDS.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in found.items()
+        if value != _FIELDS[name].default
+    }
+
+
+def as_recorded(options: _Of, record: Mapping[str, Any]) -> _Of:
+    """Returns options with those of a record, and defaults for the others of choosing.
+
+    >>> as_recorded(GenerateOptions(top_n=9), {"min_score": 0.5, "of_later": 1}).min_score
+    0.5
+    """
+    present = [name for name in _FIELDS if hasattr(options, name)]
+    values = {name: record.get(name, _FIELDS[name].default) for name in present}
+    given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+    return dataclasses.replace(options, **given)

@@ -1,0 +1,272 @@
+"""Surveys the tablets of the state: which rows may be chosen, and why the others are left out.
+
+Each tablet is read once. The rows that are due are read, and a row that is left out is counted under
+the first reason that holds. The best rows are put aside, in a temporary file of the batch.
+"""
+
+import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import polars as pl
+
+from ...io.batches.batches import claimed_keys, put_aside
+from ...io.parsing.plugins import scorings_of
+from ...io.reading.host_rows import find_hosts
+from ...io.rows.blocklist import read_blocklist
+from ...io.rows.host_settings import read_host_settings
+from ...io.snapshots.operations import Operation
+from ...io.snapshots.table_clock import clock_of
+from ...io.tablets.tablets import Due, Tablet, tablets
+from ...io.tablets.written import Written
+from ...policy.blocklist import REASON as PURGED
+from ...policy.hosting.host_limits import (
+    HostLimits,
+    best_of_hosts,
+    blocked_hosts,
+    host_expressions,
+    host_limits_of,
+    with_limits,
+    with_own_limits,
+)
+from ...policy.left_out import LEFT_OUT, Remaining
+from ...policy.rule_counts import by_rule
+from ...policy.schedules.schedule import Clock
+from ...policy.schema import FETCHLIST, HOSTS, STATE, empty
+from ...policy.selection import (
+    GenerateOptions,
+    chosen_at,
+    delayed,
+    later,
+    needed_columns,
+    ranked,
+    reasons_of,
+    spanning,
+)
+from ...policy.threshold import Leaders, score_of, summarize
+from ...transforms.elements.chunks import to_chunks
+from ...transforms.top_n_per_key import top_n_per_key
+from ...web.base.progress import PROGRESS
+from ...web.rules.url_rules import host_keys
+from ...web.urls.schemes import allowed_keys
+from .todays_rules import judged_today, refusals
+
+OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
+CHOSEN = (*OF_STATE, "delay")
+# Of these the columns that are null in most tables; then they are not read.
+RARE = ("document", "fixed_interval", "metadata", "repr_url")
+STATE_TYPES = empty(STATE).schema
+SPANNING = "spanning"
+CANDIDATES = "candidates"
+COUNTED = "done"
+
+
+@dataclasses.dataclass(frozen=True)
+class Surveyed:
+    """A tablet of the state, and the nearest keys of the adjacent tablets."""
+
+    operation: Operation
+    tablet: Tablet
+    last_before: str | None
+    first_after: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """A file with the rows of a tablet that may be chosen."""
+
+    operation: Operation
+    path: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+    """Size of a tablet's candidates: rows, bytes, and the number of rows of the largest host."""
+
+    rows: int
+    bytes: int
+    host: str
+    host_rows: int
+
+
+def tablets_of_state(operation: Operation) -> Iterator[Surveyed]:
+    known = tablets(operation.files("state"))
+    PROGRESS.start("generate", total=len(known), unit="tablets")
+    for at, tablet in enumerate(known):
+        before = known[at - 1].last if at else None
+        after = known[at + 1].first if at + 1 < len(known) else None
+        yield Surveyed(operation, tablet, before, after)
+
+
+def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
+    """Reads a tablet once: summarizes its ranks, and writes its best rows to a temporary file."""
+    operation = surveyed.operation
+    PROGRESS.add()
+    if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
+        # The zone map suffices: the tablet is not read.
+        return
+    left, max_counts = _candidates(surveyed, options)
+    rows, limited = with_own_limits(left.rows, max_counts)
+    inside, apart = _divide(rows, surveyed, options)
+    alone, several = _divide_limited(limited, surveyed)
+    inside = pl.concat([inside, alone.select(inside.columns)])
+    # Of groups in several tablets, ``limit_counts`` counts those that stay.
+    left.counts[f"{LEFT_OUT}max_count"] += len(left.rows) - len(inside)
+    yield beam.pvalue.TaggedOutput(COUNTED, Written(counts=+left.counts))
+    leaders = _leaders(operation, options)
+    leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
+    inside = inside.filter(pl.col("rank") >= leaders.least)
+    yield summarize(inside.get_column("rank"), options.top_n)
+    for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
+        yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    # Of a host with a limit of its own, the best rows of each of its tablets meet at the criteria.
+    yield from to_chunks(
+        several.select("key", "rank", "group", "most") if len(several) else several
+    )
+    apart = pl.concat([apart, several.select(apart.columns)])
+    nulls = [name for name in RARE if name not in left.rows.columns]
+    best = (
+        _best(part, options.top_n)
+        .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
+        .select(*CHOSEN, "rank", spans=pl.lit(part is apart))
+        for part in (inside, apart)
+    )
+    rows = pl.concat(best, rechunk=False)
+    if rows.is_empty():
+        return
+    yield _weight(rows)
+    path = put_aside(operation.root, str(operation.batch), rows)
+    yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
+
+
+def _candidates(
+    surveyed: Surveyed, options: GenerateOptions
+) -> tuple[Remaining, Mapping[str, int]]:
+    """Returns the rows that may be chosen, with ranks, and own limits of hosts.
+
+    The rows come with counts of the other due rows, by reason.
+    """
+    operation, tablet = surveyed.operation, surveyed.tablet
+    scorings, now = scorings_of(options), operation.now
+    settings = read_host_settings(operation)
+    left = Remaining(_due_rows(surveyed, options), Counter())
+    if not scorings.sorts_by_score:
+        left.rows = scorings.sort_value(left.rows)
+    left.drop(reasons_of(left.rows, options, scorings, now))
+    left.drop(~allowed_keys(left.keys, options.schemes), "scheme_not_allowed")
+    if blocklist := read_blocklist(operation):
+        left.drop(blocklist.blocks(left.keys), PURGED)
+    manifest = operation.manifest()
+    claimed = claimed_keys(
+        operation.root, manifest, manifest.open_batches(now), tablet.first, tablet.last
+    )
+    if len(claimed):
+        left.drop(left.keys.is_in(claimed.implode()), "in_batch")
+    if blocked := blocked_hosts(settings):
+        left.drop(host_keys(left.keys).is_in(blocked), "host_blocked")
+    boosted = any(own.boost is not None for own in settings.values())
+    if (
+        scorings.sorts_by_score and not boosted
+    ):  # rows with worse scores cannot be chosen, whatever else they are
+        least = _leaders(operation, options).least
+        left.rows = left.rows.filter(pl.col("score") >= score_of(least)) if least else left.rows
+    left.rows, bad = delayed(left.rows)
+    left.counts.update(bad)
+    resting = operation.root.resting_hosts(tuple(operation.files("hosts")), now, left.keys)
+    if len(resting):
+        left.drop(host_keys(left.keys).is_in(resting.implode()), "backoff")
+    if options.filter or options.normalize:
+        judged = judged_today(left.rows, operation, options)
+        left.drop(refusals(left.rows, judged, options))
+        left.counts.update(by_rule(judged) if options.filter else {})
+    limits = _limits(operation, options, left.keys)
+    left.rows, bad = with_limits(left.rows, limits)
+    left.counts.update(bad)
+    left.rows = ranked(left.rows, options)
+    return left, limits.max_counts
+
+
+def _limits(operation: Operation, options: GenerateOptions, keys: pl.Series) -> HostLimits:
+    """Returns the limits of the hosts of some rows."""
+    expressions = host_expressions(options)
+    hosts = empty(HOSTS)
+    if expressions:  # then a part of the host table is read for each tablet
+        hosts = find_hosts(operation, host_keys(keys).unique())
+    return host_limits_of(read_host_settings(operation), hosts, expressions)
+
+
+def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
+    operation, tablet = surveyed.operation, surveyed.tablet
+    clock = _clock(operation)
+    needed = needed_columns(options)
+    absent = set(RARE) - operation.root.columns_with_values(tablet, RARE) - set(needed)
+    more = scorings_of(options).sort_columns
+    columns = [n for n in dict.fromkeys((*OF_STATE, *more, *needed)) if n not in absent]
+    return operation.root.read(
+        "state", [tablet], columns, lambda state: state.filter(chosen_at(clock, options)),
+        due_at(clock, options),
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=2)
+def _leaders(operation: Operation, options: GenerateOptions) -> Leaders:
+    """Returns the best ranks of the tablets that this process has read for an operation."""
+    return Leaders(options.top_n)
+
+
+def _divide(
+    rows: pl.DataFrame, tablet: Surveyed, options: GenerateOptions
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Applies the limit per group; returns (groups only in this tablet, groups in several)."""
+    if options.max_count <= 0:
+        return rows, rows.clear()
+    names = rows.get_column("group").unique()
+    wide = names.filter(spanning(names, options.count_mode, tablet.last_before, tablet.first_after))
+    apart = rows.get_column("group").is_in(wide.implode())
+    inside, outside = (
+        top_n_per_key(rows.filter(part), options.max_count, "group", ("rank", "key"))
+        for part in (~apart, apart)
+    )
+    return inside, outside
+
+
+def _divide_limited(limited: pl.DataFrame, tablet: Surveyed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Applies the own limits of hosts; returns (hosts only in this tablet, hosts in several)."""
+    if limited.is_empty():
+        return limited, limited
+    best = best_of_hosts(limited)
+    names = best.get_column("group").unique()
+    wide = names.filter(spanning(names, "host", tablet.last_before, tablet.first_after))
+    apart = best.get_column("group").is_in(wide.implode())
+    return best.filter(~apart), best.filter(apart)
+
+
+def _clock(operation: Operation) -> Clock:
+    return clock_of(operation.manifest(), operation.now)._replace(began=operation.began)
+
+
+def due_at(clock: Clock, options: GenerateOptions) -> Due:
+    """Returns the times at which a row may be due."""
+    far = clock.now + options.max_fetch_interval * 1000
+    until = max(later(clock, options).now, min(clock.latest, far))
+    return Due(until, max(until, far))
+
+
+def _weight(rows: pl.DataFrame) -> Weight:
+    texts = rows.select(pl.col(pl.String).str.len_bytes().sum()).row(0)
+    hosts = host_keys(rows.get_column("key")).alias("host").value_counts()
+    host, number = hosts.row(hosts.get_column("count").arg_max() or 0)
+    return Weight(len(rows), sum(texts) + 100 * len(rows), host, number)
+
+
+def _best(rows: pl.DataFrame, n: int) -> pl.DataFrame:
+    """Returns the ``n`` rows with the highest ranks, and all rows that equal the last, in order."""
+    if len(rows) <= n:
+        return rows
+    ranks = rows.get_column("rank")
+    least = np.partition(ranks.to_numpy(), len(rows) - n)[len(rows) - n]
+    return rows.filter(ranks >= least)

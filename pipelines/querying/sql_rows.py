@@ -1,0 +1,83 @@
+"""Brings rows of Bigtable into DuckDB: of one pinned snapshot, and only what a query names."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ...io.tablets.tablets import tablets
+from ...policy.kinds import KINDS, components_of
+from ...policy.schema import conform
+from ..views.export import Reading
+
+
+class StoredRows:
+    """The components of a snapshot that are in rows, brought into DuckDB when they are needed.
+
+    A table of files has none. Rows flow as a stream of Arrow batches; DuckDB moves what exceeds its
+    memory to its temporary files.
+
+    Args:
+        table: Address of the table.
+        snapshot: Number of the snapshot.
+    """
+
+    def __init__(self, table: str, snapshot: int) -> None:
+        self._pinned = Reading(table, "", snapshot)
+        root = self._pinned.root
+        self._waiting = {name for name, kind in KINDS.items() if not root.in_files(kind.name)}
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of components that are in rows, and are not in DuckDB yet."""
+        return frozenset(self._waiting)
+
+    def bring(self, connection: Any, query: str) -> None:
+        """Brings the rows that a query needs.
+
+        Args:
+            connection: The connection, with the empty tables of ``connect``.
+            query: The query.
+
+        Raises:
+            SnapshotTooOld: The table does not have all rows of the snapshot any more.
+        """
+        named = _named(connection, query) if self._waiting else set()
+        for name in sorted(self._waiting):
+            if f"empty_{name}" in named:
+                self._waiting.discard(name)
+                self._insert(connection, name)
+
+    def _insert(self, connection: Any, name: str) -> None:
+        schema = KINDS[name].schema
+        rows = pa.RecordBatchReader.from_batches(schema, self._batches(name))
+        connection.register("arriving", rows)
+        connection.execute(f"INSERT INTO stored.empty_{name} BY NAME SELECT * FROM arriving")
+        connection.unregister("arriving")
+
+    def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        kind, pinned = KINDS[name], self._pinned
+        for component in components_of(kind, pinned.manifest().components):
+            for tablet in tablets(pinned.files(component)):
+                with pinned.reading():
+                    for rows in pinned.root.scan(component, tablet):
+                        yield from conform(rows, kind.schema).to_batches()
+
+
+def _named(connection: Any, query: str) -> set[str]:
+    """Returns the tables below the views that a query names, perhaps more."""
+    try:
+        return set(connection.get_table_names(query))
+    except _errors_of_duckdb():
+        # It cannot bind views of files. Those of pages and links also have rows of the state.
+        words = set(re.findall(r"\w+", query.lower()))
+        found = {name for name, kind in KINDS.items() if kind.shown_as in words}
+        return {f"empty_{name}" for name in found | {"state"}}
+
+
+def _errors_of_duckdb() -> type[Exception]:
+    """Returns the class of DuckDB's errors; the module is optional."""
+    import duckdb
+
+    return duckdb.Error

@@ -1,0 +1,79 @@
+"""Tells what the last generate did with a URL."""
+
+from typing import Any
+
+from ...io.batches.batches import claimed_keys
+from ...io.snapshots.manifest import Manifest, lineage
+from ...io.table.opening import open_table
+from ...policy.left_out import CHOSEN, NOT_BEST, REASONS
+from ...policy.selection import GenerateOptions
+from ...policy.vocabulary import iso
+from ...web.base.errors import UserError
+from ...web.urls.row_keys import from_key
+from ..generating.recorded_options import as_recorded
+from .explain_row import TableView, not_generated
+
+
+def last_generate(table: str, options: GenerateOptions) -> "LastGenerate | None":
+    """Returns the newest generate in the history of a table that is kept, or None.
+
+    Args:
+        table: Address of the table.
+        options: Options of explain; those of choosing are replaced by those of that generate.
+    """
+    try:
+        for manifest in lineage(open_table(table)):
+            if manifest.job == "generate":
+                return LastGenerate(table, manifest, options)
+    except UserError:  # a damaged manifest: older ones are not reached
+        return None
+    return None
+
+
+class LastGenerate:
+    """The newest generate of a table, and the snapshot that it read.
+
+    Args:
+        table: Address of the table.
+        made: The snapshot that it made.
+        options: Options of explain.
+    """
+
+    def __init__(self, table: str, made: Manifest, options: GenerateOptions) -> None:
+        self._table, self._made = table, made
+        self._options = as_recorded(options, made.options)
+        self._view: TableView | None = None
+
+    def fate(self, key: str) -> dict[str, Any]:
+        """Returns what it did with a row key.
+
+        Returns:
+            ``time``, ``batch`` or None, ``reason``: ``chosen``, a reason of ``not_generated``,
+            ``not_best``, ``not_in_table`` or ``unknown``; ``detail`` in words.
+        """
+        try:
+            reason, detail = self._fate(key)
+        except UserError as error:  # its snapshot has expired
+            reason, detail = "unknown", str(error)
+        batch = self._made.batch if self._made.batch in self._made.batches else None
+        return {"time": iso(self._made.time), "batch": batch, "reason": reason, "detail": detail}
+
+    def _fate(self, key: str) -> tuple[str, str]:
+        root, made = open_table(self._table), self._made
+        batches = [name for name in made.batches if name == made.batch]
+        if batches and len(claimed_keys(root, made, batches, key, key)):
+            return CHOSEN, f"it is in batch {made.batch}"
+        view = self._before()
+        row = view.find("state", key)
+        if row is None:
+            return "not_in_table", f"{from_key(key)} was not in the table"
+        for reason, detail in not_generated(row, view, self._options):
+            return reason, detail
+        return NOT_BEST, REASONS[NOT_BEST]
+
+    def _before(self) -> TableView:
+        """Returns the table as that generate read it: no job has changed the state since."""
+        if self._view is None:
+            made = self._made
+            self._view = TableView(self._table, made.snapshot - 1, made.time)
+        return self._view

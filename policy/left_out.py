@@ -1,0 +1,124 @@
+"""Counts the rows that are due and that generate does not choose, by reason."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+
+import polars as pl
+
+from ..web.base.columns import reason_if
+
+LEFT_OUT = "left_out/"
+DUE = "due"
+CHOSEN = "chosen"
+# The reason of a row that nothing excludes: others have better scores, and the batch is full.
+NOT_BEST = "not_best"
+# What the reasons mean, in the order in which generate asks; the first that holds counts.
+REASONS: Mapping[str, str] = {
+    "status": "--restrict_status wants another one",
+    "too_far": "further from the seeds than --max_distance",
+    "long_interval": "an interval over --generate_min_interval",
+    "expr": "--expr is not true of them",
+    "low_score": "a score below --min_score, or none",
+    "scheme_not_allowed": "not one of --schemes",
+    "purged": "in the blocklist",
+    "in_batch": "an open batch has them",
+    "host_blocked": "a setting of the host blocks it",
+    "backoff": "the host is left alone for now",
+    "normalized": "--normalize: the rules rewrite them, run filterdb",
+    "max_count": "over --max_count",
+    NOT_BEST: "others have better scores",
+}
+# Rows that LocateHosts drops of those that were chosen.
+_LATE = "dropped/address_unknown"
+
+
+@dataclasses.dataclass
+class Remaining:
+    """Rows that may be chosen, and why others are not.
+
+    Attributes:
+        rows: Rows of the state that remain.
+        counts: ``due``, the number of rows at first; ``left_out/REASON`` of the others.
+    """
+
+    rows: pl.DataFrame
+    counts: Counter[str]
+
+    def __post_init__(self) -> None:
+        self.counts[DUE] += len(self.rows)
+
+    @property
+    def keys(self) -> pl.Series:
+        """The row keys of the rows that remain."""
+        return self.rows.get_column("key")
+
+    def drop(self, found: pl.Series, reason: str = "") -> None:
+        """Drops rows and counts them.
+
+        Args:
+            found: Which rows; without ``reason``, the reason of each row to drop, or null.
+            reason: The reason.
+
+        >>> left = Remaining(pl.DataFrame({"key": ["a", "b", "c"]}), Counter())
+        >>> left.drop(pl.Series([True, False, None]), "status")
+        >>> left.drop(pl.Series([None, "expr"]))
+        >>> left.keys.to_list(), dict(left.counts)
+        (['b'], {'due': 3, 'left_out/status': 1, 'left_out/expr': 1})
+        """
+        if reason:
+            found = pl.select(reason_if(found, reason).alias("reason")).to_series()
+        if found.null_count() == len(found):
+            return
+        for name, number in found.drop_nulls().value_counts().iter_rows():
+            self.counts[f"{LEFT_OUT}{name}"] += number
+        self.rows = self.rows.filter(found.is_null())
+
+
+def refused_today(
+    keys: pl.Series, judged: pl.DataFrame, *, filter: bool, normalize: bool
+) -> pl.Series:
+    """Returns the reason why today's rules leave out each row, or null.
+
+    Args:
+        keys: Row keys.
+        judged: What the rules say of them: ``key`` of the normalized URL, or ``reason``.
+        filter: Whether URLs that the rules refuse are left out.
+        normalize: Whether URLs that the rules rewrite are left out.
+
+    >>> judged = pl.DataFrame({"key": ["a", "b", None], "reason": [None, None, "filtered"]})
+    >>> keys = pl.Series(["a", "c", "d"])
+    >>> refused_today(keys, judged, filter=True, normalize=True).to_list()
+    [None, 'normalized', 'filtered']
+    """
+    moves = (judged.get_column("key") != keys).fill_null(False)
+    reasons = [judged.get_column("reason")] if filter else []
+    if normalize:
+        reasons.append(pl.select(reason_if(moves, "normalized")).to_series())
+    return pl.select(pl.coalesce(reasons).alias("reason")).to_series()
+
+
+def in_brackets(reason: str) -> str:
+    """Returns what a reason means, to follow it; empty if the word is the whole meaning.
+
+    >>> in_brackets("in_batch"), in_brackets("filtered")
+    (' (an open batch has them)', '')
+    """
+    return f" ({REASONS[reason]})" if reason in REASONS else ""
+
+
+def tallied(counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns the counts of a generate: what is due, was chosen, and was left out, by reason.
+
+    Rows with a reason of their own are counted. The remaining rows had too low a score for this
+    batch: nobody counts them, because a tablet that is read later has only the better ones.
+
+    >>> tallied({"due": 9, "chosen": 5, "left_out/in_batch": 1, "left_out/max_count": 0})
+    {'due': 9, 'chosen': 5, 'left_out/in_batch': 1, 'left_out/not_best': 3}
+    >>> tallied({"due": 0})
+    {}
+    """
+    known = {name: number for name, number in counts.items() if number}
+    gone = sum(number for name, number in known.items() if name.startswith(LEFT_OUT))
+    rest = known.get(DUE, 0) - known.get(CHOSEN, 0) - known.get(_LATE, 0) - gone
+    return known | ({f"{LEFT_OUT}{NOT_BEST}": rest} if rest > 0 else {})

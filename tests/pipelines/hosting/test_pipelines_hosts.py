@@ -151,7 +151,7 @@ def test_settings_reach_generate_and_fetch(table, web, tmp_path, capsys):
     chosen = dict(hosts.iter_rows())
     assert chosen.get("com.example.h0") == 2
     assert "com.example.h1" not in chosen
-    assert counts["dropped/host_blocked"] > 1
+    assert counts["left_out/host_blocked"] > 1
     delays = rows.filter(pl.col("key").str.starts_with(host_key("h0.example.com")))["delay"]
     assert set(delays) == {0.05}
     path.write_text("h0.example.com\th1.example.com blocked\n")

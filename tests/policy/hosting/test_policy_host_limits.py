@@ -8,6 +8,7 @@ from frames import frame_of
 
 from nutbeam.policy.hosting.host_limits import (
     best_of_hosts,
+    blocked_hosts,
     host_expressions,
     host_limits_of,
     with_limits,
@@ -40,7 +41,7 @@ def test_expressions_are_of_hosts_with_a_record_alone_and_settings_have_priority
     # com.a: 10 - 20 + 30; com.c: 0 is no limit; com.d has no record, and leaks nothing.
     assert found.max_counts == {"com.a": 20, "com.b": 7, "com.c": 2**31 - 1}
     assert found.delays == {"com.a": 10.0, "com.b": 2.5, "com.c": 0.0}
-    assert found.blocked == {"com.d"}
+    assert blocked_hosts(SETTINGS) == ["com.d"]
 
 
 def test_bad_values_are_counted_and_the_usual_applies():
@@ -71,10 +72,12 @@ def test_blocked_hosts_delays_and_boosts():
         "delay": [None, None, 0.5, None],
     })  # fmt: skip
     kept, counts = with_limits(rows, limits())
-    assert kept["delay"].to_list() == [None, 2.5, 0.5]
-    assert kept["sort_value"].to_list() == [1.0, 3.0, 6.0]
+    assert kept["delay"].to_list() == [None, 2.5, 0.5, None]
+    assert kept["sort_value"].to_list() == [1.0, 3.0, 6.0, 9.0]
+    assert counts == {}
+    left, counts = without_blocked_hosts(rows, SETTINGS)
+    assert left.equals(rows.head(3))
     assert counts == {"dropped/host_blocked": 1}
-    assert without_blocked_hosts(rows, SETTINGS)[1] == counts
     assert with_limits(rows, limits({}))[0].equals(rows)
 
 

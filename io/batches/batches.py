@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ...policy.kinds import KINDS, folders_of
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, to_frame
+from ...policy.schema import DOCUMENTS
 from ..snapshots.manifest import Manifest
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
@@ -89,8 +89,10 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
 
 def documents_with_keys(
     root: Folder, file: DataFile, keys: pl.Series, columns: Sequence[str]
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[pa.Table]:
     """Yields the documents with some keys, each once, in pieces; memory holds one.
+
+    They are not frames: polars would copy the texts of a large document again and again.
 
     Args:
         root: The table's folder.
@@ -103,12 +105,10 @@ def documents_with_keys(
     chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
     start = 0
     for group in row_groups(path, DOCUMENTS, columns):
-        if len(chosen):
-            rows = to_frame(group).with_row_index(_AT, offset=start)
-            found = rows.filter(pl.col(_AT).is_in(chosen.implode())).drop(_AT)
-            if len(found):
-                yield found
+        here = chosen.filter(chosen.is_between(start, start + len(group) - 1)) - start
         start += len(group)
+        if len(here):
+            yield group if len(here) == len(group) else group.take(here.sort().to_arrow())
 
 
 def page_order(started: int, sequence: int) -> int:

@@ -142,4 +142,4 @@ def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl
 
 
 def _documents(operation: Operation, file: DataFile, keys: pl.Series) -> Iterator[pl.DataFrame]:
-    return documents_with_keys(operation.root, file, keys, EDGES_OF)
+    return map(to_frame, documents_with_keys(operation.root, file, keys, EDGES_OF))

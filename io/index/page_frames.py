@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.indexing.index_pages import INDEX_PAGES
 from ...policy.inlinks.best_sources import best_inlinks
@@ -68,8 +69,8 @@ def page_frames(
     if beside.columns & {"anchors", "inlinks"}:
         others.append(anchors_and_inlinks(inlinks_of_pages(pinned, keys, beside.most)))
     others.append(_ranks(pinned, keys))
-    for documents in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
-        documents = cut_texts(documents, counts)
+    for table in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
+        documents = to_frame(cut_texts(table, counts))
         known = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
         found = documents.hstack(known.select(*_STATE[1:], row_metadata="metadata"))
         for other in others:
@@ -80,16 +81,16 @@ def page_frames(
             yield to_frame(conform(found.slice(at, step), INDEX_PAGES)), known.slice(at, step)
 
 
-def cut_texts(documents: pl.DataFrame, counts: Counter[str]) -> pl.DataFrame:
+def cut_texts(documents: pa.Table, counts: Counter[str]) -> pa.Table:
     """Returns documents whose titles and texts are not longer than ``LONGEST_TEXT``."""
     for name in ("title", "text"):
-        texts = documents.get_column(name)
-        if (texts.str.len_bytes() > LONGEST_TEXT).any():
-            # Without this copy each short text would keep the memory of the long one.
-            cut = [text if text is None else text[:LONGEST_TEXT] for text in texts]
-            short = pl.Series(name, cut, dtype=pl.String)
-            counts["cut_texts"] += int((short.str.len_bytes() < texts.str.len_bytes()).sum())
-            documents = documents.with_columns(short)
+        texts = documents[name]
+        if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
+            too_long = pc.greater(pc.utf8_length(texts), LONGEST_TEXT)
+            counts["cut_texts"] += pc.sum(too_long).as_py() or 0
+            at = documents.schema.get_field_index(name)
+            short = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
+            documents = documents.set_column(at, documents.schema.field(at), short)
     return documents
 
 

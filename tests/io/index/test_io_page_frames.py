@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections import Counter
 
-import polars as pl
+import pyarrow as pa
 import pytest
 from bulk_servers import bulk_server
 from crawling import nutbeam
@@ -34,8 +34,9 @@ def test_long_texts_are_cut_and_counted(tmp_path, monkeypatch, capsys):
 def test_only_texts_with_too_many_characters_count(monkeypatch, texts, cut):
     monkeypatch.setattr(page_frames, "LONGEST_TEXT", 5)
     counts = Counter()
-    rows = pl.DataFrame({"title": ["t"] * len(texts), "text": pl.Series(texts, dtype=pl.String)})
-    found = page_frames.cut_texts(rows, counts).get_column("text").to_list()
+    kind = pa.large_string()
+    rows = pa.table({"title": pa.array(["t"] * len(texts), kind), "text": pa.array(texts, kind)})
+    found = page_frames.cut_texts(rows, counts)["text"].to_pylist()
     assert found == [text and text[:5] for text in texts]
     assert counts["cut_texts"] == cut
 

@@ -15,7 +15,7 @@ from ..command_line.commands import COMMANDS
 TEMPLATES = (
     "inject", "sitemap", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb", "compact",
     "mergelinkdb", "purge", "round", "webgraph", "linkrank", "scoreupdater",
-    "index", "clean",
+    "index", "clean", "updatehostdb",
 )  # fmt: skip
 # Options that no template has, with the reason. The launcher sets Beam's own options.
 NOT_IN_TEMPLATES = {

@@ -41,7 +41,7 @@ def small_web(days):
 @pytest.mark.parametrize(
     ("schedule", "days"),
     [
-        ("rate", 4),
+        ("rate", 8),
         *(
             pytest.param(name, 40, marks=pytest.mark.long)
             for name in ("default", "adaptive", "rate")

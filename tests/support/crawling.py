@@ -31,7 +31,7 @@ from nutbeam.web.urls.row_keys import from_key, parse_url
 VOLATILE = (
     *("fetch_time", "last_fetch_time", "modified_time", "response_ms", "last_inlink_day"),
     *("batch_id", "document", "page", "slot", "headers", "request", "ip"),
-    *("robots_time", "last_request_time", "requests", "time"),
+    *("robots_time", "last_request_time", "requests", "response_times", "time"),
 )
 
 

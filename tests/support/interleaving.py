@@ -35,7 +35,8 @@ GATES = [
         for name in ("read", "resolve", "edit")
     ),
     (inject, "read_blocklist"),
-    *((generate, name) for name in ("put_aside", "take_up", "write_file")),
+    (survey, "put_aside"),
+    *((generate, name) for name in ("take_up", "write_file")),
     *((update, name) for name in ("batch_component", "changes_of")),
     (dedup, "batch_component"),
     *((compact, name) for name in ("plan_folds", "fold", "delete_expired", "commit")),

@@ -19,13 +19,12 @@ SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
         "invertlinks", "mergelinkdb", "readlinkdb",
         "index", "clean", "solrindex", "solrclean", "solrdedup",
-        "indexchecker", "sitemap")  # fmt: skip
+        "indexchecker", "sitemap", "updatehostdb", "readhostdb", "hostinject")  # fmt: skip
 OTHERS = (
     "freegen", "mergedb", "readseg", "mergesegs",
     "dump", "commoncrawldump", "warc",
-    "updatehostdb", "readhostdb",
     "showproperties", "plugin", "junit",
-    "nutchserver", "startserver", "webapp", "hostinject", "loops", "linkdumper", "segmerger", "parsesegment",
+    "nutchserver", "startserver", "webapp", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.
 FLAGS = {
@@ -177,7 +176,7 @@ def test_typing_errors_get_a_good_guess_or_none(command):
     ("typed", "expected"),
     [
         ("fecth", ["fetch"]), ("geneate", ["generate"]), ("crawler", ["crawl"]), ("page", ["pages"]),
-        ("update", ["updatedb"]), ("dedupe", ["dedup"]), ("robots", ["robotsparser"]),
+        ("update", ["updatedb", "updatehostdb"]), ("dedupe", ["dedup"]), ("robots", ["robotsparser"]),
         ("stats", []), ("query", []), ("delete", []), ("links", []), ("list", []), ("x", []),
         *((name, []) for name in OTHERS if name != "parsesegment"),
     ],

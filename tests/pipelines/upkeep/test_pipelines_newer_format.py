@@ -29,7 +29,14 @@ WORDS = {
     "dedup": (),
     "round": AGENT,
     "next": AGENT,
+    "sitemap": AGENT,
     "readdb": (),
+    "domainstats": (),
+    "protocolstats": (),
+    "crawlcomplete": (),
+    "readhostdb": (),
+    "updatehostdb": (),
+    "hostinject": None,  # it reads its file first
     "readlinkdb": ("--dump", "-"),
     "mergelinkdb": ("OTHER",),
     "webgraph": (),
@@ -64,7 +71,7 @@ WORDS = {
     "simweb": None,
 }
 # Commands that have nothing for tables of a back end, and say that instead.
-NOT_HERE = {("folder", "table"): "needs no describe", ("bigtable", "sql"): "tables of files only"}
+NOT_HERE = {("folder", "table"): "needs no describe"}
 
 
 def test_all_commands_take_part():

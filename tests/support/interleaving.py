@@ -19,6 +19,7 @@ from nutbeam.io.upkeep import rollback as history
 from nutbeam.pipelines import compact, dedup, generate, inject, update
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.command import Invocation
+from nutbeam.pipelines.generating import survey
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
 from nutbeam.transforms.wiring import threads

@@ -208,7 +208,9 @@ def test_a_fresh_table_has_all_views(tmp_path, capsys):
             nutbeam("sql", tmp_path / "t", f"select count(*) as n from {view}", "--format", "json")
             == 0
         )
-        assert json.loads(capsys.readouterr().out) == {"n": int(view in ("state", "hosts", "host_counts"))}
+        assert json.loads(capsys.readouterr().out) == {
+            "n": int(view in ("state", "hosts", "host_counts"))
+        }
 
 
 def test_files_of_an_older_version_lack_columns(tmp_path, capsys):

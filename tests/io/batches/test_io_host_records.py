@@ -6,8 +6,8 @@ from crawling import nutbeam, rows_of
 from web_servers import doors, reply, serve
 from web_tables import Snapshot
 
-from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches import known_hosts
+from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.known_hosts import KnownHosts, host_tables
 from nutbeam.policy.schema import to_frame
 from nutbeam.web.engine.host_records import HostRecord

@@ -47,6 +47,7 @@ class Ticket:
     began: int | None = None
 
 
+@functools.cache
 def versions() -> tuple[tuple[str, str], ...]:
     """Returns the (name, version) pairs that must be equal on launcher and workers."""
     python = ".".join(platform.python_version_tuple()[:2])

@@ -40,6 +40,8 @@ class FlatMapInThreads(beam.DoFn):
     def __init__(self, function: Callable[..., Iterator[Any]]) -> None:
         self._function = function
         self._running: collections.deque[Future[list[Any]]] = collections.deque()
+        # A bundle often has one element, for which no thread is started.
+        self._only: tuple[Any, tuple[Any, ...]] | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def default_label(self) -> str:
@@ -47,21 +49,32 @@ class FlatMapInThreads(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._cores = cores()
-        if self._cores > 1 and self._pool is None:
-            self._pool = ThreadPoolExecutor(self._cores, "nutbeam-step")
+        self._only = None
 
     def process(self, element: Any, *args: Any) -> Iterator[Any]:
-        if self._cores == 1 or self._pool is None:
+        if self._cores == 1:
             yield from self._function(element, *args)
-            return
+        elif self._only is None and not self._running:
+            self._only = element, args
+        else:
+            yield from self._in_threads(element, args)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._only is not None:
+            yield from map(_in_window, self._all(*self._only))
+        while self._running:
+            yield from map(_in_window, self._next())
+
+    def _in_threads(self, element: Any, args: tuple[Any, ...]) -> Iterator[Any]:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._cores, "nutbeam-step")
+        if self._only is not None:
+            self._running.append(self._pool.submit(self._all, *self._only))
+            self._only = None
         self._running.append(self._pool.submit(self._all, element, args))
         # One more element waits, so that no thread is idle.
         while len(self._running) > self._cores:
             yield from self._next()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        while self._running:
-            yield from map(_in_window, self._next())
 
     def teardown(self) -> None:
         if self._pool is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import numpy as np
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
@@ -24,7 +25,7 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
     [('com.a', 2, 0, 1)]
     """
-    return _counted(rows.select(COUNTED), pl.lit(1, pl.Int64))
+    return sum_host_counts([_counted(rows.select(COUNTED))])
 
 
 def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -40,34 +41,31 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         statuses = [frame.get_column("status") for frame in (before, after)]
         differ = statuses[0].ne_missing(statuses[1]) | (failed[0] != failed[1])
         before, after = before.filter(differ), after.filter(differ)
-    signed = [
-        frame.with_columns(sign=pl.lit(sign, pl.Int64))
-        for frame, sign in ((before, -1), (after, 1))
-        if len(frame)
-    ]
-    if not signed:
-        return _NONE
-    found = _counted(pl.concat(signed), pl.col("sign"))
+    found = sum_host_counts([_counted(before, -1), _counted(after)])
     return found.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 
-def _counted(rows: pl.DataFrame, sign: pl.Expr) -> pl.DataFrame:
+def _counted(rows: pl.DataFrame, sign: int = 1) -> pl.DataFrame:
+    """Returns HOST_COUNTS rows of rows, each number times ``sign``.
+
+    A host whose rows are not next to one another has several rows.
+    """
     if rows.is_empty():
         return _NONE
     hosts = host_keys(rows.get_column("key"))
-    failed = (pl.col("retries").fill_null(0) != 0).cast(pl.Int64) * sign
-    grouped = (
-        rows.with_columns(host=hosts, number=sign, failed=failed)
-        .group_by("host", "status")
-        .agg(pl.col("number", "failed").sum())
-        .filter(pl.col("host") != "")
-    )
-    numbers = (
-        pl.col("number").filter(pl.col("status") == code).sum().alias(name)
-        for code, name in STATUS_COUNTS.items()
-    )
-    counted = grouped.group_by("host").agg(*numbers, connection_failures=pl.col("failed").sum())
-    return counted.rename({"host": "key"}).select(HOST_COUNTS.names).cast(_NONE.schema).sort("key")
+    run = hosts.rle_id()
+    firsts = hosts.filter(run.diff().fill_null(1) != 0)
+    run_numbers, statuses = run.to_numpy(), rows.get_column("status").fill_null(0).to_numpy()
+    width = max(STATUS_COUNTS) + 1
+    numbers = np.bincount(
+        run_numbers * np.int64(width) + np.minimum(statuses, width - 1),
+        minlength=len(firsts) * width,
+    ).reshape(-1, width)
+    retried = rows.get_column("retries").fill_null(0) != 0
+    failed = np.bincount(run_numbers[retried.to_numpy()], minlength=len(firsts))
+    columns = {name: sign * numbers[:, code] for code, name in STATUS_COUNTS.items()}
+    counted = pl.DataFrame({"key": firsts, **columns, "connection_failures": sign * failed})
+    return counted.filter(pl.col("key") != "").cast(_NONE.schema)
 
 
 def sum_host_counts(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """``kill -9`` of webgraph and of linkrank at work, and the next one brings the same graph and ranks."""
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -12,9 +13,11 @@ from linked_tables import graph_in, make_linked, random_edges, ranks_in
 from waiting import PATIENCE, wait_until
 
 from nutbeam.io.graph.round_files import RoundFiles
+from nutbeam.policy.graph.link_limits import LinkLimits
 
 pytestmark = pytest.mark.long
-BLOCKS = ("--block_nodes", "1000")
+# All links count, so that the ranks still change after many rounds.
+EVERY = [f"--{field.name}=false" for field in dataclasses.fields(LinkLimits)]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def last_round(table):
 def test_a_ranking_goes_on_after_the_last_whole_round(tables, monkeypatch, rounds):
     killed, whole = tables
     for table in tables:
-        assert nutbeam("webgraph", table, *BLOCKS) == 0
+        assert nutbeam("webgraph", table, *EVERY) == 0
     words = ("--rounds", "150")
     kill_when(lambda: last_round(killed) >= rounds, "linkrank", killed, *words)
     assert "page_ranks" not in manifest_of(killed).components
@@ -74,11 +77,9 @@ def test_a_ranking_goes_on_after_the_last_whole_round(tables, monkeypatch, round
 
 def test_a_graph_is_made_again(tables):
     killed, whole = tables
-    kill_when(
-        lambda: list(killed.glob("page_nodes/aside-*/*.parquet")), "webgraph", killed, *BLOCKS
-    )
+    kill_when(lambda: list(killed.glob("page_nodes/aside-*/*.parquet")), "webgraph", killed, *EVERY)
     assert "page_nodes" not in manifest_of(killed).components
     for table in tables:
-        assert nutbeam("webgraph", table, *BLOCKS) == 0
+        assert nutbeam("webgraph", table, *EVERY) == 0
     assert graph_in(killed) == graph_in(whole)
     assert nutbeam("fsck", killed) == 0

@@ -42,7 +42,7 @@ class LeadNearPages(Displayed):
 
     Cost: ``NearPairs``; a shuffle of all rows with a hash, and one of those that are near another
     row. Rows that are connected by pairs meet on one worker, under one key; it holds them, and at
-    most ``MOST_PAIRS`` of their pairs at a time. Another worker holds 16 bytes for each row that is
+    most ``LED_PAIRS`` of their pairs at a time. Another worker holds 16 bytes for each row that is
     near another one.
 
     Attributes:

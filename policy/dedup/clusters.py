@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from .near_pairs import Hashes, Places, first_near, near_pairs
 
-# Pairs of near hashes that are in memory at a time: 64 MB.
-MOST_PAIRS = 1 << 22
+# Pairs of near hashes that are in memory at a time: 16 MB. With more, dense hashes take longer.
+LED_PAIRS = 1 << 20
 
 
 def leaders(nodes: int, better: Places, worse: Places) -> Places:
@@ -43,7 +43,7 @@ def leaders(nodes: int, better: Places, worse: Places) -> Places:
 def near_leaders(scopes: Hashes, hashes: Hashes, distance: int) -> Places:
     """Returns for each hash the best leader near it, or -1 for a leader.
 
-    Memory: ``MOST_PAIRS`` pairs, however many there are. If there are more, the better half is led
+    Memory: ``LED_PAIRS`` pairs, however many there are. If there are more, the better half is led
     first; its leaders take most of the others.
 
     Args:
@@ -83,7 +83,7 @@ def _few_pairs(scopes: Hashes, hashes: Hashes, distance: int) -> Places | None:
         both = both[:, scopes[both[0]] == scopes[both[1]]]
         found.append(both)
         number += both.shape[1]
-        if number > MOST_PAIRS and len(hashes) > 2:
+        if number > LED_PAIRS and len(hashes) > 2:
             return None
     return np.concatenate(found, axis=1)
 

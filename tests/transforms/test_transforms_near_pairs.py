@@ -115,7 +115,7 @@ def test_no_key_has_the_pairs_of_a_crowd(monkeypatch):
 
     lead.__annotations__ = real.__annotations__
     monkeypatch.setattr(lead_module, "_lead", lead)
-    monkeypatch.setattr(clusters, "MOST_PAIRS", 300)
+    monkeypatch.setattr(clusters, "LED_PAIRS", 300)
     chunks = [part.to_arrow() for part in rows.iter_slices(90)]
     found = apply(chunks, LeadNearPages(3, "key"))
     led = {k: w for chunk in found for k, w in pl.from_arrow(chunk).select("key", "winner").rows()}
@@ -147,7 +147,7 @@ def test_leaders_do_not_depend_on_the_pairs_in_memory(monkeypatch, most, scopes)
             if right[n] < 0 and scope[n] == scope[at] and (hashes[n] ^ hashes[at]).bit_count() <= 3
         )  # fmt: skip
         right.append(next(near, -1))
-    monkeypatch.setattr(clusters, "MOST_PAIRS", most)
+    monkeypatch.setattr(clusters, "LED_PAIRS", most)
     assert clusters.near_leaders(scope, hashes, 3).tolist() == right
 
 

@@ -53,7 +53,7 @@ def last_round(table):
     )
 
 
-@pytest.mark.parametrize("rounds", [2, 40])
+@pytest.mark.parametrize("rounds", [1, 12])
 def test_a_ranking_goes_on_after_the_last_whole_round(tables, monkeypatch, rounds):
     killed, whole = tables
     for table in tables:
@@ -69,8 +69,11 @@ def test_a_ranking_goes_on_after_the_last_whole_round(tables, monkeypatch, round
 
     monkeypatch.setattr(RoundFiles, "write", noting)
     assert nutbeam("linkrank", killed, *words) == 0
-    assert reached <= min(made) <= max(made) == 150
+    assert min(made, default=reached) >= reached
+    made.clear()
     assert nutbeam("linkrank", whole, *words) == 0
+    assert made == list(range(len(made)))  # it has one block
+    assert len(made) > reached
     assert ranks_in(killed).equals(ranks_in(whole))
     assert nutbeam("fsck", killed) == 0
 

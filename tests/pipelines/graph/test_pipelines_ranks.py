@@ -66,7 +66,10 @@ def hubs():
         *(("com.many:http/one", f"com.one:http/{n}?{n % 3}") for n in many),
         *((f"com.farm.h{n % 50}:http/{n}", "com.hub:http/") for n in many),
         *((f"com.s{n}:http/", "com.hub:http/") for n in many),
-        *((f"com.farmer.h{n % 50}:http/{n}", f"com.field:http/{n % 300}") for n in range(6_000)),
+        *(
+            (f"com.farmer.h{n % 50}:http/{n}", f"com.field:http/{n * 7919 % 1009}")
+            for n in range(6_000)
+        ),
     ]
     edges = pl.DataFrame(pairs, schema=["source", "target"], orient="row")
     return edges.sample(fraction=1, shuffle=True, seed=1)

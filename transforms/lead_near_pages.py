@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import polars as pl
 
-from ..policy.dedup.clusters import leaders, stars
-from ..policy.schema import NEAR_PAIRS, SETTLED, empty, to_frame
+from ..policy.dedup.clusters import near_leaders, stars
+from ..policy.schema import SETTLED, to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk, column_names, directions, through_chunks
 from .hash_columns import with_hashes
-from .join_by_hash import JoinByHash, meet_by_hash, sides_of
+from .join_by_hash import JoinByHash
 from .near_pairs import NearPairs
+from .partition import split_by_hash
 from .wiring.display import Displayed
 
 _ALONE = "alone"
-# Together with the scope it names a row.
+# What names a row among those that are near others. If two rows have the same name, they only meet.
 _NODE = pl.col("scope") ^ pl.col("hash")
 
 
@@ -39,9 +40,10 @@ class LeadNearPages(Displayed):
     Output: chunks of SETTLED rows, or rows ``key``, ``winner`` and ``leads``: ``winner`` is the
         page's own key if it stays, ``leads`` whether it stays instead of another page.
 
-    Cost: ``NearPairs``; a shuffle of all rows with a hash, and two of the pairs. Rows that are
-    connected by pairs meet on one worker, which holds them and their pairs. Another
-    worker holds 24 bytes for each row that is near another one.
+    Cost: ``NearPairs``; a shuffle of all rows with a hash, and one of those that are near another
+    row. Rows that are connected by pairs meet on one worker, under one key; it holds them, and at
+    most ``LED_PAIRS`` of their pairs at a time. Another worker holds 16 bytes for each row that is
+    near another one.
 
     Attributes:
         distance: In how many bits near hashes may differ.
@@ -80,24 +82,24 @@ class LeadNearPages(Displayed):
         )
         stars = (
             pairs
+            | "Edges" >> beam.Map(_edges).with_output_types(Chunk)
             | "Stars" >> beam.CombineGlobally(_Stars()).without_defaults()  # type: ignore[no-untyped-call]
             | "Clusters" >> beam.FlatMap(_clusters).with_output_types(Chunk)
         )
         named = {"cluster": "cluster"}
         in_cluster = (
-            (rows["near"], stars)
-            | "OfRows" >> JoinByHash("node", named, self.partitions, ("scope",))
+            (rows["near"], stars) | "OfRows" >> JoinByHash("node", named, self.partitions)
         ) | "Lone" >> beam.FlatMap(_split_lone).with_output_types(Chunk).with_outputs(
             _ALONE, main="rows"
         )
-        of_pairs = (
-            pairs | "Nodes" >> beam.Map(_with_node).with_output_types(Chunk),
-            stars,
-        ) | "OfPairs" >> JoinByHash("node", named, self.partitions, ("scope",))
-        sides = (in_cluster["rows"], of_pairs)
-        met = meet_by_hash(sides, "cluster", self.partitions, NEAR_PAIRS.names)
-        lead = beam.FlatMap(_lead, order_by, descending).with_output_types(Chunk)
-        led = met | "Lead" >> lead
+        split_rows = beam.FlatMap(split_by_hash, "cluster", self.partitions)
+        lead = beam.FlatMap(_lead, self.distance, order_by, descending)
+        led = (
+            in_cluster["rows"]
+            | "ByCluster" >> split_rows.with_output_types(tuple[int, Chunk])
+            | "Meet" >> beam.GroupByKey()
+            | "Lead" >> lead.with_output_types(Chunk)
+        )
         alone = tuple(
             side | f"Alone{at}" >> beam.Map(_stays).with_output_types(Chunk)
             for at, side in enumerate((rows[_ALONE], in_cluster[_ALONE]))
@@ -106,13 +108,13 @@ class LeadNearPages(Displayed):
 
 
 def lead_near_pages(
-    rows: pl.DataFrame, pairs: pl.DataFrame, order_by: tuple[str, ...], descending: tuple[bool, ...]
+    rows: pl.DataFrame, distance: int, order_by: tuple[str, ...], descending: tuple[bool, ...]
 ) -> pl.DataFrame:
     """Returns the rows from the best to the worst, with the page that stays.
 
     Args:
         rows: Rows with ``key``, ``scope``, ``hash`` and ``order_by``.
-        pairs: NEAR_PAIRS rows: all pairs of the rows.
+        distance: In how many bits near hashes may differ.
         order_by: Columns; the best row is first, null is last.
         descending: For each of them, whether the largest value is first.
 
@@ -120,19 +122,14 @@ def lead_near_pages(
         The rows with ``winner``, the key of the page that stays, and ``leads``: whether the page
         stays instead of another one.
 
-    >>> rows = pl.DataFrame({"key": ["a", "b", "c"], "scope": [0, 0, 0], "hash": [1, 3, 7]})
-    >>> pairs = pl.DataFrame({"scope": [0, 0], "hash": [3, 3], "other": [1, 7]})
-    >>> lead_near_pages(rows, pairs, ("key",), (False,))["winner"].to_list()
+    >>> rows = pl.DataFrame({"key": ["a", "b", "c"], "scope": [0, 0, 0], "hash": [1, 3, 7]},
+    ...     schema_overrides={"scope": pl.UInt64, "hash": pl.UInt64})
+    >>> lead_near_pages(rows, 1, ("key",), (False,))["winner"].to_list()
     ['a', 'a', 'c']
     """
     ranked = rows.sort(order_by, descending=list(descending), nulls_last=True)
-    numbers = ranked.select("scope", "hash").with_row_index("number")
-    ends = pairs.join(numbers, on=["scope", "hash"]).join(
-        numbers, left_on=["scope", "other"], right_on=["scope", "hash"], suffix="_other"
-    )
-    better = ends.select(pl.min_horizontal("number", "number_other").cast(pl.Int64)).to_series()
-    worse = ends.select(pl.max_horizontal("number", "number_other").cast(pl.Int64)).to_series()
-    found = pl.Series(leaders(len(ranked), better.to_numpy(), worse.to_numpy()))
+    scopes, hashes = (ranked.get_column(name).to_numpy() for name in ("scope", "hash"))
+    found = pl.Series(near_leaders(scopes, hashes, distance), dtype=pl.Int64)
     keys = ranked.get_column("key")
     winner = keys.gather(found.clip(lower_bound=0)) if len(keys) else keys
     leads = pl.int_range(len(ranked), eager=True).is_in(found.unique().implode())
@@ -160,8 +157,9 @@ def _hashes(chunk: Chunk) -> Chunk:
     return chunk.select(["scope", "hash"])
 
 
-def _with_node(chunk: Chunk) -> Chunk:
-    return to_frame(chunk).with_columns(node=_NODE).to_arrow()
+def _edges(chunk: Chunk) -> Chunk:
+    other = pl.col("scope") ^ pl.col("other")
+    return to_frame(chunk).select(node=_NODE, other=other).to_arrow()
 
 
 def _stays(chunk: Chunk) -> Chunk:
@@ -197,19 +195,16 @@ class _Stars(beam.CombineFn):
 
 
 def _clusters(found: list[Chunk]) -> Iterator[Chunk]:
-    """Yields the rows (scope, node, cluster). A cluster is named by its smallest node."""
+    """Yields the rows (node, cluster). A cluster is named by its smallest node."""
     for chunk in found:
-        rows = to_frame(chunk).with_columns(cluster=_NODE)
-        node = pl.col("scope") ^ pl.col("other")
-        yield from to_chunks(rows.select("scope", "cluster", node=node))
+        yield from to_chunks(to_frame(chunk).select(cluster="node", node="other"))
 
 
 def _lead(
-    grouped: tuple[int, Iterable[tuple[bool, Chunk]]],
+    grouped: tuple[int, Iterable[Chunk]],
+    distance: int,
     order_by: tuple[str, ...],
     descending: tuple[bool, ...],
 ) -> Iterator[Chunk]:
-    rows, pairs = sides_of(grouped)
-    if rows:
-        near = pl.concat([empty(NEAR_PAIRS), *(some.select(NEAR_PAIRS.names) for some in pairs)])
-        yield from to_chunks(lead_near_pages(pl.concat(rows), near, order_by, descending), SETTLED)
+    rows = pl.concat([to_frame(chunk) for chunk in grouped[1]])
+    yield from to_chunks(lead_near_pages(rows, distance, order_by, descending), SETTLED)

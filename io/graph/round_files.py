@@ -1,7 +1,7 @@
 """The files of a ranking that is under way: the values of each block after each round.
 
-Their folder has the name of what the ranks depend on: the graph and the method. So a job that is
-started again continues after the last complete round, whatever its operation id is.
+Their folder has the name of what the ranks depend on: the graph, the method and its rounds. So a job
+that is started again continues after the last complete round, whatever its operation id is.
 """
 
 import dataclasses
@@ -17,6 +17,9 @@ from ...policy.graph.ranking import Values
 from ..storage.file_errors import unreadable
 from ..storage.files import creating, names, opened, read_if_there, remove_file, remove_tree
 from ..storage.places import Folder, Place
+
+# Start of the names of the folders.
+_FOLDER = "rounds-"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,12 +97,15 @@ class RoundFiles:
         if number >= 0:
             remove_file(self._path(number, block))
 
-    def remove(self) -> None:
-        """Deletes all files."""
-        remove_tree(self.root / self.name)
-
 
 def round_files(root: Folder, level: str, *parts: object) -> RoundFiles:
     """Returns the folder of a ranking; ``parts`` are all that its values depend on."""
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-    return RoundFiles(root, f"{level}_ranks/rounds-{digest}")
+    return RoundFiles(root, f"{level}_ranks/{_FOLDER}{digest}")
+
+
+def remove_rounds(root: Folder, level: str) -> None:
+    """Deletes the files of all rankings of a level, also of those that were killed."""
+    for name in names(root / f"{level}_ranks"):
+        if name.startswith(_FOLDER):
+            remove_tree(root / f"{level}_ranks/{name}")

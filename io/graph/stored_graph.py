@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
@@ -70,9 +71,13 @@ class StoredGraph:
         file = self.nodes[number]
         return collect(scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema))
 
-    def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
+    def pieces(
+        self, sources: int, targets: int, chosen: Iterable[bool] | None = None
+    ) -> Iterator[Piece]:
+        """Yields the links from one block to another one; ``chosen`` says which pieces to read."""
         path = self.root / self.edges[targets].path
-        for group in _groups(path).get(sources, ()):
+        groups = _groups(path).get(sources, [])
+        for group in groups if chosen is None else itertools.compress(groups, chosen):
             make = functools.partial(_read_piece, path, group)
             yield _KEPT.get(self.nodes, (path, group), make)
 

@@ -19,6 +19,7 @@ import polars as pl
 from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
+from ...policy.graph.edge_pieces import source_ranges
 from ...policy.graph.graph_text import HOSTS_HEADER, RANKS_HEADER, ranks_table
 from ...policy.kinds import KINDS
 from ...policy.selection import groups
@@ -88,17 +89,40 @@ def write_graph(
 
 
 def sorted_edges(graph: StoredGraph) -> Iterator[pl.DataFrame]:
-    """Yields the links by source, then by target: columns ``source`` and ``target``, as ids."""
-    blocks = [(file.order, number) for number, file in enumerate(graph.nodes)]
-    for low, source in blocks:
-        found = [
-            pl.DataFrame({"source": piece.sources.astype(np.int64) + low,
-                          "target": piece.targets.astype(np.int64) + first})
-            for first, target in blocks
-            for piece in graph.pieces(source, target)
-        ]  # fmt: skip
-        if found:
-            yield pl.concat(found).sort("source", "target")
+    """Yields the links by source, then by target: columns ``source`` and ``target``, as ids.
+
+    Memory holds the links of a range of sources, which is about a piece, and a piece.
+    """
+    for number, file in enumerate(graph.nodes):
+        links = np.zeros(file.partition, np.int64)
+        bounds: list[list[tuple[int, int]]] = []
+        for target in range(graph.blocks):
+            bounds.append([])
+            for piece in graph.pieces(number, target):
+                links += np.bincount(piece.sources, minlength=len(links))
+                bounds[-1].append((int(piece.sources[0]), int(piece.sources[-1])))
+        for low, high in source_ranges(links):
+            found = pl.concat(_between(graph, number, bounds, (low, high)))
+            yield found.with_columns(pl.col("source") + file.order).sort("source", "target")
+
+
+def _between(
+    graph: StoredGraph, source: int, bounds: list[list[tuple[int, int]]], wanted: tuple[int, int]
+) -> Iterator[pl.DataFrame]:
+    """Yields the links of a block from some of its nodes; ``source`` is a position in the block.
+
+    Args:
+        graph: The graph.
+        source: Number of the block of the sources.
+        bounds: First and last source of each piece, for each block of targets.
+        wanted: The first source, and the one after the last.
+    """
+    for target, file in enumerate(graph.nodes):
+        there = [last >= wanted[0] and first < wanted[1] for first, last in bounds[target]]
+        for piece in graph.pieces(source, target, there):
+            some = slice(*np.searchsorted(piece.sources, wanted))
+            yield pl.DataFrame({"source": piece.sources[some].astype(np.int64),
+                                "target": piece.targets[some].astype(np.int64) + file.order})  # fmt: skip
 
 
 def _hosts(reading: Reading) -> pl.DataFrame:
@@ -108,10 +132,10 @@ def _hosts(reading: Reading) -> pl.DataFrame:
     except UserError as error:
         raise UserError(f"the files of domains have their number of hosts: {error}") from error
     parts = [
-        pl.DataFrame({"key": groups(graph.keys(number).get_column("key"), "domain")})
+        groups(graph.keys(number).get_column("key"), "domain").alias("key").value_counts()
         for number in range(graph.blocks)
     ]
-    return pl.concat(parts).group_by("key").agg(n_hosts=pl.len())
+    return pl.concat(parts).group_by("key").agg(n_hosts=pl.col("count").sum())
 
 
 def _ranks(reading: Reading, level: str) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 import polars as pl
 
+from ...io.graph.round_files import remove_rounds
 from ...io.graph.stored_graph import stored_graph, write_ranks
 from ...io.snapshots.operations import Operation, new_id
 from ...io.storage.files import overwrite_bytes, read_if_there, remove_file
@@ -24,15 +25,10 @@ from ...io.table.opening import open_table
 from ...io.tablets.written import Written
 from ...policy.graph.harmonic import Harmonic
 from ...policy.graph.linkrank import LinkRank
-from ...policy.graph.ranking import Ranking
+from ...policy.graph.ranking import Ranking, has_converged
 from ...policy.graph.rankings import RANKINGS, choose_ranking
 from ...policy.kinds import KINDS
-from ...transforms.graph.rank_iterations import (
-    ROUND_ENDS,
-    RankedBlock,
-    RankIterations,
-    remove_rounds,
-)
+from ...transforms.graph.rank_iterations import ROUND_ENDS, RankedBlock, RankIterations
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ..command_line.command import TABLE, Invocation
@@ -42,7 +38,7 @@ from .webgraph import LevelOptions
 ARGUMENTS = (TABLE,)
 RANKS = "Ranks"
 RANK_LOG = logging.getLogger("nutbeam.linkrank")
-# Rounds by default. LinkRank makes all of them, as Nutch does; the others end when nothing changes.
+# Most rounds by default. LinkRank makes all of them, as Nutch does; the others should end before.
 _ROUNDS = {"linkrank": 10, "pagerank": 100, "hits": 100, "harmonic": 100}
 _TOLERANCE = {"linkrank": 0.0, "pagerank": 1e-6, "hits": 1e-6, "harmonic": 0.0}
 
@@ -69,8 +65,8 @@ class Options(LevelOptions, JobOptions):
     tolerance: float = option(
         -1.0,
         "End after a round that changes no more than this, as a share of all ranks; 0 makes all "
-        "rounds. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic always ends when "
-        "nothing changes.",
+        "rounds. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic ends when nothing "
+        "changes. If the last round is not the end, a warning says so.",
         minimum=-1.0,
         group="linkrank",
     )
@@ -119,9 +115,30 @@ def run(invocation: Invocation) -> int:
         code = run_job(dataclasses.replace(invocation, options=named), build, "linkrank")
     root = open_table(str(invocation.table))
     path = _changes_file(root, f"{named.operation}.linkrank", options.level)
-    rounds.show(json.loads(read_if_there(path) or b"[]"))
+    changes = json.loads(read_if_there(path) or b"[]")
+    rounds.show(changes)
     remove_file(path)
+    if code == 0 and (warning := unfinished(options, changes)):
+        RANK_LOG.warning("%s", warning)
     return code
+
+
+def rounds_of(options: Options) -> tuple[int, float]:
+    """Returns the most rounds and the tolerance."""
+    tolerance = _TOLERANCE[options.ranking] if options.tolerance < 0 else options.tolerance
+    return options.rounds or _ROUNDS[options.ranking], tolerance
+
+
+def unfinished(options: Options, changes: Sequence[float]) -> str:
+    """Returns a line that says that a ranking needs more rounds; empty if it needs none."""
+    rounds, tolerance = rounds_of(options)
+    ends = options.ranking == "harmonic" or tolerance > 0
+    if not ends or len(changes) < rounds or has_converged(changes[-1], tolerance):
+        return ""
+    return (
+        f"{options.ranking} has not ended: round {rounds}, the last one, has changed "
+        f"{changes[-1]:.3g}: run linkrank with more --rounds"
+    )
 
 
 class _Rounds(logging.Handler):
@@ -161,16 +178,14 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     """Ranks the nodes of a graph; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("linkrank", allows=("compact",))
     ranking, level = ranking_of(options), options.level
-    rounds = options.rounds or _ROUNDS[options.ranking]
-    tolerance = _TOLERANCE[options.ranking] if options.tolerance < 0 else options.tolerance
-    ranked = operations | RankIterations(ranking, level, rounds, tolerance)
+    ranked = operations | RankIterations(ranking, level, *rounds_of(options))
     write = functools.partial(_write, level=level)
     written = ranked | "Write" >> beam.Map(write).with_output_types(Written)
     ended = (operations, written) | Commit(
         reads=(f"{level}_nodes", f"{level}_edges", f"{level}_ranks"), whole=(RANKS,)
     )
     operation = beam.pvalue.AsSingleton(operations)
-    return ended | "Tidy" >> beam.Map(_tidy, operation, ranking, level).with_output_types(Ticket)
+    return ended | "Tidy" >> beam.Map(_tidy, operation, level).with_output_types(Ticket)
 
 
 def ranking_of(options: Options) -> Ranking:
@@ -212,8 +227,8 @@ def _changes_file(root: Folder, operation: str, level: str) -> Place:
     return root / f"{level}_ranks/changes-{operation}.json"
 
 
-def _tidy(ticket: Ticket, operation: Operation, ranking: Ranking, level: str) -> Ticket:
+def _tidy(ticket: Ticket, operation: Operation, level: str) -> Ticket:
     """Removes the files of the rounds."""
     if not operation.idle:
-        remove_rounds(operation, ranking, level)
+        remove_rounds(operation.root.files, level)
     return ticket

@@ -13,6 +13,7 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
+from ...io.batches.link_sources import WITHOUT_LINKS
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
@@ -22,10 +23,11 @@ from ...policy.inlinks.anchors import says_nofollow
 from ...policy.kinds import KINDS
 from ...policy.page_rows import PageChoice
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, to_frame
+from ...policy.schema import DOCUMENTS, Status, to_frame
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.graph.graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, tidy_graph
+from ...transforms.graph.graph_blocks import LINKS_IN, GraphBlocks, tidy_graph
+from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -34,6 +36,8 @@ from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _ROWS, _RECEIPTS = "rows", "receipts"
+# Statuses of pages whose links count: as in the link table, and in Nutch, also duplicates.
+_LINKING = tuple(int(status) for status in Status if status not in WITHOUT_LINKS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +136,9 @@ def _links(item: LinkSource) -> Iterator[Any]:
         )
         yield from to_chunks(rows.drop("rel"), LINKS_IN)
         return
-    rows = root.read("state", [item.tablet], ("key", "document"), PageChoice().in_state)
+    rows = root.read(
+        "state", [item.tablet], ("key", "document"), PageChoice(statuses=_LINKING).in_state
+    )
     for (document,), group in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(group.select("key")):
             yield beam.pvalue.TaggedOutput(_ROWS, (str(document), chunk))

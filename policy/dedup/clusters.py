@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .near_pairs import Places
+from .near_pairs import Hashes, Places, first_near, near_pairs
 
-NODE = ("scope", "hash")
+# Pairs of near hashes that are in memory at a time: 16 MB. With more, dense hashes take longer.
+LED_PAIRS = 1 << 20
 
 
 def leaders(nodes: int, better: Places, worse: Places) -> Places:
@@ -39,31 +40,71 @@ def leaders(nodes: int, better: Places, worse: Places) -> Places:
     return winner
 
 
-def stars(pairs: pl.DataFrame) -> pl.DataFrame:
+def near_leaders(scopes: Hashes, hashes: Hashes, distance: int) -> Places:
+    """Returns for each hash the best leader near it, or -1 for a leader.
+
+    Memory: ``LED_PAIRS`` pairs, however many there are. If there are more, the better half is led
+    first; its leaders take most of the others.
+
+    Args:
+        scopes: Scope of each hash; only hashes of one scope can be near each other.
+        hashes: The hashes, from the best to the worst.
+        distance: In how many bits near hashes may differ.
+
+    >>> near_leaders(np.zeros(4, np.uint64), np.array([0, 1, 3, 7], np.uint64), 1).tolist()
+    [-1, 0, -1, 2]
+    """
+    winner = np.full(len(hashes), -1, dtype=np.int64)
+    known = np.empty(0, dtype=np.int64)  # leaders among the better hashes
+    waiting = [np.arange(len(hashes))]
+    while waiting:
+        nodes = waiting.pop()
+        if len(known):
+            found = first_near(
+                (scopes[nodes], hashes[nodes]), (scopes[known], hashes[known]), distance
+            )
+            winner[nodes[found >= 0]] = known[found[found >= 0]]
+            nodes = nodes[found < 0]
+        pairs = _few_pairs(scopes[nodes], hashes[nodes], distance)
+        if pairs is None:
+            waiting += [nodes[len(nodes) // 2 :], nodes[: len(nodes) // 2]]
+            continue
+        led = leaders(len(nodes), pairs.min(axis=0), pairs.max(axis=0))
+        winner[nodes[led >= 0]] = nodes[led[led >= 0]]
+        known = np.concatenate([known, nodes[led < 0]])
+    return winner
+
+
+def _few_pairs(scopes: Hashes, hashes: Hashes, distance: int) -> Places | None:
+    """Returns the near pairs, in two rows; None if they are many and there are more than two hashes."""
+    found, number = [np.empty((2, 0), dtype=np.int64)], 0
+    for pair in near_pairs(scopes ^ hashes, distance):
+        both = np.stack(pair)
+        both = both[:, scopes[both[0]] == scopes[both[1]]]
+        found.append(both)
+        number += both.shape[1]
+        if number > LED_PAIRS and len(hashes) > 2:
+            return None
+    return np.concatenate(found, axis=1)
+
+
+def stars(edges: pl.DataFrame) -> pl.DataFrame:
     """Returns the connected nodes as one star per component: each node with its smallest node.
 
     Args:
-        pairs: Rows (scope, hash, other): an edge between two nodes of a scope.
+        edges: Rows (node, other): an edge between two nodes.
 
     Returns:
-        The same columns, a row for each node; ``hash`` is the smallest of its component.
+        The same columns, a row for each node, ``other``; ``node`` is the smallest of its component.
 
-    >>> pairs = pl.DataFrame({"scope": [0, 0, 1], "hash": [5, 5, 5], "other": [3, 9, 4]})
-    >>> stars(pairs).sort("scope", "other").rows()
-    [(0, 3, 3), (0, 3, 5), (0, 3, 9), (1, 4, 4), (1, 4, 5)]
+    >>> edges = pl.DataFrame({"node": [5, 5, 7], "other": [3, 9, 8]})
+    >>> stars(edges).rows()
+    [(3, 3), (3, 5), (7, 7), (7, 8), (3, 9)]
     """
-    ends = [pairs.select(*NODE), pairs.select("scope", hash="other")]
-    nodes = pl.concat(ends).unique().sort(NODE).with_row_index("number")
-    numbered = pairs.join(nodes, on=list(NODE)).join(
-        nodes, left_on=["scope", "other"], right_on=list(NODE), suffix="_other"
-    )
-    roots = _roots(
-        len(nodes),
-        numbered.get_column("number").to_numpy().astype(np.int64),
-        numbered.get_column("number_other").to_numpy().astype(np.int64),
-    )
-    hashes = nodes.get_column("hash")
-    return nodes.select("scope", hash=hashes.gather(roots), other="hash")
+    nodes = pl.concat([edges["node"], edges["other"].alias("node")]).unique().sort()
+    one, other = (nodes.search_sorted(edges[name]).to_numpy() for name in ("node", "other"))
+    roots = _roots(len(nodes), one.astype(np.int64), other.astype(np.int64))
+    return pl.DataFrame({"node": nodes.gather(roots), "other": nodes})
 
 
 def _roots(nodes: int, one: Places, other: Places) -> NDArray[np.int64]:

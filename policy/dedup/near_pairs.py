@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
 Pairs = tuple[Places, Places]
+# Scopes, and the hashes in them.
+Scoped = tuple[Hashes, Hashes]
 
 BITS = 64
 ALL_BITS = 2**BITS - 1
@@ -173,20 +175,48 @@ def near_any(hashes: Hashes, others: Hashes, distance: int) -> NDArray[np.bool_]
     """
     near = np.zeros(len(hashes), dtype=bool)
     for mask in bands(distance):
-        values = band_values(others, mask)
-        order = np.argsort(values, kind="stable")
-        ordered = values[order]
         open_ = np.flatnonzero(~near)
-        wanted = band_values(hashes[open_], mask)
-        low = np.searchsorted(ordered, wanted, side="left")
-        counts = np.searchsorted(ordered, wanted, side="right") - low
-        for part in _pieces(counts):
-            rows = np.repeat(open_[part], counts[part])
-            starts = np.repeat(low[part] - np.cumsum(counts[part]) + counts[part], counts[part])
-            candidates = others[order[starts + np.arange(len(rows))]]
-            hits = np.bitwise_count(hashes[rows] ^ candidates) <= distance
-            near[rows[hits]] = True
+        for found, _ in _near_in_band(hashes[open_], others, mask, distance):
+            near[open_[found]] = True
     return near
+
+
+def first_near(hashes: Scoped, others: Scoped, distance: int) -> Places:
+    """Returns for each hash the position of the first of the others that is near it, or -1.
+
+    Args:
+        hashes: Scopes and hashes; only those of one scope can be near each other.
+        others: The same.
+        distance: In how many bits near hashes may differ.
+
+    >>> scopes, hashes = np.array([0, 0, 1]), np.array([7, 64, 1], dtype=np.uint64)
+    >>> others = np.array([0, 0]), np.array([3, 1], dtype=np.uint64)
+    >>> first_near((scopes, hashes), others, 1).tolist()
+    [0, -1, -1]
+    """
+    none = len(others[1])
+    first = np.full(len(hashes[1]), none, dtype=np.int64)
+    for mask in bands(distance):
+        for found, other in _near_in_band(hashes[1], others[1], mask, distance):
+            same = hashes[0][found] == others[0][other]
+            np.minimum.at(first, found[same], other[same])
+    return np.where(first < none, first, -1)
+
+
+def _near_in_band(hashes: Hashes, others: Hashes, mask: int, distance: int) -> Iterator[Pairs]:
+    """Yields the positions of hashes, and of others that are near them and equal in a band."""
+    values = band_values(others, mask)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    wanted = band_values(hashes, mask)
+    low = np.searchsorted(ordered, wanted, side="left")
+    counts = np.searchsorted(ordered, wanted, side="right") - low
+    for part in _pieces(counts):
+        found = np.repeat(np.arange(part.start, part.stop), counts[part])
+        starts = np.repeat(low[part] - np.cumsum(counts[part]) + counts[part], counts[part])
+        other = order[starts + np.arange(len(found))]
+        hits = np.bitwise_count(hashes[found] ^ others[other]) <= distance
+        yield found[hits], other[hits]
 
 
 def _pieces(counts: Places) -> Iterator[slice]:

@@ -54,6 +54,27 @@ def pieces_of(piece: Piece) -> Iterator[Piece]:
         yield Piece(piece.sources[some], piece.targets[some], counts)
 
 
+def source_ranges(links: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cuts sources into ranges that have at most ``PIECE_LINKS`` links each, or are one source.
+
+    Args:
+        links: Number of links of each source.
+
+    Yields:
+        The first source of each range that has links, and the one after its last.
+
+    >>> list(source_ranges(np.array([0, PIECE_LINKS, 0, 2, PIECE_LINKS, 0])))
+    [(0, 3), (3, 4), (4, 6)]
+    """
+    upto, low = np.cumsum(links), 0
+    while low < len(upto):
+        before = upto[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(upto, before + PIECE_LINKS, side="right")))
+        if upto[high - 1] > before:
+            yield low, high
+        low = high
+
+
 def pack_piece(key: str, piece: Piece) -> pl.DataFrame:
     """Returns a piece as a row of ``GRAPH_EDGES``.
 

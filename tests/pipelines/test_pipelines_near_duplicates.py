@@ -11,12 +11,14 @@ from frames import frame_of
 from reference_dedup import (
     ALIVE,
     DUPLICATE,
+    bits,
     check_promises,
     full_dedup,
     random_row,
     random_rows,
 )
 from running import run
+from web_servers import reply, serve
 
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import commit
@@ -38,10 +40,9 @@ from nutbeam.policy.duplicates import (
 from nutbeam.policy.schema import OUTCOME, SIGNATURES, STATE, VERDICTS, conform, to_frame
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.transforms.lead_near_pages import lead_near_pages
-from nutbeam.transforms.near_pairs import near_pairs
 
 NOW = 1_700_000_000_000
-ORDERINGS = [words for size in (1, 2, 4) for words in itertools.permutations(ORDERS, size)]
+ORDERINGS = [words for size in (1, 2, 3, 4) for words in itertools.permutations(ORDERS, size)]
 
 
 def judged_by_functions(rows, options):
@@ -55,8 +56,7 @@ def judged_by_functions(rows, options):
     verdicts = [named.select("key", "duplicate_of")]
     hashed = kept.filter(pl.col("hash").is_not_null())
     if options.near:
-        pairs = near_pairs(hashed.select("scope", "hash"), options.dedup_distance)
-        led = lead_near_pages(hashed, pairs, order, descending)
+        led = lead_near_pages(hashed, options.dedup_distance, order, descending)
         near = led.filter(pl.col("winner") != pl.col("key"))
         verdicts.append(near.select("key", duplicate_of="winner"))
     return to_frame(conform(pl.concat(verdicts), VERDICTS))
@@ -175,3 +175,35 @@ def test_batch_by_batch_no_pages_that_stay_are_near_each_other(tmp_path, group):
     assert nutbeam("dedup", last, *words) == 0
     expected = full_dedup(rows, group, ("score", "urlLength"), 3)
     assert {row["key"]: (row["status"], row["duplicate_of"]) for row in state_of(last)} == expected
+
+
+def pages_with_few_other_words(path, _):
+    """``/1`` to ``/6`` have 600 words, of which two are not those of the next one; ``/7`` has others."""
+    if path == "/":
+        text = "".join(f'<a href="/{number}">{number}</a>' for number in range(1, 8))
+    elif path.strip("/") in set("1234567"):
+        number = int(path.strip("/"))
+        words = random.Random(number == 7).choices([f"word{n}" for n in range(500)], k=600)
+        text = " ".join([*words, f"only{number}", f"here{number}"])
+    else:
+        return reply(b"", "404 Not Found")
+    html = f"<html><body>{text}</body></html>"
+    return reply(html.encode(), "200 OK", "Content-Type: text/html")
+
+
+def test_near_pages_of_a_crawl_are_found(tmp_path):
+    table, host = tmp_path / "table", "a.example.com"
+    with serve(pages_with_few_other_words) as server:
+        words = ["--connect_to", f"{host}:80:127.0.0.1:{server.port}", "--server_delay", "0"]
+        words += ["--rounds", "2", "--signature", "simhash"]
+        assert nutbeam("crawl", table, f"http://{host}/", *words) in (0, 4)
+    rows = {row["key"].rpartition("/")[2]: row for row in state_of(table)}
+    lost = {path: row for path, row in rows.items() if row["status"] == DUPLICATE}
+    winners = {row["duplicate_of"].rpartition("/")[2] for row in lost.values()}
+    apart = [
+        bits(row["signature"], rows[row["duplicate_of"].rpartition("/")[2]]["signature"])
+        for row in lost.values()
+    ]
+    assert 0 < max(apart) <= 3
+    assert set(lost) | winners <= set("123456")
+    check_promises(list(rows.values()), "none", 3)

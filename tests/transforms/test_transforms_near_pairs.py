@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 from running import apply, run
 
+from nutbeam.policy.dedup import clusters
+from nutbeam.transforms import lead_near_pages as lead_module
 from nutbeam.transforms import near_pairs as module
 from nutbeam.transforms.join_by_hash import JoinByHash
 from nutbeam.transforms.lead_near_pages import LeadNearPages, lead_near_pages
@@ -94,9 +96,59 @@ def test_leaders_over_partitions_are_those_of_the_whole_frame():
     ]
     found = apply(chunks, LeadNearPages(2, ("key",), (False,), 4))
     led = {k: w for chunk in found for k, w in pl.from_arrow(chunk).select("key", "winner").rows()}
-    twin = lead_near_pages(rows, near_pairs(frame, 2), ("key",), (False,))
+    twin = lead_near_pages(rows, 2, ("key",), (False,))
     assert led == {**dict(twin.select("key", "winner").rows()), "lone": "lone"}
     assert 0 < twin["leads"].sum() < len(twin)
+
+
+def test_no_key_has_the_pairs_of_a_crowd(monkeypatch):
+    """Hashes that differ in few of 10 bits are all connected; their pairs are found where they meet."""
+    frame = pl.DataFrame({"hash": np.arange(1024, dtype=np.uint64)})
+    rows = frame.with_columns(key=pl.format("p{}", pl.col("hash").hash() % 9973), hash="hash")
+    rows = rows.with_columns(key=pl.col("key") + "-" + pl.col("hash").cast(pl.String))
+    sizes, real = [], lead_module._lead
+
+    def lead(grouped, *how):
+        chunks = list(grouped[1])
+        sizes.append(sum(chunk.nbytes for chunk in chunks))
+        return real((grouped[0], chunks), *how)
+
+    lead.__annotations__ = real.__annotations__
+    monkeypatch.setattr(lead_module, "_lead", lead)
+    monkeypatch.setattr(clusters, "LED_PAIRS", 300)
+    chunks = [part.to_arrow() for part in rows.iter_slices(90)]
+    found = apply(chunks, LeadNearPages(3, "key"))
+    led = {k: w for chunk in found for k, w in pl.from_arrow(chunk).select("key", "winner").rows()}
+    assert led == led_in_order(rows.sort("key"))
+    pairs = len(near_pairs(rows.with_columns(scope=pl.lit(0, pl.UInt64)), 3))
+    assert sum(sizes) < 100 * len(rows) < 24 * pairs
+
+
+def led_in_order(rows):
+    """Returns the page that stays instead of each, of rows from the best to the worst."""
+    stays, winner = [], {}
+    for key, hash in rows.select("key", "hash").iter_rows():
+        near = (other for other, one in stays if (one ^ hash).bit_count() <= 3)
+        winner[key] = next(near, key)
+        if winner[key] == key:
+            stays.append((key, hash))
+    return winner
+
+
+@pytest.mark.parametrize("most", [1, 40, 1 << 22])
+@pytest.mark.parametrize("scopes", [1, 4])
+def test_leaders_do_not_depend_on_the_pairs_in_memory(monkeypatch, most, scopes):
+    frame = hashes_of(300, scopes)
+    scope, hashes = frame["scope"].to_numpy(), frame["hash"].to_numpy()
+    right = []
+    for at in range(len(frame)):
+        near = (
+            n for n in range(at)
+            if right[n] < 0 and scope[n] == scope[at] and (hashes[n] ^ hashes[at]).bit_count() <= 3
+        )  # fmt: skip
+        right.append(next(near, -1))
+    monkeypatch.setattr(clusters, "LED_PAIRS", most)
+    assert clusters.near_leaders(scope, hashes, 3).tolist() == right
 
 
 def random_pages():

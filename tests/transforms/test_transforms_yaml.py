@@ -151,6 +151,41 @@ def test_ranks_of_links(tmp_path):
         transform_of(f"{LINKS}  - {step}\n  - {fields}\n  - {check}", pipeline)
 
 
+PAGES = """
+type: chain
+transforms:
+  - type: Create
+    config:
+      elements:
+        - url: http://a.com/
+          score: 2.0
+          links:
+            - {url: "http://b.com/", anchor: "B ", rel: "UGC"}
+            - {url: "http://a.com/x", anchor: X, rel: ""}
+        - url: http://c.com/
+          score: 1.0
+          links:
+            - {url: "http://b.com/", anchor: "", rel: "nofollow noopener"}
+"""
+
+
+def test_links_of_pages_are_inverted():
+    """Pages have a list of rows; so have the documents of ParsePages."""
+    fields = {name: {"expression": f"{name} or ''"} for name in ("url", "source", "anchor", "rel")}
+    language = "{language: python, fields: %s}" % json.dumps(fields)  # noqa: UP031
+    rows = [
+        ("http://b.com/", "http://a.com/", "B", "ugc"),
+        ("http://b.com/", "http://c.com/", "", "nofollow"),
+    ]
+    elements = json.dumps([dict(zip(fields, row, strict=True)) for row in rows])
+    steps = ("{type: InvertLinks, config: {ignore_internal_links: true}}",
+             f"{{type: MapToFields, config: {language}}}",
+             f"{{type: AssertEqual, config: {{elements: {elements}}}}}")  # fmt: skip
+    text = PAGES + "".join(f"  - {step}\n" for step in steps)
+    with beam.Pipeline("FnApiRunner", options=PipelineOptions([])) as pipeline:
+        transform_of(text, pipeline)
+
+
 NEAR = """
 type: composite
 transforms:

@@ -10,24 +10,20 @@
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...io.graph.stored_graph import write_edges, write_nodes
 from ...io.snapshots.operations import Operation
 from ...io.storage.files import creating, new_name, remove_tree
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.tablets.ranges import Sample, sample_keys
 from ...io.tablets.written import Written
-from ...policy.graph.edge_pieces import Piece, pieces_of
-from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, local_piece, number_of
+from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, number_of
 from ...policy.graph.link_limits import (
     LinkLimits,
     count_sources,
@@ -40,13 +36,15 @@ from ...policy.graph.link_limits import (
 )
 from ...policy.schema import TEXT, conform, to_frame
 from ...policy.selection import groups
-from ...web.base.errors import UserError
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.gather import GroupChunks
 from ..for_each import Spread
 from ..operations import Ticket, Together
 from ..wiring.display import Displayed
+from .block_files import divide_blocks, write_block
 from .graph_layout import (
+    LIMIT,
+    NODE_KEYS,
     EdgeFile,
     GraphLayout,
     GraphPlan,
@@ -62,16 +60,15 @@ LINKS_IN = pa.schema([("source", TEXT), ("target", TEXT), ("position", pa.int32(
 # With a hash of the domain of the target.
 _FOREIGN = pa.schema([*LINKS_IN, ("domain", pa.uint64())])
 _KEPT = pa.schema([("source", TEXT), ("target", TEXT)])
-_KEYS = pa.schema([("key", TEXT), ("in_links", pa.int64()), ("out_links", pa.int64())])
 # The domain and the page of the source are hashes: only whether two are equal counts.
 # ``first``: whether the link may be the one of its domain that counts.
 _NUMBERED = pa.schema(
     [("source", pa.int64()), ("target", TEXT), ("domain", pa.uint64()), ("page", pa.uint64()),
      ("first", pa.bool_())]
 )  # fmt: skip
-_EDGES = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("counts", pa.bool_())])
 _NODES, _RECEIPTS = "nodes", "receipts"
-LIMIT, BLOCKS = "Limit", "Blocks"
+# Rows of a row group between steps: the links of a range of sources are read from few of them.
+ROW_GROUP_ROWS = 1 << 14
 
 
 @dataclasses.dataclass
@@ -83,9 +80,9 @@ class GraphBlocks(Displayed):
 
     Cost: three shuffles: links that are not internal, with both keys; the keys of each chunk, once;
     the links that count, with a number and the key of the target. A key of a shuffle gets about
-    32 MB, however many links a page has, or there are to it. A worker
-    holds that, 64 MB that it gathers for a shuffle, or the links between two blocks in pieces. Between steps, links wait in files beside
-    the blocks, which the last step deletes.
+    32 MB, however many links a page has, or there are to it. A worker holds that, 64 MB that it
+    gathers for a shuffle, or the nodes of a block and a million links. Between steps, links wait in
+    files beside the blocks, which the last step deletes.
 
     Attributes:
         limits: Which links count.
@@ -150,9 +147,9 @@ class GraphBlocks(Displayed):
         )
         blocks = (
             (layouts, edges) | "Files" >> Together()
-            | "Divide" >> beam.FlatMap(_blocks).with_output_types(tuple[int, Any])
+            | "Divide" >> beam.FlatMap(divide_blocks).with_output_types(tuple[int, Any])
             | "Spread" >> Spread()
-            | "Blocks" >> beam.FlatMap(_write_block, how).with_output_types(Written)
+            | "Blocks" >> beam.FlatMap(write_block, how).with_output_types(Written)
         )  # fmt: skip
         return (foreign[_RECEIPTS], kept[_RECEIPTS], blocks) | beam.Flatten()
 
@@ -223,7 +220,7 @@ def _limit(
         .agg(in_links=pl.len().cast(pl.Int64), out_links=pl.lit(0, pl.Int64)),
     ]  # fmt: skip
     for keys in sides:
-        for chunk in to_chunks(keys, _KEYS):
+        for chunk in to_chunks(keys, NODE_KEYS):
             for number, part in _route_keys(chunk, plan):
                 yield beam.pvalue.TaggedOutput(_NODES, (number, part))
 
@@ -231,7 +228,7 @@ def _limit(
 def _put(operation: Operation, how: GraphShape, frame: pl.DataFrame) -> str:
     path = f"{how.folder(operation)}/{new_name()}"
     with creating(operation.root / path) as file:
-        frame.write_parquet(file, compression="lz4", row_group_size=1 << 17)
+        frame.write_parquet(file, compression="lz4", row_group_size=ROW_GROUP_ROWS)
     return path
 
 
@@ -248,7 +245,7 @@ def _node_range(
 @functools.lru_cache(maxsize=4)
 def _ids(path: Place, first: int) -> pl.DataFrame:
     """Returns the keys of a range and their ids."""
-    keys = collect(scan([path], _KEYS).select("key"))
+    keys = collect(scan([path], NODE_KEYS).select("key"))
     return keys.with_columns(id=first + pl.int_range(pl.len(), dtype=pl.Int64))
 
 
@@ -271,10 +268,11 @@ def _number_sources(
         number_of(sources, _ids_of(layout, item[0])).alias("source"),
         ranges_of(edges.get_column("target"), layout.plan),
     )
-    # Links from one domain or page must meet, but those that are not the first of this chunk cannot count.
-    same = "domain" if how.limits.limit_domain else "page"
-    first = pl.struct("target", same).is_first_distinct() if how.limits_sources else pl.lit(True)
-    by = pl.when("first").then(same) if how.limits_sources else pl.lit(None, pl.UInt64)
+    # Links from one domain or page to a target must meet, but those that are not the first of this
+    # chunk cannot count.
+    alike = pl.struct("target", "domain" if how.limits.limit_domain else "page")
+    first = alike.is_first_distinct() if how.limits_sources else pl.lit(True)
+    by = pl.when("first").then(alike.hash()) if how.limits_sources else pl.lit(None, pl.UInt64)
     numbered = numbered.sort("source").with_columns(first=first)
     divided = _part(pl.coalesce(by, pl.col("source").hash()), layout.parts)
     for (at, part), rows in numbered.group_by("range", divided, maintain_order=True):
@@ -297,86 +295,6 @@ def _number_targets(
     edges = edges.select("source", "target", "counts").sort("source", "target")
     (block,) = [at for at, some in enumerate(layout.blocks) if number in some]
     yield EdgeFile(block, _put(layout.plan.operation, how, edges), len(edges))
-
-
-@dataclasses.dataclass(frozen=True)
-class _BlockWork:
-    """A block to write, with the files of all blocks."""
-
-    layout: GraphLayout
-    number: int
-    files: tuple[EdgeFile, ...]
-
-    @property
-    def operation(self) -> Operation:
-        return self.layout.plan.operation
-
-
-def _blocks(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:
-    items = list(grouped[1])
-    (layout,) = [item for item in items if isinstance(item, GraphLayout)]
-    files = sorted((i for i in items if isinstance(i, EdgeFile)), key=lambda f: (f.block, f.path))
-    if sum(file.rows for file in files) != layout.links:
-        raise UserError("webgraph: some links are missing; nothing was written: run it again")
-    if not layout.plan.operation.idle:
-        # Also without links: the graph before is replaced by an empty one.
-        works = [_BlockWork(layout, n, tuple(files)) for n in range(len(layout.blocks))]
-        yield from enumerate(works or [_BlockWork(layout, -1, ())])
-
-
-def _write_block(item: tuple[int, _BlockWork], how: GraphShape) -> Iterator[Written]:
-    work = item[1]
-    operation, layout = work.operation, work.layout
-    if item[0] == 0:
-        due = {BLOCKS: max(1, len(layout.blocks)), LIMIT: layout.plan.rows}
-        counts = {"nodes": layout.starts[-1]}
-        for kind in ("nodes", "edges", "ranks"):
-            name = f"{how.level}_{kind}"
-            old = tuple(file.path for file in operation.files(name))
-            yield Written(name, replaced=old, due=due, counts=counts)
-            due, counts = {}, {}
-    if work.number >= 0:
-        root, first = operation.root, layout.starts[work.number]
-        nodes = write_nodes(root, how.level, first, _nodes_of(work, how))
-        edges = write_edges(root, how.level, work.number, _pieces_of(work))
-        yield Written(f"{how.level}_nodes", (nodes,))
-        yield Written(f"{how.level}_edges", (edges,), done={BLOCKS: 1})
-    else:
-        yield Written(done={BLOCKS: 1})
-
-
-def _nodes_of(work: _BlockWork, how: GraphShape) -> pl.DataFrame:
-    layout, root = work.layout, work.operation.root
-    first, end = layout.starts[work.number : work.number + 2]
-    paths = [some.path for n in layout.blocks[work.number] if (some := layout.ranges[n])]
-    nodes = collect(scan([root / path for path in paths], _KEYS))
-    counted = nodes.get_column("out_links")
-    if how.limits_sources:
-        sums = np.zeros(end - first, np.int64)
-        for edges in _slices(work, work.files, first, end):
-            positions = edges.filter("counts").get_column("source").to_numpy() - first
-            sums += np.bincount(positions, minlength=len(sums))
-        counted = pl.Series(sums)
-    ids = pl.int_range(first, end, dtype=pl.Int64)
-    return nodes.with_columns(id=ids, counted_links=counted)
-
-
-def _slices(
-    work: _BlockWork, files: Sequence[EdgeFile], low: int, high: int
-) -> Iterator[pl.DataFrame]:
-    """Yields the links of each file whose sources are in a range of ids."""
-    for file in files:
-        rows = scan([work.operation.root / file.path], _EDGES)
-        yield collect(rows.filter(pl.col("source").is_between(low, high, closed="left")))
-
-
-def _pieces_of(work: _BlockWork) -> Iterator[tuple[int, Piece]]:
-    starts, own = work.layout.starts, [f for f in work.files if f.block == work.number]
-    for source, (low, high) in enumerate(itertools.pairwise(starts)):
-        found = [edges for edges in _slices(work, own, low, high) if len(edges)]
-        if found:
-            piece = local_piece(pl.concat(found), low, starts[work.number])
-            yield from ((source, part) for part in pieces_of(piece))
 
 
 def tidy_graph(ticket: Ticket, operation: Operation, level: str) -> Ticket:

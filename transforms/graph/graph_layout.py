@@ -8,14 +8,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from ...io.snapshots.operations import Operation
 from ...io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges
 from ...policy.graph.link_limits import LinkLimits
+from ...policy.schema import TEXT
 from ...web.base.errors import UserError
 
 # Size of a link in a shuffle, bytes: with the key of its target.
 _LINK_BYTES = 100
+# Steps whose inputs and outputs are counted.
+LIMIT, BLOCKS = "Limit", "Blocks"
+# The nodes of a key range.
+NODE_KEYS = pa.schema([("key", TEXT), ("in_links", pa.int64()), ("out_links", pa.int64())])
 
 
 @dataclasses.dataclass(frozen=True)

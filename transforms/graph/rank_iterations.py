@@ -59,8 +59,8 @@ class RankIterations(Displayed):
 
     Cost: a shuffle of a few small reports per round; the values of each round are in files. A worker
     holds the values of two blocks and a piece of the links between them, and up to 256 MB of links
-    that it has decoded. A job that is started again with the same graph and the same method
-    continues after the last complete round.
+    that it has decoded. A job that is started again with the same graph, method, rounds and
+    tolerance continues after the last complete round.
 
     Attributes:
         ranking: The method.
@@ -81,7 +81,7 @@ class RankIterations(Displayed):
             raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
 
     def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[RankedBlock]:
-        how = _How(self.ranking, self.level, self.tolerance)
+        how = _How(self.ranking, self.level, self.rounds, self.tolerance)
         keyed = tuple[int, _Report]
         reports = operations | "Start" >> beam.FlatMap(_start, how).with_output_types(keyed)
         for number in range(self.ranking.steps(self.rounds) + 1):
@@ -101,11 +101,13 @@ class RankIterations(Displayed):
 class _How:
     ranking: Ranking
     level: str
+    rounds: int
     tolerance: float
 
     def files(self, operation: Operation) -> RoundFiles:
         edges = operation.manifest().components[f"{self.level}_edges"]
-        return round_files(operation.root.files, self.level, edges.identity, self.ranking)
+        parts = (edges.identity, self.ranking, self.rounds, self.tolerance)
+        return round_files(operation.root.files, self.level, *parts)
 
 
 class _Before(Sequence[Values]):
@@ -235,8 +237,3 @@ def _ranks(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[Ranked
 
 def _log_round(changes: tuple[float, ...]) -> None:
     _LOG.info(ROUND_ENDS, len(changes), changes[-1], extra={"changes": changes})
-
-
-def remove_rounds(operation: Operation, ranking: Ranking, level: str) -> None:
-    """Deletes the values of the rounds of an operation, when its ranks are committed."""
-    _How(ranking, level, 0.0).files(operation).remove()

@@ -22,7 +22,8 @@ from ..elements.rows import check_chunk, through_chunks
 from ..operations import Begin, Commit, Ticket
 from ..wiring.display import Displayed
 from ..wiring.metrics import count
-from .graph_blocks import BLOCKS, LIMIT, LINKS_IN, GraphBlocks, tidy_graph
+from .graph_blocks import LINKS_IN, GraphBlocks, tidy_graph
+from .graph_layout import BLOCKS, LIMIT
 from .rank_iterations import RankedBlock, RankIterations
 
 _NEEDED = {"the input": ["source", "target"]}

@@ -5,13 +5,18 @@ import gzip
 import itertools
 import shutil
 
+import networkx as nx
 import polars as pl
 import pytest
 from crawling import manifest_of, nutbeam, rows_of
 from linked_tables import in_key_order, make_linked, random_edges, ranks_in
 
 from nutbeam.io.graph.round_files import RoundFiles
-from nutbeam.policy.graph import link_limits
+from nutbeam.io.graph.stored_graph import stored_graph
+from nutbeam.io.snapshots.manifest import newest_manifest
+from nutbeam.pipelines.graph.graphfiles import sorted_edges
+from nutbeam.pipelines.views.export import Reading
+from nutbeam.policy.graph import edge_pieces, link_limits
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.harmonic import Harmonic
 from nutbeam.policy.graph.hits import Hits
@@ -19,8 +24,8 @@ from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
 from nutbeam.transforms.elements import chunks
+from nutbeam.transforms.graph import block_files, graph_layout
 from nutbeam.transforms.graph import graph_blocks as graph_blocks_step
-from nutbeam.transforms.graph import graph_layout
 
 SMALL = ("--block_nodes", "9")
 
@@ -61,6 +66,10 @@ def hubs():
         *(("com.many:http/one", f"com.one:http/{n}?{n % 3}") for n in many),
         *((f"com.farm.h{n % 50}:http/{n}", "com.hub:http/") for n in many),
         *((f"com.s{n}:http/", "com.hub:http/") for n in many),
+        *(
+            (f"com.farmer.h{n % 50}:http/{n}", f"com.field:http/{n * 7919 % 1009}")
+            for n in range(6_000)
+        ),
     ]
     edges = pl.DataFrame(pairs, schema=["source", "target"], orient="row")
     return edges.sample(fraction=1, shuffle=True, seed=1)
@@ -85,6 +94,29 @@ def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limit
         sizes = [int(line) for line in path.read_text().splitlines()]
         assert max(sizes) < 2 * most, path.name
         assert sum(sizes) > 4 * most or limits == LinkLimits(), path.name
+
+
+def test_links_between_two_blocks_meet_piece_by_piece(table, edges, monkeypatch, in_ranges):
+    """However many links a block has, memory holds those of a piece, or of one source."""
+    limits, sizes, real = LinkLimits(False, False, False, False), [], block_files.local_piece
+    monkeypatch.setattr(edge_pieces, "PIECE_LINKS", 40)
+
+    def local_piece(found, *firsts):
+        sizes.append(len(found))
+        return real(found, *firsts)
+
+    monkeypatch.setattr(block_files, "local_piece", local_piece)
+    words = [f"--{name}=false" for name in dataclasses.asdict(limits)]
+    assert nutbeam("webgraph", table, *words) == 0
+    graph = twin(edges, limits=limits, block_nodes=1 << 20)
+    assert sum(sizes) == graph.nodes["in_links"].sum() > 300
+    assert max(sizes) <= 40
+    links = [[(s, t) for s, t in zip(piece.sources, piece.targets, strict=True)]
+             for piece in graph.pieces(0, 0)]  # fmt: skip
+    reading = Reading(str(table), "", newest_manifest(str(table)).snapshot)
+    parts = [part.rows() for part in sorted_edges(stored_graph(reading, "page"))]
+    assert list(itertools.chain(*parts)) == list(itertools.chain(*links))
+    assert max(map(len, parts)) <= 40
 
 
 def measured_by(monkeypatch, name, path):
@@ -156,6 +188,49 @@ def test_a_kill_in_any_round_changes_no_rank(table, monkeypatch, in_ranges, caps
     assert nutbeam("linkrank", table) == 0
     assert ranks_in(table).equals(continued)
     assert not list((table / "page_ranks").glob("rounds-*"))
+
+
+def test_a_killed_ranking_continues_only_with_the_same_rounds(table, monkeypatch):
+    assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
+    ten, write, made = ranks_in(table), RoundFiles.write, []
+    blocks = manifest_of(table).components["page_nodes"].files
+    monkeypatch.setattr(RoundFiles, "write", _dying(write, 16 * blocks))
+    assert nutbeam("linkrank", table, "--rounds", 20) == 3
+    monkeypatch.setattr(RoundFiles, "write", _noting(write, made))
+    assert nutbeam("linkrank", table) == 0
+    assert ranks_in(table).equals(ten)
+    assert {number for number, _ in made} == set(range(11))
+    assert not list((table / "page_ranks").glob("rounds-*"))
+
+
+def test_a_ranking_that_has_not_ended_says_so(tmp_path, caplog):
+    """The pages of a chain are farther apart than there are rounds."""
+    keys = [f"com.a{n:03}:http/" for n in range(12)]
+    chain = pl.DataFrame({"source": keys[:-1], "target": keys[1:]})
+    table = make_linked(tmp_path / "table", chain)
+    assert nutbeam("webgraph", table) == 0
+    words = ("linkrank", table, "--ranking", "harmonic")
+    assert nutbeam(*words, "--rounds", 5) == 0
+    assert "harmonic has not ended: round 5, the last one, has changed 7: run" in caplog.text
+    caplog.clear()
+    assert nutbeam(*words, "--rounds", 12) == 0
+    assert nutbeam("linkrank", table, "--rounds", 1) == 0
+    assert "has not ended" not in caplog.text
+    right = [sum(1 / n for n in range(1, at + 1)) for at in range(12)]
+    assert ranks_in(table)["harmonic"].to_list() == pytest.approx(right)
+
+
+def test_ranks_by_default_are_those_of_networkx(table, edges):
+    no_limits = [f"--{name}=false" for name in dataclasses.asdict(LinkLimits())]
+    assert nutbeam("webgraph", table, *no_limits) == 0
+    for ranking in ("pagerank", "hits"):
+        assert nutbeam("linkrank", table, "--ranking", ranking) == 0
+    graph = nx.DiGraph(row for row in edges.rows() if row[0] != row[1])
+    hub, authority = nx.hits(graph, max_iter=10_000, tol=1e-12)
+    right = {"pagerank": nx.pagerank(graph, tol=1e-14), "hub": hub, "authority": authority}
+    found = ranks_in(table)
+    for name, values in right.items():
+        assert dict(found.select("key", name).rows()) == pytest.approx(values, abs=1e-6), name
 
 
 def _dying(write, number):

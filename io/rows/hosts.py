@@ -91,6 +91,16 @@ def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
     return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
 
 
+def pending_changes(pinned: Pinned) -> pl.DataFrame:
+    """Returns HOSTS rows, in key order, that add what ``pending_counts`` returns."""
+    return _pending_changes(pinned.root, tuple(f.path for f in pinned.files(HOST_COUNTS_COMPONENT)))
+
+
+@functools.lru_cache(maxsize=2)
+def _pending_changes(root: Folder, paths: tuple[str, ...]) -> pl.DataFrame:
+    return host_changes(_pending(root, paths))
+
+
 def forgets_pending(pinned: Pinned) -> Written:
     """Returns the part of a commit that removes the differences, because they were added."""
     paths = tuple(file.path for file in pinned.files(HOST_COUNTS_COMPONENT))

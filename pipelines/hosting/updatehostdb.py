@@ -100,12 +100,12 @@ def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
     root, component = item.operation.root, item.component
     blocklist = read_blocklist(item.operation)
     PROGRESS.add()
-    for part in root.scan(component, item.tablet):
-        rows = (
-            part.select("key") if component == "hosts" else recount_changes(part.select(_COLUMNS))
-        )
-        rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))
-        yield from (("hosts", chunk) for chunk in to_chunks(rows, HOSTS))
+    columns = ("key",) if component == "hosts" else _COLUMNS
+    rows = root.read(component, [item.tablet], columns).select(columns)
+    if component == "state":
+        rows = recount_changes(rows)
+    rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))
+    yield from (("hosts", chunk) for chunk in to_chunks(rows, HOSTS))
 
 
 @dataclasses.dataclass(frozen=True)

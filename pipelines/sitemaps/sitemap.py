@@ -24,6 +24,7 @@ from ...io.reading.sitemap_sources import (
     listed_sitemaps,
     origins_of_hosts,
 )
+from ...io.rows.domain_merit import domain_room
 from ...io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
@@ -174,6 +175,9 @@ def _open_batches(operation: Operation) -> list[str]:
 
 
 def _resolver(operation: Operation, options: SitemapTableOptions) -> Resolver:
-    scorings = scorings_of(options)
-    add = functools.partial(add_sitemap_urls, now=operation.now, options=options, scorings=scorings)
+    by_merit = options.scope == "any" and options.domain_budget >= 0
+    add = functools.partial(
+        add_sitemap_urls, now=operation.now, options=options, scorings=scorings_of(options),
+        room=domain_room(operation, options) if by_merit else None,
+    )  # fmt: skip
     return counting_hosts(resolving(add))

@@ -35,7 +35,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.hosting.host_limits import without_blocked_hosts
-from ..policy.hosting.host_settings import HostSettings
+from ..policy.hosting.host_settings import HostSettings, pause_of
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
@@ -322,8 +322,6 @@ def _tasks(
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
         delay, address = requested.wait(row["key"])
         threads = threads_of.get(host_key_of(row["key"])) if threads_of else None
-        if threads is not None and delay is None and max(threads, pauses.threads_per_host) > 1:
-            delay = pauses.server_min_delay if threads > 1 else pauses.server_delay
         yield Task(
             url=from_key(row["key"]),
             key=row["key"],
@@ -333,7 +331,7 @@ def _tasks(
             etag=row["etag"] if row["signature"] else None,
             last_modified=row["last_modified"] if row["signature"] else None,
             modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
-            delay=delay,
+            delay=pause_of(threads, delay, pauses),
             threads=threads,
             address=address,
         )

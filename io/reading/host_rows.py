@@ -15,12 +15,17 @@ _HOSTS = "hosts"
 LARGE = frozenset({"robots_text", "sitemaps"})
 
 
-def host_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
-    """Yields all rows of the host table in key order, in pieces, with present numbers of URLs."""
-    pending = pending_changes(pinned)
-    known, done = tablets(pinned.files(_HOSTS)), 0
-    frames = (rows for tablet in known for rows in pinned.root.scan(_HOSTS, tablet))
-    for rows in frames:
+def host_frames(
+    pinned: Pinned, without: Collection[str] = frozenset()
+) -> Iterator[pl.DataFrame]:
+    """Yields all rows of the host table in key order, in pieces, with present numbers of URLs.
+
+    Args:
+        pinned: The table.
+        without: Columns that are not read; they are null.
+    """
+    pending, done = pending_changes(pinned), 0
+    for rows in _frames(pinned, without):
         if rows.is_empty():
             continue
         keys = pending.get_column("key")
@@ -29,6 +34,17 @@ def host_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
         done = end
     if done < len(pending):
         yield counted_hosts(empty(HOSTS), pending[done:])
+
+
+def _frames(pinned: Pinned, without: Collection[str]) -> Iterator[pl.DataFrame]:
+    wide = empty(HOSTS)
+    columns = [name for name in HOSTS.names if name not in without]
+    for tablet in tablets(pinned.files(_HOSTS)):
+        if without:
+            rows = pinned.root.read(_HOSTS, [tablet], columns).select(columns)
+            yield pl.concat([wide, rows], how="diagonal").sort("key")
+        else:
+            yield from pinned.root.scan(_HOSTS, tablet)
 
 
 def find_hosts(

@@ -45,7 +45,7 @@ from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.hosting.interval_bounds import interval_bounds
-from ..policy.hosting.merit import without_unvouched
+from ..policy.hosting.merit import Merits, without_unvouched
 from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
 from ..policy.links import (
     COLUMNS_OF_PAGES,
@@ -224,20 +224,14 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     scorings = scorings_of(options)
     needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings.document_columns))
     documents = collect(parsed.select(*needed))
-    linking, unvouched = documents, {}
-    if by_merit := _by_merit(options):
-        merits = domain_merits(item.operation, options)
-        linking, unvouched = without_unvouched(documents, merits)
     order, batch = item.pages.order, str(item.operation.batch)
     origin = BatchOrigin(order, batch, item.pages.path, document)
     seeds = read_seeds_hosts(root, seed_files(item.operation))
     known = _known_rows(item.operation, pages.get_column("key"), scorings)
     before, lost = _before(item, pages)
-    if by_merit:
-        unchanged, more = without_unvouched(before.documents, merits)
-        before = before._replace(documents=unchanged)
-        unvouched = sum_counts([unvouched, more])
-    found, counts = changes_of(pages, linking, origin, seeds, options, scorings, known, before)
+    merits = domain_merits(item.operation, options) if _by_merit(options) else None
+    documents, before, unvouched = _vouched(documents, before, merits)
+    found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
     counts |= unvouched | ({"documents_missing": lost} if lost else {})
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
     PROGRESS.add(len(pages))
@@ -245,12 +239,29 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
     for rows, columns in zip(left, (schema, None, None), strict=True):
         yield from (("state", chunk) for chunk in to_chunks(rows, columns))
-    hosts = page_findings(pages)
-    if by_merit:
-        linked = linking_domains(domain_links(pages_first(linking)), merits.vouching())
-        hosts = hosts.join(linked, on="key", how="full", coalesce=True)
+    hosts = _findings(pages, documents, merits)
     hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
     yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+
+
+def _vouched(
+    documents: pl.DataFrame, before: Before, merits: Merits | None
+) -> tuple[pl.DataFrame, Before, dict[str, int]]:
+    """Leaves out the links that lead to domains without merit; see ``without_unvouched``."""
+    if merits is None:
+        return documents, before, {}
+    documents, some = without_unvouched(documents, merits)
+    unchanged, others = without_unvouched(before.documents, merits)
+    return documents, before._replace(documents=unchanged), sum_counts([some, others])
+
+
+def _findings(pages: pl.DataFrame, documents: pl.DataFrame, merits: Merits | None) -> pl.DataFrame:
+    """Returns what pages say about hosts, and who links to registered domains."""
+    hosts = page_findings(pages)
+    if merits is None:
+        return hosts
+    linked = linking_domains(domain_links(pages_first(documents)), merits.vouching())
+    return hosts.join(linked, on="key", how="full", coalesce=True)
 
 
 def _by_merit(options: UpdateTableOptions) -> bool:

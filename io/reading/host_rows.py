@@ -15,9 +15,7 @@ _HOSTS = "hosts"
 LARGE = frozenset({"robots_text", "sitemaps"})
 
 
-def host_frames(
-    pinned: Pinned, without: Collection[str] = frozenset()
-) -> Iterator[pl.DataFrame]:
+def host_frames(pinned: Pinned, without: Collection[str] = frozenset()) -> Iterator[pl.DataFrame]:
     """Yields all rows of the host table in key order, in pieces, with present numbers of URLs.
 
     Args:

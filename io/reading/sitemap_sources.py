@@ -73,4 +73,6 @@ def _wanted(rows: pl.DataFrame, groups: Collection[str]) -> pl.DataFrame:
         wanted |= pl.col("seed").fill_null(False)
     if RECORDED in groups:
         wanted |= pl.col("sitemaps").is_not_null()
-    return rows.filter(wanted & has_urls() & ~is_given_up()).select("key", "robots_origin").sort("key")
+    return (
+        rows.filter(wanted & has_urls() & ~is_given_up()).select("key", "robots_origin").sort("key")
+    )

@@ -125,9 +125,7 @@ def _edges(
     return source[there], target[there], np.repeat(stands, sizes)[there]
 
 
-def room_of_domains(
-    urls: pl.DataFrame, domains: Collection[str], merits: Merits
-) -> dict[str, int]:
+def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits) -> dict[str, int]:
     """Returns how many URLs of each domain (reversed) may be added; one of a seed has no limit.
 
     Args:
@@ -143,7 +141,9 @@ def room_of_domains(
     }
 
 
-def without_unvouched(documents: pl.DataFrame, merits: Merits) -> tuple[pl.DataFrame, dict[str, int]]:
+def without_unvouched(
+    documents: pl.DataFrame, merits: Merits
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns documents without the links to unknown domains that do not count, and counts.
 
     The links of a domain whose links do not count lead to no unknown domain. A page of another one

@@ -157,7 +157,8 @@ def listed(table):
 def test_pauses_by_expression_and_bad_ones(tmp_path, monkeypatch):
     table, rows = tmp_path / "table", made_up(1, 120)
     said = ["soon", "2.5", "-1"]
-    for row, text in zip((row for row in rows if row["host"] == "h8.example.com"), said):
+    of_h8 = [row for row in rows if row["host"] == "h8.example.com"]
+    for row, text in zip(of_h8[:3], said, strict=True):
         row.update(metadata=[("nutch.fetchDelay", text)], score=0.9, fetch_time=NOW - DAY)
     stored(table, rows, monkeypatch, COUNTED)
     words = ("--fetch_delay_expr", "500 * (fetched - gone)", "--min_score", -9)

@@ -11,6 +11,7 @@ from simulated_web import SimWeb
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
+from nutbeam.pipelines.hosting import updatehostdb
 from nutbeam.pipelines.views.export import Reading
 from nutbeam.web.urls.row_keys import host_key
 
@@ -111,6 +112,23 @@ def test_readhostdb_refuses_in_one_line(table, capsys, words, message):
     assert nutbeam("readhostdb", table, *words) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert message in error
+
+
+def test_look_ups_are_kept_when_another_job_commits_meanwhile(tmp_path, monkeypatch):
+    table, asked, real = tmp_path / "table", [], updatehostdb.look_up
+    assert nutbeam("inject", table, "http://a.invalid/", "http://b.invalid/") == 0
+
+    def look_up(hosts, options):
+        if not asked:
+            assert nutbeam("inject", table, "http://c.invalid/") == 0
+        asked.extend(hosts)
+        return real(hosts, options)
+
+    monkeypatch.setattr(updatehostdb, "look_up", look_up)
+    assert nutbeam("updatehostdb", table, "--check", "new", "--lookup_timeout", 3) == 0
+    assert sorted(asked) == ["invalid.a", "invalid.b", "invalid.c"]
+    assert manifest_of(table).counts["checked_hosts"] == 3
+    assert_counted(pinned(table))
 
 
 def test_updatehostdb_changes_no_numbers_and_looks_up(table, web):

@@ -4,6 +4,7 @@ import pytest
 from crawling import nutbeam
 from farm_web import HONEST, PAGES, SEEDS, connect_to, farm_web
 
+
 def share_of_farm(table, *options):
     """Crawls; returns (share of the farm in the requested pages, number of honest pages)."""
     with farm_web() as server:

@@ -91,14 +91,10 @@ def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
     return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
 
 
+@functools.lru_cache(maxsize=2)
 def pending_changes(pinned: Pinned) -> pl.DataFrame:
     """Returns HOSTS rows, in key order, that add what ``pending_counts`` returns."""
-    return _pending_changes(pinned.root, tuple(f.path for f in pinned.files(HOST_COUNTS_COMPONENT)))
-
-
-@functools.lru_cache(maxsize=2)
-def _pending_changes(root: Folder, paths: tuple[str, ...]) -> pl.DataFrame:
-    return host_changes(_pending(root, paths))
+    return host_changes(pending_counts(pinned))
 
 
 def forgets_pending(pinned: Pinned) -> Written:

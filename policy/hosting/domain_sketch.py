@@ -13,7 +13,7 @@ import numpy.typing as npt
 KEPT = 256
 _HASH = np.dtype("<u8")
 _SPAN = 2.0**64
-Hashes = npt.NDArray[np.uint64]
+_Hashes = npt.NDArray[np.uint64]
 
 
 def sketch_domains(names: Iterable[str]) -> bytes:
@@ -21,13 +21,13 @@ def sketch_domains(names: Iterable[str]) -> bytes:
     return _smallest(domain_hashes(names))
 
 
-def domain_hashes(names: Iterable[str]) -> Hashes:
+def domain_hashes(names: Iterable[str]) -> _Hashes:
     """Returns the hash of each domain, as sketches have them."""
     digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
     return np.frombuffer(digests, _HASH)
 
 
-def hashes_of(sketch: bytes) -> Hashes:
+def hashes_of(sketch: bytes) -> _Hashes:
     """Returns the hashes that a sketch keeps."""
     return np.frombuffer(sketch[: len(sketch) // 8 * 8], _HASH)
 
@@ -37,7 +37,7 @@ def unite_sketches(sketches: Iterable[bytes]) -> bytes:
     return _smallest(np.concatenate([hashes_of(b""), *map(hashes_of, sketches)]))
 
 
-def _smallest(hashes: Hashes) -> bytes:
+def _smallest(hashes: _Hashes) -> bytes:
     return np.unique(hashes)[:KEPT].astype(_HASH).tobytes()
 
 

@@ -1,12 +1,15 @@
 """The host table: its numbers follow the changes, look-ups, settings, and what is shown of it."""
 
+import itertools
 import json
+import time
 
 import polars as pl
 import pytest
 from crawling import manifest_of, manifests_of, nutbeam, reach, rows_of
 from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
+from web_servers import doors, reply, serve
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
@@ -183,6 +186,28 @@ def test_settings_reach_generate_and_fetch(table, web, tmp_path, capsys):
     assert nutbeam("fetch", table, *reach(web)) == 0
     if chosen.get("com.example.h2"):
         assert manifest_of(table).counts["dropped/host_blocked"] == chosen["com.example.h2"]
+
+
+@pytest.mark.parametrize(("threads", "least", "most"), [(1, 0.3, 1), (3, 0.0, 3)])
+def test_threads_of_a_host_have_the_pause_that_belongs_to_them(tmp_path, threads, least, most):
+    table, settings = tmp_path / "table", tmp_path / "settings"
+    settings.write_text(f"a.example.com threads={threads}\n")
+    assert nutbeam("inject", table, *(f"http://a.example.com/{n}" for n in range(3))) == 0
+    assert nutbeam("hostinject", table, settings) == 0
+
+    def answer(path, _):
+        time.sleep(0.2)
+        return reply(b"") if path == "/robots.txt" else reply(b"<p>x", "200 OK")
+
+    with serve(answer) as server:
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = ("--threads_per_host", 4 - threads, "--server_delay", 0.3)
+        assert nutbeam("generate", table) == 0
+        assert nutbeam("fetch", table, *reached, *words) == 0
+        came = [moment for path, _, moment in server.requests if path != "/robots.txt"]
+    assert len(came) == 3
+    assert min(b - a for a, b in itertools.pairwise(came)) >= least
+    assert server.most_active == most
 
 
 def test_the_table_is_whole(table):

@@ -1,10 +1,12 @@
 """The job sitemap: real servers, tables of each back end, politeness, private addresses."""
 
+import datetime
 import json
+import time
 
 import pytest
 from crawling import crawl, latest_snapshot, manifests_of, nutbeam, reach, state_of
-from odd_sitemaps import of
+from odd_sitemaps import EXTENSIONS, of
 from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
@@ -150,6 +152,38 @@ def test_the_first_request_for_a_page_has_no_condition(tmp_path):
         assert nutbeam("fetch", tmp_path / "t", *reached, "--server_delay", 0) == 0
         (head,) = [head for path, head, _ in server.requests if path == "/1"]
         assert "If-Modified-Since" not in head
+
+
+def test_images_videos_and_other_languages_are_urls_too(tmp_path):
+    inside = EXTENSIONS.replace("http://cdn.net", HOME).replace("http://example.com", HOME)
+    with serve(Site({"/s.xml": urls("/1", inside=inside)}).answer) as server:
+        run(server, tmp_path / "usual", f"{HOME}/s.xml")
+        assert known(tmp_path / "usual") == {f"{HOME}/1", f"{HOME}/de"}
+        words = ("--sitemap_links", "alternate,image,video", "--sitemap_url_filter", "false")
+        run(server, tmp_path / "all", f"{HOME}/s.xml", *words)
+        more = {f"{HOME}/i.png", f"{HOME}/v.mp4"}
+        assert known(tmp_path / "all") == {f"{HOME}/1", f"{HOME}/de"} | more
+
+
+def test_a_page_becomes_due_when_its_sitemap_is_newer(tmp_path):
+    table, pages = tmp_path / "t", {"/s.xml": urls("/1", "/2"), "/1": "<p>1", "/2": "<p>2"}
+    with serve(Site(pages).answer) as server:
+        run(server, table, f"{HOME}/s.xml")
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        assert nutbeam("round", table, *reached, "--server_delay", 0) == 0
+        fetched = state_of(table)
+        assert fetched["last_fetch_time"].null_count() == 0
+        today = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
+        dates = {"/1": "2020-01-01", "/2": today.isoformat()}
+        pages["/s.xml"] = of(*(f"<url><loc>{HOME}{path}</loc><lastmod>{date}</lastmod></url>"
+                               for path, date in dates.items()))  # fmt: skip
+        time.sleep(1.1)
+        run(server, table, f"{HOME}/s.xml")
+        assert state_of(table)["fetch_time"].equals(fetched["fetch_time"])
+        run(server, table, f"{HOME}/s.xml", "--sitemap_refetch", "true")
+        assert counts_of(table)["made_due"] == 1
+        assert nutbeam("generate", table) == 0
+        assert manifests_of(table)[-1].counts["chosen"] == 1
 
 
 def test_hosts_and_files_of_hosts(tmp_path):

@@ -35,7 +35,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.hosting.host_limits import without_blocked_hosts
-from ..policy.hosting.host_settings import HostSettings
+from ..policy.hosting.host_settings import HostSettings, pause_of
 from ..policy.schema import FETCHLIST, PAGES, empty
 from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
@@ -255,7 +255,7 @@ class _PartitionFetch:
         self._findings = HostFindings(self._part.operation, self._part.number, engine)
         self._lease.note(engine.demands)
         threads = _threads_of(self._settings)
-        tasks = _tasks(self._rows, self._requested, threads, self._options.server_min_delay)
+        tasks = _tasks(self._rows, self._requested, threads, self._options)
         return self._followed(tasks, self._outlinks) if self._outlinks else tasks
 
     def _followed(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
@@ -308,7 +308,7 @@ def _threads_of(settings: Mapping[str, HostSettings]) -> dict[str, int]:
 
 
 def _tasks(
-    rows: pl.DataFrame, requested: Requested, threads_of: Mapping[str, int], least_delay: float
+    rows: pl.DataFrame, requested: Requested, threads_of: Mapping[str, int], pauses: FetchOptions
 ) -> Iterator[Task]:
     """Yields the tasks of a fetch list.
 
@@ -316,14 +316,12 @@ def _tasks(
         rows: FETCHLIST rows.
         requested: The pages that are requested.
         threads_of: Threads of single hosts (reversed).
-        least_delay: Delay of hosts with several threads and no delay of their own, s.
+        pauses: Pauses of hosts with threads but no delay of their own.
     """
     # The best rows first, because a limit may leave out the last ones.
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
         delay, address = requested.wait(row["key"])
         threads = threads_of.get(host_key_of(row["key"])) if threads_of else None
-        if threads is not None and threads > 1 and delay is None:
-            delay = least_delay
         yield Task(
             url=from_key(row["key"]),
             key=row["key"],
@@ -333,7 +331,7 @@ def _tasks(
             etag=row["etag"] if row["signature"] else None,
             last_modified=row["last_modified"] if row["signature"] else None,
             modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
-            delay=delay,
+            delay=pause_of(threads, delay, pauses),
             threads=threads,
             address=address,
         )

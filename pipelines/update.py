@@ -22,15 +22,14 @@ from ..io.batches.batches import batch_component
 from ..io.batches.removed import without_removed
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.domain_merit import domain_room, vouching_among
+from ..io.rows.domain_merit import domain_merits, domain_room
 from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import (
     COUNT_PLACES,
     HOST_COUNTS_COMPONENT,
     forgets_pending,
-    host_changes,
     merge_resolver,
-    pending_counts,
+    pending_changes,
     read_seeds_hosts,
     seed_files,
     with_host_counts,
@@ -46,6 +45,7 @@ from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
 from ..policy.hosting.interval_bounds import interval_bounds
+from ..policy.hosting.merit import Merits, without_unvouched
 from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
 from ..policy.links import (
     COLUMNS_OF_PAGES,
@@ -210,7 +210,7 @@ def _changes(item: Item, options: UpdateTableOptions) -> Iterator[Any]:
     if isinstance(item, FindingsFile):
         hosts = collect(scan([root / item.file.path], HOSTS))
     else:
-        hosts = host_changes(pending_counts(item.operation))
+        hosts = pending_changes(item.operation)
         yield beam.pvalue.TaggedOutput(_COUNTS, forgets_pending(item.operation))
     hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
     yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
@@ -229,22 +229,39 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     seeds = read_seeds_hosts(root, seed_files(item.operation))
     known = _known_rows(item.operation, pages.get_column("key"), scorings)
     before, lost = _before(item, pages)
+    merits = domain_merits(item.operation, options) if _by_merit(options) else None
+    documents, before, unvouched = _vouched(documents, before, merits)
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
-    counts |= {"documents_missing": lost} if lost else {}
+    counts |= unvouched | ({"documents_missing": lost} if lost else {})
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
     PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=sum_counts([counts, *dropped])))
     schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
     for rows, columns in zip(left, (schema, None, None), strict=True):
         yield from (("state", chunk) for chunk in to_chunks(rows, columns))
-    hosts = page_findings(pages)
-    if _by_merit(options):
-        pairs = domain_links(pages_first(documents))
-        vouching = vouching_among(item.operation, pairs.get_column("source").unique(), options)
-        linked = linking_domains(pairs, vouching)
-        hosts = hosts.join(linked, on="key", how="full", coalesce=True)
+    hosts = _findings(pages, documents, merits)
     hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
     yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+
+
+def _vouched(
+    documents: pl.DataFrame, before: Before, merits: Merits | None
+) -> tuple[pl.DataFrame, Before, dict[str, int]]:
+    """Leaves out the links that lead to domains without merit; see ``without_unvouched``."""
+    if merits is None:
+        return documents, before, {}
+    documents, some = without_unvouched(documents, merits)
+    unchanged, others = without_unvouched(before.documents, merits)
+    return documents, before._replace(documents=unchanged), sum_counts([some, others])
+
+
+def _findings(pages: pl.DataFrame, documents: pl.DataFrame, merits: Merits | None) -> pl.DataFrame:
+    """Returns what pages say about hosts, and who links to registered domains."""
+    hosts = page_findings(pages)
+    if merits is None:
+        return hosts
+    linked = linking_domains(domain_links(pages_first(documents)), merits.vouching())
+    return hosts.join(linked, on="key", how="full", coalesce=True)
 
 
 def _by_merit(options: UpdateTableOptions) -> bool:

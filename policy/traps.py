@@ -5,7 +5,7 @@ they are checked when update adds new URLs to the table. Each URL that is left o
 
 - ``too_deep``, ``repeated_segments``, ``too_many_parameters``, ``parameter_too_long``
 - ``host_total``, ``host_budget``, ``path_budget``, ``domain_budget``, ``domain_full``,
-  ``same_pages``
+  ``domain_unvouched``, ``same_pages``
 """
 
 import dataclasses
@@ -82,23 +82,18 @@ class BudgetOptions:
         "For how many hosts of one registered domain an update adds URLs; -1 is no limit.",
         minimum=-1,
     )
-    domain_budget: int = option(
-        100,
-        "With --scope any: how many URLs of a registered domain the table holds, times the square "
-        "of the number of foreign domains whose links to it count; -1 is no limit. Domains of seeds "
-        "have no limit.",
+    domain_budget: float = option(
+        2.0,
+        "With --scope any: how many URLs of a registered domain the table holds, as a multiple of "
+        "its share: all URLs are shared out by the links that lead from the domains of seeds to "
+        "others; -1 is no limit. Domains of seeds have no limit.",
         minimum=-1,
     )
     unlinked_domain_budget: int = option(
         10,
-        "How many URLs of a registered domain the table holds besides those of domain_budget.",
-        minimum=0,
-    )
-    min_linking_domains: int = option(
-        2,
-        "The links of a domain count for domain_budget once this many domains whose links count "
-        "link to it; those of seeds count at once. So the domains of a link farm do not count for "
-        "one another.",
+        "How many URLs of an unknown registered domain the table holds. In a small crawl a domain "
+        "with the usual share has so many, times domain_budget. The links of a domain with fewer "
+        "lead to no unknown domain.",
         minimum=1,
     )
     max_same_pages: int = option(

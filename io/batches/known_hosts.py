@@ -4,6 +4,7 @@ A partition may have 100,000 hosts, and a robots.txt may have 500,000 bytes. So 
 compressed until they are needed, and rows are made in small tables.
 """
 
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -33,6 +34,8 @@ _GROUP_CHARS = 8 << 20
 class KnownHosts:
     """Host records of earlier fetches; each record is made when it is requested.
 
+    Safe to use in any thread.
+
     Args:
         table: The table.
         files: Files of the host table.
@@ -43,30 +46,44 @@ class KnownHosts:
     def __init__(
         self, table: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
     ) -> None:
-        self._notes = notes
+        self._table, self._files, self._notes = table, files, notes
         self._texts: dict[str, bytes] = {}
-        rows = self._read(table, files, keys)
-        self._rows, _ = set_right_hosts(rows, now_ms())
-        self._keys = self._rows.get_column("key")
+        self._lock, self._read_keys = threading.Lock(), set[str]()
+        self._rows = empty(HOSTS).select(_COLUMNS)
+        self.add(keys)
+
+    def add(self, keys: pl.Series) -> None:
+        """Reads the records of more hosts (reversed)."""
+        with self._lock:
+            new = sorted(set(keys) - self._read_keys)
+            if not new:
+                return
+            self._read_keys.update(new)
+            rows = self._read(pl.Series(new, dtype=pl.String))
+            rows, _ = set_right_hosts(rows, now_ms())
+            # Other threads see the rows before, or all.
+            self._rows = pl.concat([self._rows, rows]).sort("key")
 
     def get(self, host: str, /) -> HostRecord | None:
         """Returns the record of a host, or None."""
         key, note = host_key(host), self._notes.get(host)
-        at = int(self._keys.search_sorted(key))
+        rows = self._rows
+        keys = rows.get_column("key")
+        at = int(keys.search_sorted(key))
         record = None
-        if at < len(self._keys) and self._keys[at] == key:
+        if at < len(keys) and keys[at] == key:
             packed = self._texts.get(key)
             text = zlib.decompress(packed).decode() if packed else ""
-            record = _record(self._rows.row(at, named=True), text)
+            record = _record(rows.row(at, named=True), text)
         if note is not None:  # the note is newer than the table
             record = record or HostRecord(host)
             record.crawl_delay = note.crawl_delay or record.crawl_delay
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _read(self, table: WebTable, files: Sequence[DataFile], keys: pl.Series) -> pl.DataFrame:
+    def _read(self, keys: pl.Series) -> pl.DataFrame:
         parts = [empty(HOSTS).select(_COLUMNS)]
-        for rows in table.find_in_pieces("hosts", tablets(files), keys):
+        for rows in self._table.find_in_pieces("hosts", tablets(self._files), keys):
             self._keep(rows.select("key", _TEXT).to_arrow())
             parts.append(rows.select(_COLUMNS))
         return pl.concat(parts).unique("key", keep="last").sort("key")

@@ -1,24 +1,29 @@
 """Reads the host table as it is: with the numbers of URLs that are not in its rows yet."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import polars as pl
 
 from ...policy.hosting.host_counts import counted_hosts
 from ...policy.schema import HOSTS, empty
-from ..rows.hosts import host_changes, pending_counts
+from ..rows.hosts import pending_changes
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import tablets
 
 _HOSTS = "hosts"
+# Columns with long texts, which few need.
+LARGE = frozenset({"robots_text", "sitemaps"})
 
 
-def host_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
-    """Yields all rows of the host table in key order, in pieces, with present numbers of URLs."""
-    pending = host_changes(pending_counts(pinned))
-    known, done = tablets(pinned.files(_HOSTS)), 0
-    frames = (rows for tablet in known for rows in pinned.root.scan(_HOSTS, tablet))
-    for rows in frames:
+def host_frames(pinned: Pinned, without: Collection[str] = frozenset()) -> Iterator[pl.DataFrame]:
+    """Yields all rows of the host table in key order, in pieces, with present numbers of URLs.
+
+    Args:
+        pinned: The table.
+        without: Columns that are not read; they are null.
+    """
+    pending, done = pending_changes(pinned), 0
+    for rows in _frames(pinned, without):
         if rows.is_empty():
             continue
         keys = pending.get_column("key")
@@ -29,9 +34,29 @@ def host_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
         yield counted_hosts(empty(HOSTS), pending[done:])
 
 
-def find_hosts(pinned: Pinned, keys: pl.Series) -> pl.DataFrame:
-    """Returns the rows of some hosts (reversed) in key order, with present numbers of URLs."""
-    known = tablets(pinned.files(_HOSTS))
-    rows = pinned.root.find(_HOSTS, known, keys).select(HOSTS.names)
-    pending = host_changes(pending_counts(pinned))
-    return counted_hosts(rows, pending.filter(pl.col("key").is_in(keys.implode())))
+def _frames(pinned: Pinned, without: Collection[str]) -> Iterator[pl.DataFrame]:
+    wide = empty(HOSTS)
+    columns = [name for name in HOSTS.names if name not in without]
+    for tablet in tablets(pinned.files(_HOSTS)):
+        if without:
+            rows = pinned.root.read(_HOSTS, [tablet], columns).select(columns)
+            yield pl.concat([wide, rows], how="diagonal").sort("key")
+        else:
+            yield from pinned.root.scan(_HOSTS, tablet)
+
+
+def find_hosts(
+    pinned: Pinned, keys: pl.Series, without: Collection[str] = frozenset()
+) -> pl.DataFrame:
+    """Returns the rows of some hosts (reversed) in key order, with present numbers of URLs.
+
+    Args:
+        pinned: The table.
+        keys: The hosts.
+        without: Columns that are not read; they are null.
+    """
+    known, wide = tablets(pinned.files(_HOSTS)), empty(HOSTS)
+    columns = [name for name in HOSTS.names if name not in without]
+    rows = pinned.root.find(_HOSTS, known, keys, columns).select(columns)
+    pending = pending_changes(pinned).filter(pl.col("key").is_in(keys.implode()))
+    return counted_hosts(pl.concat([wide, rows], how="diagonal"), pending)

@@ -1,9 +1,11 @@
 """Finds hosts whose sitemaps are wanted: in the host table, and in lists of URLs and names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import polars as pl
 
+from ...policy.hosting.host_counts import has_urls
+from ...policy.hosting.host_fields import is_given_up
 from ...web.urls.row_keys import from_host_key, host_key
 from ..batches.seed_files import lines
 from ..batches.seeds import sources
@@ -11,11 +13,12 @@ from ..snapshots.operations import Operation
 from ..storage.files import opened
 from ..storage.places import place_of
 from ..tablets.tablets import tablets
+from .host_rows import host_frames
 
 # Words that stand for hosts of the host table.
 ALL_HOSTS, SEED_HOSTS, RECORDED = "all", "seeds", "recorded"
 GROUPS_OF_HOSTS = (ALL_HOSTS, SEED_HOSTS, RECORDED)
-_COLUMNS = ("key", "seed", "robots_origin", "sitemaps")
+_COLUMNS = ("key", "robots_origin")
 
 
 def listed_sitemaps(words: Iterable[str]) -> Iterator[str]:
@@ -35,7 +38,9 @@ def listed_sitemaps(words: Iterable[str]) -> Iterator[str]:
                     yield word
 
 
-def origins_of_hosts(operation: Operation, words: Iterable[str]) -> Iterator[str]:
+def origins_of_hosts(
+    operation: Operation, names: Sequence[str], groups: Collection[str] = ()
+) -> Iterator[str]:
     """Yields the origins of hosts, ``scheme://host[:port]``.
 
     The origin is that of the robots.txt that a fetch has recorded, else ``http://HOST``, as in
@@ -43,28 +48,31 @@ def origins_of_hosts(operation: Operation, words: Iterable[str]) -> Iterator[str
 
     Args:
         operation: Pins the host table.
-        words: Names of hosts, and words of ``GROUPS_OF_HOSTS``.
+        names: Names of hosts.
+        groups: Words of ``GROUPS_OF_HOSTS``.
     """
-    words = list(words)
-    names = [word for word in words if word not in GROUPS_OF_HOSTS]
-    groups = {word for word in words if word in GROUPS_OF_HOSTS}
-    known = tablets(operation.files("hosts"))
     if names:
+        known = tablets(operation.files("hosts"))
         keys = pl.Series([host_key(name) for name in names], dtype=pl.String)
         found = operation.root.find("hosts", known, keys.unique().sort(), _COLUMNS)
         origins = dict(found.select("key", "robots_origin").iter_rows())
         yield from (origins.get(host_key(name)) or f"http://{name}" for name in names)
-    for tablet in known if groups else ():
-        rows = operation.root.read("hosts", [tablet], _COLUMNS)
+    for rows in host_frames(operation, without={"robots_text"}) if groups else ():
         for key, origin in _wanted(rows, groups).iter_rows():
             yield origin or f"http://{from_host_key(key)}"
 
 
-def _wanted(rows: pl.DataFrame, groups: set[str]) -> pl.DataFrame:
-    """Returns key and origin of the rows in some groups, in key order."""
+def _wanted(rows: pl.DataFrame, groups: Collection[str]) -> pl.DataFrame:
+    """Returns key and origin of the rows in some groups, in key order.
+
+    Hosts of which the table has no URL, and hosts that were given up, are in none: a registered
+    domain has a row, too, and so has a host that pages link to.
+    """
     wanted = pl.lit(ALL_HOSTS in groups)
     if SEED_HOSTS in groups:
         wanted |= pl.col("seed").fill_null(False)
     if RECORDED in groups:
         wanted |= pl.col("sitemaps").is_not_null()
-    return rows.filter(wanted).select("key", "robots_origin").sort("key")
+    return (
+        rows.filter(wanted & has_urls() & ~is_given_up()).select("key", "robots_origin").sort("key")
+    )

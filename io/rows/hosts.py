@@ -91,6 +91,12 @@ def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
     return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
 
 
+@functools.lru_cache(maxsize=2)
+def pending_changes(pinned: Pinned) -> pl.DataFrame:
+    """Returns HOSTS rows, in key order, that add what ``pending_counts`` returns."""
+    return host_changes(pending_counts(pinned))
+
+
 def forgets_pending(pinned: Pinned) -> Written:
     """Returns the part of a commit that removes the differences, because they were added."""
     paths = tuple(file.path for file in pinned.files(HOST_COUNTS_COMPONENT))

@@ -82,6 +82,8 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("clean", "-nocommit"): "not there",
     ("indexchecker", "-doindex"): "it is --do_index",
     ("indexchecker", "-md"): "not there yet",
+    ("updatehostdb", "-urllimit"): "not needed: the URLs of a host are counted in bounded memory",
+    ("updatehostdb", "-tophosts"): "not needed: all hosts of the table are there",
     **_each("crawl", ("-w", "--wait"), _WAIT),
     **_each("crawl", ("--hostdbupdate", "--hostdbgenerate"), _HOSTS),
     ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",
@@ -92,6 +94,11 @@ _FLAGS: Mapping[tuple[str, str], str] = {
 _ELSEWHERE: Mapping[str, str] = {
     "db.update.purge.404": "--drop_gone of filterdb",
     "db.update.purge.orphans": "--drop_orphans of filterdb",
+    **dict.fromkeys(("hostdb.url.limit", "hostdb.urllimit"), "not needed: all URLs are counted"),
+    **dict.fromkeys(
+        ("hostdb.numeric.fields", "hostdb.string.fields"),
+        "not there: nutbeam sql counts the values of any column by host",
+    ),
     "db.update.max.inlinks": "not needed: updatedb adds up all links, file by file",
 }
 

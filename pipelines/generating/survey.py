@@ -16,7 +16,7 @@ import polars as pl
 
 from ...io.batches.batches import claimed_keys, put_aside
 from ...io.parsing.plugins import scorings_of
-from ...io.reading.host_rows import find_hosts
+from ...io.reading.host_rows import LARGE, find_hosts
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.operations import Operation
@@ -110,10 +110,10 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
         # The zone map suffices: the tablet is not read.
         return
     left, max_counts = _candidates(surveyed, options)
-    rows, limited = with_own_limits(left.rows, max_counts)
+    rows, free, limited = with_own_limits(left.rows, max_counts)
     inside, apart = _divide(rows, surveyed, options)
     alone, several = _divide_limited(limited, surveyed)
-    inside = pl.concat([inside, alone.select(inside.columns)])
+    inside = pl.concat([part.select(inside.columns) for part in (inside, free, alone)])
     # Of groups in several tablets, ``limit_counts`` counts those that stay.
     left.counts[f"{LEFT_OUT}max_count"] += len(left.rows) - len(inside)
     yield beam.pvalue.TaggedOutput(COUNTED, Written(counts=+left.counts))
@@ -192,10 +192,11 @@ def _candidates(
 
 def _limits(operation: Operation, options: GenerateOptions, keys: pl.Series) -> HostLimits:
     """Returns the limits of the hosts of some rows."""
-    expressions = host_expressions(options)
+    expressions = host_expressions(options, operation.now)
     hosts = empty(HOSTS)
     if expressions:  # then a part of the host table is read for each tablet
-        hosts = find_hosts(operation, host_keys(keys).unique())
+        needs = {name for expression in expressions.values() for name in expression.needs}
+        hosts = find_hosts(operation, host_keys(keys).unique(), without=LARGE - needs)
     return host_limits_of(read_host_settings(operation), hosts, expressions)
 
 

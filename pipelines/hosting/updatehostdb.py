@@ -10,6 +10,8 @@ table of an older version, and to look hosts up.
 """
 
 import dataclasses
+import functools
+import logging
 import threading
 from collections.abc import Iterator
 
@@ -18,7 +20,8 @@ import polars as pl
 
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import HOST_COUNTS_COMPONENT, forgets_pending
-from ...io.snapshots.operations import Operation
+from ...io.snapshots.operations import Operation, new_id
+from ...io.storage.errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.hosting.recount import (
@@ -44,6 +47,8 @@ from ..launch.job import JobOptions, run_job
 ARGUMENTS = (TABLE,)
 _COLUMNS = ("key", "status", "retries", "response_ms")
 _RECEIPTS = "receipts"
+_TRIES = 5
+_LOG = logging.getLogger("nutbeam.updatehostdb")
 # Ranges of hosts may be resolved at once in a process; only one of them looks hosts up.
 _LOOKING_UP = threading.Lock()
 
@@ -68,17 +73,35 @@ class CountedTablet:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "updatehostdb")
+    """Runs the job; again if another job has committed meanwhile, without the look-ups it made."""
+    build_run = functools.partial(build, run=new_id())
+    for left in reversed(range(_TRIES)):
+        try:
+            return run_job(invocation, build_run, "updatehostdb")
+        except ConflictError as error:
+            # The same operation would read the same snapshot again.
+            if not left or invocation.options.operation:
+                raise
+            _LOG.warning("%s; counts again", error)
+    raise AssertionError
 
 
-def build(tickets: beam.PCollection[Ticket], options: CheckOptions) -> beam.PCollection[Ticket]:
-    """Brings the host table up to date; returns the ticket for a next job."""
+def build(
+    tickets: beam.PCollection[Ticket], options: CheckOptions, run: str = ""
+) -> beam.PCollection[Ticket]:
+    """Brings the host table up to date; returns the ticket for a next job.
+
+    Args:
+        tickets: One ticket.
+        options: Options of updatehostdb.
+        run: The look-ups of one run are made once in a process, whichever operation makes them.
+    """
     operations = tickets | "Begin" >> Begin("updatehostdb")
     changes = operations | "Tablets" >> ForEach(
         _tablets, _count, (), tuple[str, Chunk],
         outputs=(_RECEIPTS,), step="Tablets", receipts=_RECEIPTS,
     )  # fmt: skip
-    target = Target(HOSTS, _Recount(options))
+    target = Target(HOSTS, _Recount(options, run))
     written = (operations, changes["main"]) | ApplyChanges({"hosts": target})
     pending = operations | "Pending" >> beam.Map(forgets_pending)
     return (operations, written, changes[_RECEIPTS], pending) | Commit(
@@ -100,12 +123,12 @@ def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
     root, component = item.operation.root, item.component
     blocklist = read_blocklist(item.operation)
     PROGRESS.add()
-    for part in root.scan(component, item.tablet):
-        rows = (
-            part.select("key") if component == "hosts" else recount_changes(part.select(_COLUMNS))
-        )
-        rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))
-        yield from (("hosts", chunk) for chunk in to_chunks(rows, HOSTS))
+    columns = ("key",) if component == "hosts" else _COLUMNS
+    rows = root.read(component, [item.tablet], columns).select(columns)
+    if component == "state":
+        rows = recount_changes(rows)
+    rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))
+    yield from (("hosts", chunk) for chunk in to_chunks(rows, HOSTS))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,20 +136,30 @@ class _Recount:
     """Makes the resolver of the host table for an operation."""
 
     options: CheckOptions
+    run: str
 
     def __call__(self, operation: Operation) -> Resolver:
-        options = self.options
+        options, run = self.options, self.run
 
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
             counted = recount_hosts(rows, changes)
             chosen = to_check(counted, operation.now, options)
             # Rows of other keys are not looked up: another range may have them.
             chosen = chosen.filter(chosen.is_in(changes.get_column("key").implode()))
-            found = look_up(chosen, options)
+            made = _looked_up(run) if run else {}
+            new = chosen.filter(~chosen.is_in(pl.Series(list(made), dtype=pl.String).implode()))
+            made |= look_up(new, options)
+            found = {host: made[host] for host in chosen if host in made}
             checked, counts = checked_hosts(counted, found, operation.now, options)
             return Resolved(checked, counts=counts)
 
         return resolve
+
+
+@functools.lru_cache(maxsize=2)
+def _looked_up(run: str) -> dict[str, str]:
+    """Returns the results of look-ups that this process has made for a run."""
+    return {}
 
 
 def look_up(hosts: pl.Series, options: CheckOptions) -> dict[str, str]:

@@ -11,6 +11,7 @@
 import dataclasses
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from ...io.reading.sitemap_sources import (
     listed_sitemaps,
     origins_of_hosts,
 )
+from ...io.rows.domain_merit import domain_room
 from ...io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
@@ -46,7 +48,7 @@ from ..fetching.lease_options import LeaseOptions, longest_wait
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
-from .sitemap_fetch import SitemapFetch, SitemapFetchOptions
+from .sitemap_fetch import Before, SitemapFetch, SitemapFetchOptions
 
 ARGUMENTS = (
     TABLE,
@@ -57,6 +59,8 @@ ARGUMENTS = (
     ),
 )
 _COUNTS = "counts"
+# Of these the findings, and the sitemaps that were met, are in memory.
+HOSTS_AT_ONCE = 20_000
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?")
 
 
@@ -141,30 +145,37 @@ def _whole(
 
 def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
     """Fetches and reads all sitemaps; yields changes by component, and counts."""
-    operation = item.operation
-    sitemaps = sitemaps_of(operation, item.words, item.hosts, options)
+    operation, counts = item.operation, Counter[str]()
     others = functools.partial(_open_batches, operation)
     most = longest_wait(options)
     with acquire(operation.root, SITEMAP_LEASES, 0, others, most=most) as lease:
-        fetch = SitemapFetch(operation, sitemaps, options, lease)
-        yield from fetch.run()
-    counts = {name: number for name, number in fetch.counts.items() if number}
-    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
+        before = Before(lease.requested_until, lease.hosts)
+        for sitemaps in lists_of_sitemaps(operation, item.words, item.hosts, options):
+            fetch = SitemapFetch(operation, sitemaps, options, lease, before)
+            yield from fetch.run()
+            counts.update(fetch.counts)
+            before = fetch.after()
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=+counts))
 
 
-def sitemaps_of(
+def lists_of_sitemaps(
     operation: Operation, words: Sequence[str], hosts: Sequence[str], options: SitemapOptions
-) -> SitemapList:
-    """Returns the list of sitemaps to begin with."""
-    sitemaps, names = SitemapList(options), []
+) -> Iterator[SitemapList]:
+    """Yields lists of sitemaps to begin with: given ones, and those of a limited number of hosts."""
+    sitemaps = SitemapList(options)
+    groups = [word for word in hosts if word in GROUPS_OF_HOSTS]
+    names = [word for word in hosts if word not in GROUPS_OF_HOSTS]
     for word in listed_sitemaps(words):
-        if "://" in word:
-            sitemaps.add_given([word])
-        else:
+        if _HOST.fullmatch(word):
             names.append(word)
-    for origin in origins_of_hosts(operation, [*hosts, *names]):
+        else:  # what is no URL either is counted as malformed
+            sitemaps.add_given([word])
+    for number, origin in enumerate(origins_of_hosts(operation, names, groups), 1):
         sitemaps.add_host(origin)
-    return sitemaps
+        if number % HOSTS_AT_ONCE == 0:
+            yield sitemaps
+            sitemaps = SitemapList(options)
+    yield sitemaps
 
 
 def _open_batches(operation: Operation) -> list[str]:
@@ -174,6 +185,9 @@ def _open_batches(operation: Operation) -> list[str]:
 
 
 def _resolver(operation: Operation, options: SitemapTableOptions) -> Resolver:
-    scorings = scorings_of(options)
-    add = functools.partial(add_sitemap_urls, now=operation.now, options=options, scorings=scorings)
+    by_merit = options.scope == "any" and options.domain_budget >= 0
+    add = functools.partial(
+        add_sitemap_urls, now=operation.now, options=options, scorings=scorings_of(options),
+        room=domain_room(operation, options) if by_merit else None,
+    )  # fmt: skip
     return counting_hosts(resolving(add))

@@ -4,16 +4,22 @@ import contextlib
 import dataclasses
 import itertools
 import logging
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
+from ...io.batches.attempts import Note
 from ...io.batches.known_hosts import KnownHosts, host_tables
 from ...io.batches.leases import Lease
 from ...io.rows.blocklist import read_blocklist
+from ...io.rows.host_settings import read_host_settings
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.operations import Operation
+from ...policy.hosting.host_limits import blocked_hosts
+from ...policy.hosting.host_settings import HostSettings, pause_of
 from ...policy.schema import HOSTS, conform
 from ...policy.scope import Seeds
 from ...policy.sitemaps.sitemap_list import NONE_NAMED, OTHERS_NAMED, Sitemap, SitemapList
@@ -46,14 +52,27 @@ class SitemapFetchOptions(SitemapOptions, FetchOptions, HttpOptions):
     """Options of fetching sitemaps."""
 
 
+class Before(NamedTuple):
+    """What is known of requests that were sent before.
+
+    Attributes:
+        requested_until: Monotonic moment until which the same hosts may have had requests.
+        notes: Their delays and pauses.
+    """
+
+    requested_until: float
+    notes: Mapping[str, Note]
+
+
 class SitemapFetch:
-    """Fetches and reads the sitemaps of one operation; used once.
+    """Fetches and reads a list of sitemaps with one engine; used once.
 
     Args:
         operation: The operation.
         sitemaps: The sitemaps to begin with, in its list of waiting ones.
         options: Limits, rules, and how to send requests.
         lease: The lease of this attempt.
+        before: What other attempts, or this one with other lists, have done.
 
     Attributes:
         counts: ``requests``, ``sitemaps``, ``entries``, ``without_sitemap`` (hosts),
@@ -68,11 +87,15 @@ class SitemapFetch:
         sitemaps: SitemapList,
         options: SitemapFetchOptions,
         lease: Lease,
+        before: Before,
     ) -> None:
         self._operation, self._sitemaps, self._options = operation, sitemaps, options
-        self._lease, self._throttling = lease, Throttling()
+        self._lease, self._before, self._throttling = lease, before, Throttling()
         self._blocklist = read_blocklist(operation)
+        self._settings = read_host_settings(operation)
         self._seeds: Seeds = read_seeds_hosts(operation.root, seed_files(operation))
+        files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
+        self._known = KnownHosts(operation.root, files, none, before.notes)
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
         self._rows: list[pl.DataFrame] = []
@@ -83,9 +106,6 @@ class SitemapFetch:
     def run(self) -> Iterator[tuple[str, Chunk]]:
         """Yields rows for the state (SITEMAP_URLS) and for the host table, by component."""
         first = self._allowed(self._sitemaps.take())
-        keys = pl.Series([_host_of(one) for one in first], dtype=pl.String)
-        files = tuple(self._operation.files("hosts"))
-        known = KnownHosts(self._operation.root, files, keys.unique().sort(), self._lease.hosts)
         options = dataclasses.replace(
             self._options,
             threads=min(self._options.threads, MOST_THREADS),
@@ -93,7 +113,7 @@ class SitemapFetch:
         )
         results = fetch_tasks(
             lambda engine: self._tasks(engine, first), options, None, self._lease.may_send,
-            known_hosts=known, requested_until=self._lease.requested_until, on_pulse=self._pulse,
+            known_hosts=self._known, requested_until=self._before.requested_until, on_pulse=self._pulse,
             follow=self._follow, screen=self._screen,
         )  # fmt: skip
         with contextlib.closing(results):
@@ -104,9 +124,14 @@ class SitemapFetch:
         yield from self._findings()
         self._count_lost()
 
+    def after(self) -> Before:
+        """Returns what the next list must know."""
+        demands = {host: Note(*demand) for host, demand in self._engine.demands().items()}
+        return Before(time.monotonic(), {**self._before.notes, **demands})
+
     def _tasks(self, engine: Engine, first: Sequence[Sitemap]) -> Iterator[Task | None]:
         self._engine = engine
-        self._lease.note(engine.demands)
+        self._lease.note(lambda: {**self._before.notes, **engine.demands()})
         yield from map(self._task, first)
         while True:
             yield None  # all tasks so far are queued now
@@ -117,18 +142,24 @@ class SitemapFetch:
             yield from map(self._task, following)
 
     def _allowed(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
-        """Returns the sitemaps on hosts that are not blocked."""
+        """Returns the sitemaps on hosts that are not blocked, and reads what is known of these."""
         hosts = pl.Series([_host_of(one) for one in sitemaps], dtype=pl.String)
-        blocked = self._blocklist.blocks_hosts(hosts).to_list()
-        kept = [one for one, bad in zip(sitemaps, blocked, strict=True) if not bad]
-        self.counts["not_read/blocked"] += len(sitemaps) - len(kept)
-        PROGRESS.expect_more(len(kept))
-        return kept
+        blocked = self._blocklist.blocks_hosts(hosts)
+        unwanted = pl.Series(blocked_hosts(self._settings), dtype=pl.String)
+        by_settings = hosts.is_in(unwanted.implode())
+        self.counts["not_read/blocked"] += int(blocked.sum())
+        self.counts["not_read/host_blocked"] += int((by_settings & ~blocked).sum())
+        left = ~(blocked | by_settings)
+        self._known.add(hosts.filter(left))
+        PROGRESS.expect_more(int(left.sum()))
+        return [one for one, good in zip(sitemaps, left, strict=True) if good]
 
     def _task(self, sitemap: Sitemap, hops: int = 0) -> Task:
         key = str(next(self._numbers))
         self._of[key] = sitemap
-        return Task(sitemap.url, key, hops=hops)
+        own = self._settings.get(_host_of(sitemap)) or HostSettings()
+        pause = pause_of(own.threads, own.delay, self._options)
+        return Task(sitemap.url, key, hops=hops, delay=pause, threads=own.threads)
 
     def _follow(self, task: Task, url: str) -> Task | None:
         target = self._sitemaps.redirected(self._of[task.key], url, task.hops)

@@ -150,7 +150,8 @@ def folded(value: Value) -> Value:
     if dtype is None or value.is_constant or value.weight == 1 or value.expr.meta.root_names():
         return value
     found = pl.select(finite(value).expr.cast(dtype)).item()
-    expr = pl.lit(found, dtype)
+    # As a written number, it has the type of what it is compared with: scores are Float32.
+    expr = pl.lit(found) if isinstance(found, float) else pl.lit(found, dtype)
     return Value(expr, value.type, constant=found, is_constant=found is not None)
 
 

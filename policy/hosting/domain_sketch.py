@@ -8,24 +8,36 @@ import hashlib
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 
 KEPT = 256
 _HASH = np.dtype("<u8")
 _SPAN = 2.0**64
+_Hashes = npt.NDArray[np.uint64]
 
 
 def sketch_domains(names: Iterable[str]) -> bytes:
     """Returns the sketch of some domains."""
+    return _smallest(domain_hashes(names))
+
+
+def domain_hashes(names: Iterable[str]) -> _Hashes:
+    """Returns the hash of each domain, as sketches have them."""
     digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
-    return _smallest(np.frombuffer(digests, _HASH))
+    return np.frombuffer(digests, _HASH)
+
+
+def hashes_of(sketch: bytes) -> _Hashes:
+    """Returns the hashes that a sketch keeps."""
+    return np.frombuffer(sketch[: len(sketch) // 8 * 8], _HASH)
 
 
 def unite_sketches(sketches: Iterable[bytes]) -> bytes:
     """Returns the sketch of the domains of several sketches."""
-    return _smallest(np.frombuffer(b"".join(s[: len(s) // 8 * 8] for s in sketches), _HASH))
+    return _smallest(np.concatenate([hashes_of(b""), *map(hashes_of, sketches)]))
 
 
-def _smallest(hashes: "np.ndarray") -> bytes:
+def _smallest(hashes: _Hashes) -> bytes:
     return np.unique(hashes)[:KEPT].astype(_HASH).tobytes()
 
 
@@ -36,7 +48,7 @@ def number_of_domains(sketch: bytes | None) -> int:
     ...                                   sketch_domains(["b.com"])]))
     2
     """
-    hashes = np.frombuffer(sketch or b"", _HASH)
+    hashes = hashes_of(sketch or b"")
     if len(hashes) < KEPT:
         return len(hashes)
     return round((KEPT - 1) / (float(hashes[-1]) / _SPAN))

@@ -94,6 +94,11 @@ def domain_keys(hosts: pl.Series) -> pl.Series:
     return hosts.replace_strict(names, domains, default=None, return_dtype=pl.String)
 
 
+def has_urls() -> pl.Expr:
+    """Returns a condition on HOSTS rows: the table has URLs of the host, or it is a seed's."""
+    return pl.any_horizontal(pl.col(URL_COUNTS).fill_null(0) != 0) | pl.col("seed").fill_null(False)
+
+
 def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Returns rows of the host table with differences added, in key order.
 

@@ -85,12 +85,16 @@ def is_shown() -> pl.Expr:
     Rows of registered domains without URLs, and those of hosts that were purged and were not
     requested since, are not shown.
     """
-    purged = pl.col("purged_since").is_not_null()
-    back = (pl.col("last_request_time") > pl.col("purged_since")).fill_null(False)
     known = ("unfetched", "robots_status", "dns_time", "settings", "last_request_time")
     counted = pl.any_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0) != 0)
     found = pl.any_horizontal(pl.col(known[1:]).is_not_null())
-    return (~purged | back) & (counted | found | pl.col("seed"))
+    return ~is_given_up() & (counted | found | pl.col("seed"))
+
+
+def is_given_up() -> pl.Expr:
+    """Returns a condition: a row is of a host that was purged, and not requested since."""
+    back = (pl.col("last_request_time") > pl.col("purged_since")).fill_null(False)
+    return pl.col("purged_since").is_not_null() & ~back
 
 
 def host_record(row: Mapping[str, Any], percentiles: Sequence[float]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class HostLimits(NamedTuple):
     """Limits by host (reversed); hosts that are not named have the usual ones.
 
     Attributes:
-        max_counts: How many URLs a batch takes at most.
+        max_counts: How many URLs a batch takes at most; ``NO_LIMIT``: any number.
         delays: Pause between two requests, s.
         boosts: Factors of the sort value.
         bad: Number of values of expressions that cannot be used.
@@ -33,8 +33,12 @@ class HostLimits(NamedTuple):
     bad: Mapping[str, int]
 
 
-def host_expressions(options: GenerateOptions) -> dict[str, Expression]:
+def host_expressions(options: GenerateOptions, now: int = 0) -> dict[str, Expression]:
     """Returns the compiled expressions over the host table, by name of the option.
+
+    Args:
+        options: The expressions.
+        now: What ``now()`` is, ms.
 
     Raises:
         ValueError: One is wrong, or has no number as its value.
@@ -42,7 +46,7 @@ def host_expressions(options: GenerateOptions) -> dict[str, Expression]:
     fields, found = host_fields(), {}
     for name in ("max_count_expr", "fetch_delay_expr"):
         if text := getattr(options, name):
-            expression = value_of(text, fields)
+            expression = value_of(text, fields, now)
             if expression.type is not Type.NUMBER:
                 raise ValueError(f"--{name} must be a number for each host, got {text!r}")
             found[name] = expression
@@ -54,7 +58,8 @@ def host_limits_of(
 ) -> HostLimits:
     """Returns the limits of hosts: settings have priority over expressions.
 
-    A host that is not in the host table has no value of an expression: the usual limits apply.
+    The usual limits apply to a host that is not in the host table, and where an expression has no
+    value. A pause of 0 is the usual one, too: a host that is not known yet gets no less.
 
     Args:
         settings: The operator's settings, by host (reversed).
@@ -65,13 +70,16 @@ def host_limits_of(
     for name, expression in expressions.items():
         values = expression.of(host_values(hosts, expression.needs)).cast(pl.Float64)
         for host, value in zip(hosts.get_column("key"), values, strict=True):
-            if value is None or math.isnan(value):
+            if value is None:
+                continue
+            if math.isnan(value):
                 bad[name] = bad.get(name, 0) + 1
             elif name == "max_count_expr":
                 limit = math.floor(value + 0.5)
                 counts[host] = limit if 0 < limit < NO_LIMIT else NO_LIMIT
             elif 0 <= value <= MAX_DELAY * 1000:
-                delays[host] = value / 1000
+                if value:
+                    delays[host] = value / 1000
             else:
                 bad[name] = bad.get(name, 0) + 1
     for host, own in settings.items():
@@ -131,14 +139,21 @@ def _looked_up(
 
 def with_own_limits(
     rows: pl.DataFrame, max_counts: Mapping[str, int]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (rows of hosts without an own limit, others with ``group`` and ``most``)."""
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Divides rows by the limit of their host.
+
+    Returns:
+        (rows of hosts with the usual limit, rows of hosts without any, others with ``group`` and
+        ``most``).
+    """
     if not max_counts:
-        return rows, rows.clear()
+        return rows, rows.clear(), rows.clear()
     hosts = host_keys(rows.get_column("key"))
     most = _looked_up(hosts, max_counts, pl.Int64)
     own = most.is_not_null()
-    return rows.filter(~own), rows.with_columns(group=hosts, most=most).filter(own)
+    limited = own & (most < NO_LIMIT).fill_null(False)
+    others = rows.with_columns(group=hosts, most=most).filter(limited)
+    return rows.filter(~own), rows.filter(own & ~limited), others
 
 
 def best_of_hosts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...web.base.quoting import quoted
+from ...web.engine.pace import FetchOptions
 from ...web.rule_files.rule_hosts import host_name
 from ...web.urls.row_keys import BadUrl, host, host_key
 from ..schema import MAX_DELAY
@@ -114,6 +115,23 @@ def _check_contradictions(settings: HostSettings, values: Mapping[str, str]) -> 
         refuse("threads", "delay")
     if settings.max_count == 0 and "boost" in values:
         refuse("max_count", "boost")
+
+
+def pause_of(threads: int | None, delay: float | None, usual: FetchOptions) -> float | None:
+    """Returns the pause between two requests to a host, in s; None is the usual one.
+
+    Args:
+        threads: Threads that its settings say.
+        delay: Delay that its settings, or else those of a URL, say.
+        usual: The usual threads and pauses.
+
+    >>> usual = FetchOptions(threads_per_host=4, server_delay=5.0, server_min_delay=0.5)
+    >>> pause_of(2, None, usual), pause_of(1, None, usual), pause_of(None, None, usual)
+    (0.5, 5.0, None)
+    """
+    if delay is not None or threads is None or max(threads, usual.threads_per_host) == 1:
+        return delay
+    return usual.server_min_delay if threads > 1 else usual.server_delay
 
 
 def host_lines(lines: Iterable[tuple[int, str]], name: str) -> dict[str, dict[str, str]]:

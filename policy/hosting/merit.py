@@ -1,23 +1,33 @@
-"""Admits new URLs by merit: a registered domain may have more, the more foreign domains link to it.
+"""Admits new URLs by merit: a registered domain has a share of the table that links to it earn.
 
-Links of a farm's own domains to one another must not count. So the links of a domain count only
-once enough other domains whose links count link to it; those of the domains of seeds count from
-the start.
+Merit comes from the domains of seeds. A domain divides what it has among the domains to which it
+links, so links of a farm's domains to one another make no merit: all domains of a farm have together
+what the links of honest domains bring.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ...web.base.columns import falses
 from ...web.rules.url_rules import host_keys
+from ...web.urls.row_keys import from_host_key
 from ..traps import BudgetOptions
-from .domain_sketch import number_of_domains
+from .domain_sketch import domain_hashes, hashes_of, number_of_domains
 from .host_counts import domain_keys
+from .page_findings import domain_links
 
 # How many URLs of each of some registered domains (reversed) may be added; others have no limit.
 Room = Callable[[pl.Series], Mapping[str, int]]
+# What a domain passes on of its merit. The less, the less a farm keeps that links to itself alone.
+_PASSED = 0.5
+_STEPS = 20
+# How many unknown domains a page may lead to, if it is not of a seed's domain.
+_LED_TO = 3
+UNVOUCHED = "dropped/domain_unvouched"
 
 
 class KnownUrls(NamedTuple):
@@ -32,41 +42,143 @@ class KnownUrls(NamedTuple):
     room: Room | None = None
 
 
-def vouching_domains(
-    hosts: pl.DataFrame, seeds: Collection[str], options: BudgetOptions
-) -> frozenset[str]:
-    """Returns the registered domains (reversed) whose links count.
+class Merits(NamedTuple):
+    """What is known of registered domains (reversed).
+
+    Attributes:
+        seeds: Those of seeds.
+        budgets: How many URLs of each other domain to which links count the table may hold.
+        least: Budget of an unknown domain; the links of a domain with less do not count.
+    """
+
+    seeds: Collection[str]
+    budgets: Mapping[str, int]
+    least: int
+
+    def known(self) -> list[str]:
+        """Returns the domains of seeds, and those to which links count."""
+        return [*self.seeds, *self.budgets]
+
+    def vouching(self) -> frozenset[str]:
+        """Returns the domains whose links count."""
+        earned = (domain for domain, budget in self.budgets.items() if budget >= self.least)
+        return frozenset((*self.seeds, *earned))
+
+
+def merits_of(
+    hosts: pl.DataFrame, seeds: Collection[str], urls: int, options: BudgetOptions
+) -> Merits:
+    """Returns the budgets of domains.
 
     Args:
         hosts: ``key`` and ``linking_domains`` of domains.
         seeds: Domains of seeds, reversed.
-        options: How many domains must link to another one.
-    """
-    # With few seeds, few domains can link to others at first.
-    least = min(options.min_linking_domains, max(1, len(seeds)))
-    known = hosts.select("key", "linking_domains").drop_nulls().iter_rows()
-    return frozenset(seeds) | {key for key, s in known if number_of_domains(s) >= least}
-
-
-def room_of_domains(
-    hosts: pl.DataFrame, domains: Collection[str], options: BudgetOptions
-) -> dict[str, int]:
-    """Returns how many URLs of each domain (reversed) an update may add.
-
-    Args:
-        hosts: HOSTS rows of domains, with present ``domain_urls``.
-        domains: The domains.
+        urls: Number of URLs of the table.
         options: The budgets.
     """
-    rows = hosts.select("key", "linking_domains", "domain_urls").iter_rows()
-    known = {key: (number_of_domains(sketch), urls or 0) for key, sketch, urls in rows}
-    found = {}
-    for domain in domains:
-        linking, urls = known.get(domain, (0, 0))
-        # One link is cheap to get, as a comment; many independent ones are not.
-        budget = options.unlinked_domain_budget + linking**2 * options.domain_budget
-        found[domain] = max(0, budget - urls)
-    return found
+    linked = hosts.select("key", "linking_domains").drop_nulls()
+    shares = _shares(linked, seeds)
+    # In a small crawl, a domain with the usual merit may have as many as an unknown one.
+    several = 1 / np.square(shares).sum() if len(shares) and shares.any() else 0.0
+    total = max(urls, options.unlinked_domain_budget * several)
+    budgets = np.floor(options.domain_budget * total * shares + 1e-6).astype(np.int64).tolist()
+    keys = linked.get_column("key").to_list()
+    found = {key: budget for key, budget in zip(keys, budgets, strict=True) if key not in seeds}
+    return Merits(seeds, found, options.unlinked_domain_budget)
+
+
+def _shares(linked: pl.DataFrame, seeds: Collection[str]) -> npt.NDArray[np.float64]:
+    """Returns for each linked domain its share of the merit; 0 for those of seeds.
+
+    Merit is a PageRank that starts at the domains of seeds.
+    """
+    keys, own = linked.get_column("key").to_list(), sorted(seeds)
+    nodes = list(dict.fromkeys([*keys, *own]))
+    source, target, weight = _edges(nodes, linked)
+    given = np.bincount(source, weights=weight, minlength=len(nodes))
+    part = weight / given[source]
+    start = np.isin(nodes, own) / max(1, len(own))
+    merit = start
+    for _ in range(_STEPS):
+        passed = np.bincount(target, weights=merit[source] * part, minlength=len(nodes))
+        merit = (1 - _PASSED) * start + _PASSED * passed
+    earned = np.where(start > 0, 0, merit)[: len(keys)]
+    return earned / (earned.sum() or 1.0)
+
+
+def _edges(
+    nodes: list[str], linked: pl.DataFrame
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Returns source, target and weight of the links between domains, as indexes of nodes."""
+    hashes = domain_hashes(map(from_host_key, nodes))
+    sketches = linked.get_column("linking_domains").to_list()
+    kept = [hashes_of(sketch) for sketch in sketches]
+    sizes = np.array([len(each) for each in kept], dtype=np.int64)
+    # A sketch has some of many domains; each stands for several.
+    stands = np.array([number_of_domains(sketch) for sketch in sketches]) / np.maximum(sizes, 1)
+    order = np.argsort(hashes)
+    named = np.concatenate([*kept, hashes[:0]])
+    at = np.minimum(np.searchsorted(hashes, named, sorter=order), len(nodes) - 1)
+    source = order[at] if len(nodes) else at
+    target = np.repeat(np.arange(len(kept)), sizes)
+    there = hashes[source] == named
+    return source[there], target[there], np.repeat(stands, sizes)[there]
+
+
+def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits) -> dict[str, int]:
+    """Returns how many URLs of each domain (reversed) may be added; one of a seed has no limit.
+
+    Args:
+        urls: ``key`` and present ``domain_urls`` of domains.
+        domains: The domains.
+        merits: Their merits.
+    """
+    known = dict(urls.select("key", "domain_urls").iter_rows())
+    return {
+        domain: max(0, merits.budgets.get(domain, merits.least) - (known.get(domain) or 0))
+        for domain in domains
+        if domain and domain not in merits.seeds
+    }
+
+
+def without_unvouched(
+    documents: pl.DataFrame, merits: Merits
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns documents without the links to unknown domains that do not count, and counts.
+
+    The links of a domain whose links do not count lead to no unknown domain. A page of another one
+    leads to a few, with one link each, except that those of the domains of seeds have no limit.
+
+    Args:
+        documents: DOCUMENTS rows with ``key`` and ``outlinks``.
+        merits: What is known of domains.
+    """
+    strange = domain_links(documents).filter(
+        ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known())
+    )
+    if strange.is_empty():
+        return documents, {}
+    sources = domain_keys(host_keys(documents.get_column("key")))
+    concerned = sources.is_in(strange.get_column("source").implode())
+    numbered = documents.select("outlinks", source=sources).with_row_index("page").filter(concerned)
+    links = numbered.filter(pl.col("outlinks").list.len() > 0).explode("outlinks")
+    targets = domain_keys(host_keys(links.get_column("outlinks").struct.field("key")))
+    links = links.with_columns(target=targets).with_row_index("link")
+    unknown = links.join(strange, on=["source", "target"], how="semi")
+    first = unknown.filter(pl.col("source").is_in(list(merits.vouching()))).unique(
+        "target", keep="first", maintain_order=True
+    )
+    kept = first.filter(pl.int_range(pl.len()).over("page") < _LED_TO)
+    left = links.join(unknown, on="link", how="anti")
+    left = pl.concat([left, links.join(kept, on="link", how="semi")]).sort("link")
+    lists = left.group_by("page", maintain_order=True).agg("outlinks")
+    pages = numbered.select("page").join(lists, on="page", how="left", maintain_order="left")
+    none = pl.lit([], dtype=documents.schema["outlinks"])
+    changed = pages.select(pl.col("outlinks").fill_null(none)).to_series()
+    place = np.arange(len(documents))
+    place[pages.get_column("page")] = len(documents) + np.arange(len(pages))
+    outlinks = pl.concat([documents.get_column("outlinks"), changed]).gather(place)
+    return documents.with_columns(outlinks), {UNVOUCHED: len(unknown) - len(kept)}
 
 
 def within_room(new: pl.DataFrame, room: Room | None) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -8,7 +8,7 @@ import polars as pl
 from ...web.base.options import option, seconds
 from ..base.row_status import Status
 from ..schema import HOSTS, URL_COUNTS, empty
-from .host_counts import count_urls, urls_of_domains
+from .host_counts import count_urls, has_urls, urls_of_domains
 from .hosts import united
 from .page_findings import with_homepages
 from .response_sketch import add_sketches, sketch_hosts
@@ -120,8 +120,7 @@ def to_check(rows: pl.DataFrame, now: int, options: HostCheckOptions) -> pl.Seri
     rest = options.recheck_interval * 1000 * pl.max_horizontal(pl.lit(1), "dns_failures")
     due = new | (pl.col("dns_time") + rest <= now)
     # A registered domain with no URL of its own is not requested.
-    used = pl.any_horizontal(pl.col(URL_COUNTS).fill_null(0) != 0) | pl.col("seed")
-    return rows.filter(wanted & due & used).get_column("key")
+    return rows.filter(wanted & due & has_urls()).get_column("key")
 
 
 def checked_hosts(

@@ -4,6 +4,7 @@ import dataclasses
 
 import polars as pl
 
+from ..hosting.merit import Room, within_room
 from ..schema import STATE, Status, conform, to_frame
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import within_budget
@@ -22,6 +23,7 @@ def add_sitemap_urls(
     now: int,
     options: SitemapOptions,
     scorings: Scorings = OPIC,
+    room: Room | None = None,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds the URLs of sitemaps to the rows of a range of keys.
 
@@ -33,13 +35,14 @@ def add_sitemap_urls(
         now: Due time of new URLs, ms.
         options: Budgets, and what known URLs take over.
         scorings: The scorings.
+        room: Room of registered domains; None: they have no limit.
 
     Returns:
         (STATE rows in key order, counts).
     """
     merged = merge_sitemap_urls(urls)
     is_known = merged.get_column("key").is_in(rows.get_column("key").implode())
-    fresh, counts = _within_budget(merged.filter(~is_known), options)
+    fresh, counts = _within_budget(merged.filter(~is_known), options, room)
     known = merged.filter(is_known)
     created = scorings.injected(_new_rows(fresh, now, options))
     kept, due = _known_rows(rows, known, now, options)
@@ -49,7 +52,7 @@ def add_sitemap_urls(
 
 
 def _within_budget(
-    fresh: pl.DataFrame, options: SitemapOptions
+    fresh: pl.DataFrame, options: SitemapOptions, room: Room | None
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the new URLs that the budget of sitemaps allows, and counts of the others."""
     budgets = dataclasses.replace(
@@ -58,7 +61,8 @@ def _within_budget(
     scored = fresh.with_columns(inlink_score=pl.col("score").fill_null(USUAL_SCORE))
     events = pl.DataFrame(schema={"key": pl.String, "signature": pl.Binary, "fetch_time": pl.Int64})
     kept, counts = within_budget(scored, events, budgets)
-    return kept.drop("inlink_score"), counts
+    kept, full = within_room(kept, room)
+    return kept.drop("inlink_score"), {**counts, **full}
 
 
 def _new_rows(urls: pl.DataFrame, now: int, options: SitemapOptions) -> pl.DataFrame:

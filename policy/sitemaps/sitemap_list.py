@@ -157,6 +157,11 @@ class SitemapList:
         if hops >= self._options.sitemap_redir_max:
             self._drop("too_many_redirects")
             return None
+        hosts = {place.partition("/")[0] for place in (*sitemap.places, *sitemap.vouching)}
+        strict = self._options.sitemap_strict_parsing and sitemap.depth > 0
+        if strict and site_of(found) not in hosts:  # as if the index had named it
+            self._drop("foreign")
+            return None
         places = (*sitemap.places, place_of_sitemap(found))
         target = dataclasses.replace(sitemap, url=found, places=places, of_host=False)
         return target if self._meet(target) else None

@@ -6,7 +6,7 @@ import time
 
 import polars as pl
 import pytest
-from crawling import manifest_of, nutbeam
+from crawling import manifest_of, nutbeam, rows_of
 from frames import frame_of
 from generate_reference import DAY, chosen_and_counts
 
@@ -40,14 +40,21 @@ def made_up(seed, number=400):
     return sorted(rows, key=lambda row: row["key"])
 
 
-def stored(table, rows, monkeypatch):
-    """Makes a table of rows in small tablets, in which some hosts rest."""
+def stored(table, rows, monkeypatch, counted=()):
+    """Makes a table of rows in small tablets, in which some hosts rest.
+
+    Args:
+        table: The table.
+        rows: The rows.
+        monkeypatch: For small tablets.
+        counted: Rows of the host table for other hosts.
+    """
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 70)
     operation = begin(str(table), "inject", "made.inject")
     hosts = ({"key": host_key(host), "backoff_until": NOW + DAY, "seed": True} for host in RESTING)
     parts = {
         "state": frame_of(STATE, *({n: v for n, v in r.items() if n != "host"} for r in rows)),
-        "hosts": frame_of(HOSTS, *hosts),
+        "hosts": frame_of(HOSTS, *hosts, *counted).sort("key"),
     }
     found = []
     for name, frame in parts.items():
@@ -94,6 +101,80 @@ def test_what_is_left_out_is_counted_as_by_a_row_by_row_reference(
         rows, NOW, claimed, resting, refused=images, moved=doubled, **options
     )[1]
     assert manifest_of(table).counts == expected
+
+
+SETTINGS = {
+    "h2.example.com": {"max_count": 2, "delay": 1.5}, "h3.example.com": {"blocked": True},
+    "h5.example.com": {"max_count": 0}, "big.example.com": {"boost": 1.7},
+}  # fmt: skip
+# In both expressions, h4 has no value, and h6 has one that is not usable.
+COUNTED = [
+    {"key": host_key("h4.example.com"), "seed": True},
+    {"key": host_key("h6.example.com"), "seed": True, "fetched": 1, "gone": 3},
+    {"key": host_key("h8.example.com"), "seed": True, "fetched": 3},
+    {"key": host_key("big.example.com"), "seed": True, "fetched": 40},
+]
+OF_EXPR = {"h6.example.com": {"max_count": 1 << 31}, "h8.example.com": {"max_count": 3},
+           "big.example.com": {"max_count": 40}}  # fmt: skip
+CHOICES = [
+    (("--max_count", 6), {"max_count": 6, "settings": SETTINGS}),
+    (("--max_count", 30, "--count_mode", "domain", "--top_n", 20),
+     {"max_count": 30, "count_mode": "domain", "top_n": 20, "settings": SETTINGS}),
+    (("--max_count", 5, "--max_count_expr", "fetched - gone if fetched > 0 else null"),
+     {"max_count": 5, "settings": OF_EXPR}),
+    (("--add_days", 2, "--max_count", 4), {"add_days": 2, "max_count": 4}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "options"), CHOICES)
+def test_the_choice_is_that_of_a_row_by_row_reference(tmp_path, monkeypatch, words, options):
+    table, rows = tmp_path / "table", made_up(len(words))
+    stored(table, rows, monkeypatch, COUNTED)
+    if options.get("settings") is SETTINGS:
+        lines = (
+            " ".join([host, *(f"{name}={value}".lower() for name, value in own.items())])
+            for host, own in SETTINGS.items()
+        )
+        (tmp_path / "settings").write_text("\n".join(lines))
+        assert nutbeam("hostinject", table, tmp_path / "settings") == 0
+    assert nutbeam("generate", table, *words) == 0
+    kept, counts = chosen_and_counts(rows, NOW, resting=RESTING, **options)
+    found = listed(table)
+    assert set(found) == kept
+    assert {n: v for n, v in manifest_of(table).counts.items() if n in counts} == counts
+    delays = {key: delay for key, delay in found.items() if delay is not None}
+    assert delays == {
+        key: 1.5 for key in kept if ".h2:" in key and options.get("settings") is SETTINGS
+    }
+
+
+def listed(table):
+    """Returns the delay of each URL that the only generate has chosen, by key."""
+    (name,) = (name for name in manifest_of(table).components if "fetchlist" in name)
+    return dict(rows_of(table, name).select("key", "delay").iter_rows())
+
+
+def test_pauses_by_expression_and_bad_ones(tmp_path, monkeypatch):
+    table, rows = tmp_path / "table", made_up(1, 120)
+    said = ["soon", "2.5", "-1"]
+    of_h8 = [row for row in rows if row["host"] == "h8.example.com"]
+    for row, text in zip(of_h8[:3], said, strict=True):
+        row.update(metadata=[("nutch.fetchDelay", text)], score=0.9, fetch_time=NOW - DAY)
+    stored(table, rows, monkeypatch, COUNTED)
+    words = ("--fetch_delay_expr", "500 * (fetched - gone)", "--min_score", -9)
+    assert nutbeam("generate", table, *words) == 0
+    counts, found = manifest_of(table).counts, listed(table)
+    assert counts["bad_values"] == 2
+    # -1,000 ms; counted once for each tablet with URLs of the host.
+    assert counts["bad_values/fetch_delay_expr"] >= 1
+    by_host = {key.partition(":")[0].rpartition(".")[2]: set() for key in found}
+    for key, delay in found.items():
+        by_host[key.partition(":")[0].rpartition(".")[2]].add(delay)
+    assert by_host["big"] == {20.0}
+    assert by_host["h8"] == {1.5, 2.5}
+    assert {d for host, some in by_host.items() if host not in ("big", "h8") for d in some} == {
+        None
+    }
 
 
 def test_a_generate_that_finds_nothing_says_why_and_when_the_next_is_due(

@@ -25,7 +25,7 @@ FOLDERS = {
     ),
     "policy": (
         *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing"),
-        *("hosting", "sitemaps", "figures", ""),
+        *("sitemaps", "hosting", "figures", ""),
         *("schedules", "scoring", "dedup", "expressions", "base"),
     ),
     "transforms": ("graph", "", "elements", "wiring"),

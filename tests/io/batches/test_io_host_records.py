@@ -42,6 +42,10 @@ def test_what_the_table_knows_comes_to_the_engine_and_back(backend):
     assert {record.robots_text for record in records} == {ROBOTS}
     assert [record.host for record in records] == HOSTS[:2]
     assert found.get("c.example.com") is None
+    grown = known(table, HOSTS[1:])
+    assert grown.get(HOSTS[0]) is None
+    grown.add(pl.Series(["com.example.a", "com.example.b"]))
+    assert [grown.get(host) for host in HOSTS[:2]] == records
     again = pl.concat([to_frame(table) for table in host_tables(records)])
     # The registered domain of both has a row of its own, with the number of its URLs.
     rows = rows.filter(pl.col("key") != "com.example")

@@ -1,16 +1,20 @@
 """The host table: its numbers follow the changes, look-ups, settings, and what is shown of it."""
 
+import itertools
 import json
+import time
 
 import polars as pl
 import pytest
 from crawling import manifest_of, manifests_of, nutbeam, reach, rows_of
 from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
+from web_servers import doors, reply, serve
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
+from nutbeam.pipelines.hosting import updatehostdb
 from nutbeam.pipelines.views.export import Reading
 from nutbeam.web.urls.row_keys import host_key
 
@@ -113,6 +117,23 @@ def test_readhostdb_refuses_in_one_line(table, capsys, words, message):
     assert message in error
 
 
+def test_look_ups_are_kept_when_another_job_commits_meanwhile(tmp_path, monkeypatch):
+    table, asked, real = tmp_path / "table", [], updatehostdb.look_up
+    assert nutbeam("inject", table, "http://a.invalid/", "http://b.invalid/") == 0
+
+    def look_up(hosts, options):
+        if not asked:
+            assert nutbeam("inject", table, "http://c.invalid/") == 0
+        asked.extend(hosts)
+        return real(hosts, options)
+
+    monkeypatch.setattr(updatehostdb, "look_up", look_up)
+    assert nutbeam("updatehostdb", table, "--check", "new", "--lookup_timeout", 3) == 0
+    assert sorted(asked) == ["invalid.a", "invalid.b", "invalid.c"]
+    assert manifest_of(table).counts["checked_hosts"] == 3
+    assert_counted(pinned(table))
+
+
 def test_updatehostdb_changes_no_numbers_and_looks_up(table, web):
     before = host_rows(table)
     words = ["--check", "all", "--lookup_timeout", "3", "--failed_hosts_threshold", "0"]
@@ -165,6 +186,28 @@ def test_settings_reach_generate_and_fetch(table, web, tmp_path, capsys):
     assert nutbeam("fetch", table, *reach(web)) == 0
     if chosen.get("com.example.h2"):
         assert manifest_of(table).counts["dropped/host_blocked"] == chosen["com.example.h2"]
+
+
+@pytest.mark.parametrize(("threads", "least", "most"), [(1, 0.3, 1), (3, 0.0, 3)])
+def test_threads_of_a_host_have_the_pause_that_belongs_to_them(tmp_path, threads, least, most):
+    table, settings = tmp_path / "table", tmp_path / "settings"
+    settings.write_text(f"a.example.com threads={threads}\n")
+    assert nutbeam("inject", table, *(f"http://a.example.com/{n}" for n in range(3))) == 0
+    assert nutbeam("hostinject", table, settings) == 0
+
+    def answer(path, _):
+        time.sleep(0.2)
+        return reply(b"") if path == "/robots.txt" else reply(b"<p>x", "200 OK")
+
+    with serve(answer) as server:
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = ("--threads_per_host", 4 - threads, "--server_delay", 0.3)
+        assert nutbeam("generate", table) == 0
+        assert nutbeam("fetch", table, *reached, *words) == 0
+        came = [moment for path, _, moment in server.requests if path != "/robots.txt"]
+    assert len(came) == 3
+    assert min(b - a for a, b in itertools.pairwise(came)) >= least
+    assert server.most_active == most
 
 
 def test_the_table_is_whole(table):

@@ -4,8 +4,6 @@ import pytest
 from crawling import nutbeam
 from farm_web import HONEST, PAGES, SEEDS, connect_to, farm_web
 
-BUDGETS = ["--domain_budget", "8", "--unlinked_domain_budget", "1"]
-
 
 def share_of_farm(table, *options):
     """Crawls; returns (share of the farm in the requested pages, number of honest pages)."""
@@ -18,7 +16,7 @@ def share_of_farm(table, *options):
 
 @pytest.mark.long
 def test_a_farm_gets_a_few_percent_of_the_batches(tmp_path):
-    with_limits, honest = share_of_farm(tmp_path / "with", *BUDGETS)
+    with_limits, honest = share_of_farm(tmp_path / "with")
     without, _ = share_of_farm(tmp_path / "without", "--domain_budget", "-1")
     assert with_limits < 0.05
     assert without > 0.2

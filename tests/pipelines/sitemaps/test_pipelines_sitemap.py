@@ -1,16 +1,19 @@
 """The job sitemap: real servers, tables of each back end, politeness, private addresses."""
 
+import datetime
 import json
+import time
 
 import pytest
 from crawling import crawl, latest_snapshot, manifests_of, nutbeam, reach, state_of
-from odd_sitemaps import of
+from odd_sitemaps import EXTENSIONS, of
 from simulated_web import SimWeb
 from web_servers import doors, reply, serve
 
 from nutbeam.io.batches.leases import SITEMAP_LEASES, acquire
 from nutbeam.io.reading.reader import read
 from nutbeam.io.table.opening import open_table
+from nutbeam.pipelines.sitemaps import sitemap
 from nutbeam.web.simweb.sitemaps import lone_pages, lone_path
 from nutbeam.web.urls.row_keys import from_key
 
@@ -151,6 +154,38 @@ def test_the_first_request_for_a_page_has_no_condition(tmp_path):
         assert "If-Modified-Since" not in head
 
 
+def test_images_videos_and_other_languages_are_urls_too(tmp_path):
+    inside = EXTENSIONS.replace("http://cdn.net", HOME).replace("http://example.com", HOME)
+    with serve(Site({"/s.xml": urls("/1", inside=inside)}).answer) as server:
+        run(server, tmp_path / "usual", f"{HOME}/s.xml")
+        assert known(tmp_path / "usual") == {f"{HOME}/1", f"{HOME}/de"}
+        words = ("--sitemap_links", "alternate,image,video", "--sitemap_url_filter", "false")
+        run(server, tmp_path / "all", f"{HOME}/s.xml", *words)
+        more = {f"{HOME}/i.png", f"{HOME}/v.mp4"}
+        assert known(tmp_path / "all") == {f"{HOME}/1", f"{HOME}/de"} | more
+
+
+def test_a_page_becomes_due_when_its_sitemap_is_newer(tmp_path):
+    table, pages = tmp_path / "t", {"/s.xml": urls("/1", "/2"), "/1": "<p>1", "/2": "<p>2"}
+    with serve(Site(pages).answer) as server:
+        run(server, table, f"{HOME}/s.xml")
+        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        assert nutbeam("round", table, *reached, "--server_delay", 0) == 0
+        fetched = state_of(table)
+        assert fetched["last_fetch_time"].null_count() == 0
+        today = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)
+        dates = {"/1": "2020-01-01", "/2": today.isoformat()}
+        pages["/s.xml"] = of(*(f"<url><loc>{HOME}{path}</loc><lastmod>{date}</lastmod></url>"
+                               for path, date in dates.items()))  # fmt: skip
+        time.sleep(1.1)
+        run(server, table, f"{HOME}/s.xml")
+        assert state_of(table)["fetch_time"].equals(fetched["fetch_time"])
+        run(server, table, f"{HOME}/s.xml", "--sitemap_refetch", "true")
+        assert counts_of(table)["made_due"] == 1
+        assert nutbeam("generate", table) == 0
+        assert manifests_of(table)[-1].counts["chosen"] == 1
+
+
 def test_hosts_and_files_of_hosts(tmp_path):
     listed = tmp_path / "hosts.txt"
     listed.write_text(f"# hosts\nb.example.com\n{HOME}/s.xml\n")
@@ -165,6 +200,74 @@ def test_hosts_and_files_of_hosts(tmp_path):
         words = ("--hosts", "c.example.com", "--sitemap_url_default_sitemap_xml", "false")
         run(server, tmp_path / "t", *words)
         assert counts_of(tmp_path / "t") == {"without_sitemap": 1}
+
+
+def hosts_asked(server):
+    lines = [line for _, head, _ in server.requests for line in head.split("\r\n")]
+    return {line.split(":", 1)[1].strip() for line in lines if line[:5].lower() == "host:"}
+
+
+def test_all_hosts_are_those_with_urls_and_settings_are_obeyed(tmp_path):
+    table, settings = tmp_path / "t", tmp_path / "settings"
+    settings.write_text("a.example.com delay=0.3\nblocked.example.com blocked=true\n"
+                        "never.example.org threads=2\n")  # fmt: skip
+    seeds = [f"http://{name}.example.com/" for name in ("a", "b", "blocked")]
+    assert nutbeam("inject", table, *seeds) == 0
+    assert nutbeam("updatehostdb", table) == 0  # also makes a row for example.com
+    assert nutbeam("hostinject", table, settings) == 0
+    pages = {"/sitemap.xml": index("/1.xml", "http://blocked.example.com/2.xml"),
+             "/1.xml": urls("/1")}  # fmt: skip
+    with serve(Site(pages).answer) as server:
+        words = ("--hosts", "all", "--sitemap_strict_parsing", "false")
+        run(server, table, *words)
+        assert hosts_asked(server) == {"a.example.com", "b.example.com"}
+        came = [time for path, head, time in server.requests
+                if "host: a." in head.lower() and path.endswith(".xml")]  # fmt: skip
+        assert len(came) == 2
+        assert came[1] - came[0] >= 0.3
+    assert counts_of(table)["not_read/host_blocked"] == 2
+
+
+def test_many_hosts_are_read_some_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(sitemap, "HOSTS_AT_ONCE", 2)
+    names = [f"h{n}.example.com" for n in range(5)]
+    pages = {"/robots.txt": "Sitemap: http://h4.example.com/s.xml\n", "/s.xml": urls("/1")}
+    with serve(Site(pages).answer) as server:
+        words = ("--hosts", ",".join(names), "--sitemap_strict_parsing", "false", "--scope", "any")
+        assert nutbeam("inject", tmp_path / "t", "http://other.example.org/") == 0
+        run(server, tmp_path / "t", *words)
+        # Each list of hosts reads it, and the pause of its host holds between them.
+        assert [path for path, _, _ in server.requests].count("/s.xml") == 3
+        assert hosts_asked(server) == set(names)
+    counts = counts_of(tmp_path / "t")
+    assert (counts["sitemaps"], counts["added"]) == (3, 1)
+
+
+def test_odd_lines_of_files_are_counted(tmp_path):
+    listed = tmp_path / "hosts.txt"
+    listed.write_text("example.com/sitemap.xml\nall\na b\n[::1\n")
+    assert nutbeam("inject", tmp_path / "t", f"{HOME}/") == 0
+    with serve(Site({}).answer) as server:
+        run(server, tmp_path / "t", listed)
+        assert hosts_asked(server) <= {"all"}  # a name like others, not the whole table
+    assert counts_of(tmp_path / "t")["not_read/malformed"] == 3
+
+
+def test_a_back_off_holds_for_hosts_that_are_met_later(tmp_path):
+    table, later = tmp_path / "t", "http://b.example.com/s.xml"
+    busy = reply(b"", "503 Busy", "Retry-After: 3000")
+
+    def answer(path, _):
+        if path == "/robots.txt":
+            return reply(f"User-agent: *\nSitemap: {later}\n".encode())
+        return busy
+
+    with serve(answer) as server:
+        run(server, table, later)
+        first = [path for path, _, _ in server.requests].count("/s.xml")
+        assert first == 1
+        run(server, table, "--hosts", "a.example.com")
+        assert [path for path, _, _ in server.requests].count("/s.xml") == first
 
 
 def test_a_host_gets_its_pause(tmp_path):

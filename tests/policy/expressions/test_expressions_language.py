@@ -48,6 +48,8 @@ def chosen(text):
         ("status in ('gone', 'db_notmodified')", [1, 2]),
         ("status == 3 or status =~ 'db_f.*'", [0, 1]),
         ("score >= 0.7", [0]),
+        ("score >= 7 / 10", [0]),
+        ("score == 1.4 / 2", [0]),
         ("score < 1", [0]),
         ("score == null", [1, 2]),
         ("not score > 0", [1, 2]),

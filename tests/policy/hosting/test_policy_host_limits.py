@@ -7,6 +7,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.hosting.host_limits import (
+    NO_LIMIT,
     best_of_hosts,
     blocked_hosts,
     host_expressions,
@@ -38,17 +39,25 @@ def limits(settings=SETTINGS, **options):
 
 def test_expressions_are_of_hosts_with_a_record_alone_and_settings_have_priority():
     found = limits(max_count_expr="fetched - gone + numRecords", fetch_delay_expr="1000 * fetched")
-    # com.a: 10 - 20 + 30; com.c: 0 is no limit; com.d has no record, and leaks nothing.
+    # com.a: 10 - 20 + 30; com.c: 0 is no limit, and no pause; com.d has no record, and leaks nothing.
     assert found.max_counts == {"com.a": 20, "com.b": 7, "com.c": 2**31 - 1}
-    assert found.delays == {"com.a": 10.0, "com.b": 2.5, "com.c": 0.0}
+    assert found.delays == {"com.a": 10.0, "com.b": 2.5}
     assert blocked_hosts(SETTINGS) == ["com.d"]
 
 
 def test_bad_values_are_counted_and_the_usual_applies():
     found = limits({}, max_count_expr="fetched / gone", fetch_delay_expr="-fetched")
     assert found.max_counts == {"com.a": 1}  # a half is rounded up, as Nutch does
-    assert dict(found.bad) == {"max_count_expr": 2, "fetch_delay_expr": 2}
-    assert found.delays == {"com.c": 0.0}
+    # com.b and com.c have no value, as a host without response times has none.
+    assert dict(found.bad) == {"fetch_delay_expr": 2}
+    assert found.delays == {}
+    assert limits({}, fetch_delay_expr="response_p95 * 10") == ({}, {}, {}, {})
+
+
+def test_an_expression_knows_the_time():
+    options = GenerateOptions(max_count_expr="8 if now() > 1000 else 3")
+    found = host_limits_of({}, HOST_ROWS, host_expressions(options, 1_700_000_000_000))
+    assert set(found.max_counts.values()) == {8}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +98,9 @@ def test_own_limits_agree_with_a_choice_row_by_row(seed):
         for n in range(60)
     ]
     most = {"com.h1": 3, "com.h2": 0, "com.h4": 100}
-    others, own = with_own_limits(pl.DataFrame(rows), most)
+    others, free, own = with_own_limits(pl.DataFrame(rows), {**most, "com.h3": NO_LIMIT})
+    # Rows of a host without a limit are not compared with one another.
+    assert sorted(free["key"]) == sorted(r["key"] for r in rows if r["key"].startswith("com.h3:"))
     right = []
     for host, limit in most.items():
         mine = [row for row in rows if row["key"].startswith(f"{host}:")]
@@ -97,7 +108,7 @@ def test_own_limits_agree_with_a_choice_row_by_row(seed):
         right += [row["key"] for row in mine[:limit]]
     assert sorted(best_of_hosts(own)["key"]) == sorted(right)
     assert sorted(others["key"]) == sorted(
-        row["key"] for row in rows if row["key"].split(":")[0] not in most
+        row["key"] for row in rows if row["key"].split(":")[0] not in (*most, "com.h3")
     )
 
 

@@ -1,25 +1,26 @@
-"""Domains may have more URLs the more foreign domains link to them; a farm's own do not count."""
+"""Domains may have a share of the table that links from seeds earn; a farm's own links earn none."""
 
 import random
+from collections import defaultdict
 
 import polars as pl
 import pytest
 from frames import frame_of
 
 from nutbeam.policy.hosting.domain_sketch import number_of_domains
-from nutbeam.policy.hosting.hosts import merge_hosts
 from nutbeam.policy.hosting.merit import (
     KnownUrls,
+    Merits,
+    merits_of,
     room_of_domains,
-    vouching_domains,
     within_room,
+    without_unvouched,
 )
 from nutbeam.policy.hosting.page_findings import domain_links, linking_domains, page_findings
-from nutbeam.policy.schema import DOCUMENTS, HOSTS, PAGES, empty, to_frame
+from nutbeam.policy.schema import DOCUMENTS, PAGES, to_frame
 from nutbeam.policy.traps import BudgetOptions
 
-OPTIONS = BudgetOptions(domain_budget=10, unlinked_domain_budget=2)
-NOW = 1_700_000_000_000
+OPTIONS = BudgetOptions(domain_budget=2, unlinked_domain_budget=2)
 
 
 def page(key, *targets):
@@ -52,51 +53,93 @@ def test_the_best_have_room():
     assert KnownUrls().room is None
 
 
-def hosts_with(links, urls=None):
-    """Returns the rows of domains, with the domains that link to each."""
+def hosts_with(links):
+    """Returns ``key`` and ``linking_domains`` of domains, from the domains that link to each."""
     pairs = pl.DataFrame(
         [(source, target) for target, sources in links.items() for source in sources],
         schema={"source": pl.String, "target": pl.String}, orient="row",
     )  # fmt: skip
-    rows = linking_domains(pairs, set(pairs["source"]))
-    counts = pl.DataFrame({"key": list(urls or {}), "domain_urls": list((urls or {}).values())},
-                          schema={"key": pl.String, "domain_urls": pl.Int64})  # fmt: skip
-    return rows.join(counts, on="key", how="full", coalesce=True)
+    return linking_domains(pairs, set(pairs["source"]))
 
 
-def test_room_grows_with_the_domains_that_link():
-    hosts = hosts_with({"com.a": ["com.x", "com.y"], "com.b": ["com.x"]}, {"com.a": 5, "com.c": 9})
-    found = room_of_domains(hosts, ["com.a", "com.b", "com.c", "com.d"], OPTIONS)
-    assert found == {"com.a": 2 + 40 - 5, "com.b": 12, "com.c": 0, "com.d": 2}
+def test_room_is_a_share_of_the_table():
+    # Two seeds: one links to a and b, the other to a alone.
+    hosts = hosts_with({"com.a": ["com.s", "com.t"], "com.b": ["com.s"], "com.s": ["com.a"]})
+    merits = merits_of(hosts, {"com.s", "com.t"}, 400, OPTIONS)
+    assert merits.budgets["com.a"] > 2 * merits.budgets["com.b"] > 0
+    assert sum(merits.budgets.values()) in (799, 800)  # twice the URLs
+    urls = pl.DataFrame({"key": ["com.b", "com.d"], "domain_urls": [5, 9]})
+    found = room_of_domains(urls, ["com.b", "com.d", "com.e", "com.s", ""], merits)
+    assert found == {"com.b": merits.budgets["com.b"] - 5, "com.d": 0, "com.e": 2}
 
 
-def test_links_count_of_seeds_and_of_domains_that_two_counting_ones_link_to():
-    hosts = hosts_with({"com.a": ["com.x", "com.y"], "com.b": ["com.x"]})
-    assert vouching_domains(hosts, {"com.s", "com.t"}, OPTIONS) == {"com.s", "com.t", "com.a"}
-    # With one seed, only one domain can link to others at first.
-    assert vouching_domains(hosts, {"com.s"}, OPTIONS) == {"com.s", "com.a", "com.b"}
+def test_a_small_crawl_has_a_few_urls_of_each_linked_domain():
+    hosts = hosts_with({f"com.d{n}": ["com.s"] for n in range(50)})
+    merits = merits_of(hosts, {"com.s"}, 1, OPTIONS)
+    assert set(merits.budgets.values()) == {4}
+    assert merits.vouching() == {"com.s", *merits.budgets}
+    assert merits_of(hosts, {"com.s"}, 5_000, OPTIONS).budgets["com.d0"] == 200
 
 
+def test_nobody_links_and_nobody_is_a_seed():
+    assert merits_of(hosts_with({}), {"com.s"}, 9, OPTIONS) == Merits({"com.s"}, {}, 2)
+    assert merits_of(hosts_with({"com.a": ["com.b"]}), set(), 9, OPTIONS).budgets == {"com.a": 0}
+
+
+def test_a_domain_with_very_many_links_has_what_those_in_its_sketch_pass_on():
+    # The sketch has 256 of 1,000 linking domains. No more counts than these have.
+    many = [f"com.x{n}" for n in range(1_000)]
+    hosts = hosts_with({"com.wide": many, **{name: ["com.s"] for name in many}})
+    budgets = merits_of(hosts, {"com.s"}, 100_000, OPTIONS).budgets
+    # Half of the merit of 256 of 1,000 equal ones.
+    assert budgets["com.wide"] == pytest.approx(200_000 * 0.128 / (1 + 0.128), rel=0.01)
+
+
+def test_links_that_do_not_count_lead_to_no_unknown_domain():
+    merits = Merits({"com.s"}, {"com.a": 5, "com.f": 1}, 2)
+    new = [f"com.n{n}:http/" for n in range(5)]
+    documents = frame_of(
+        DOCUMENTS,
+        page("com.s:http/", *new),
+        page("com.a.x:http/", *new[:4], "com.n0:http/2", "com.a:http/", "com.f:http/9"),
+        page("com.a.y:http/", *new),
+        page("com.f:http/", *new, "com.f:http/2", "com.a:http/7", "com.s:http/8"),
+        {"key": "com.f:http/3"},
+    )
+    kept, counts = without_unvouched(documents, merits)
+    assert [[link["key"] for link in links] for links in kept["outlinks"].to_list()] == [
+        new,
+        [*new[:3], "com.a:http/", "com.f:http/9"],
+        [new[4]],
+        ["com.f:http/2", "com.a:http/7", "com.s:http/8"],
+        [],
+    ]
+    assert counts == {"dropped/domain_unvouched": 2 + 4 + 5}
+    assert kept.drop("outlinks").equals(documents.drop("outlinks"))
+    same, counts = without_unvouched(documents[:1], merits)
+    assert same.equals(documents[:1])
+    assert counts == {}
+
+
+@pytest.mark.parametrize("comments", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_farm_stays_small_while_honest_domains_grow(seed):
+def test_a_farm_has_no_more_than_the_links_to_it_bring(seed, comments):
     numbers = random.Random(seed)
-    honest, farm = [f"com.h{n}" for n in range(30)], [f"com.f{n}" for n in range(50)]
-    seeds, rows = honest[:3], empty(HOSTS)
-    for _ in range(6):
-        documents = [
-            page(f"{domain}:http/", *(f"{other}:http/" for other in numbers.sample(honest, 4)))
-            for domain in honest
-        ]
-        documents[0]["outlinks"].append({"key": "com.f0:http/"})
-        documents += [page(f"{d}:http/", *(f"{other}:http/x" for other in farm)) for d in farm]
-        pairs = domain_links(frame_of(DOCUMENTS, *documents))
-        found = linking_domains(pairs, vouching_domains(rows, seeds, OPTIONS))
-        findings = pl.concat([empty(HOSTS), found], how="diagonal")
-        rows, _ = merge_hosts(rows, findings, NOW)
-    room = room_of_domains(rows, [*honest, *farm], OPTIONS)
-    of_farm = sum(room[domain] for domain in farm)
-    assert of_farm == 10 + 2 * len(farm)
-    assert of_farm < 0.05 * sum(room[domain] for domain in honest)
+    honest, farm = [f"com.h{n}" for n in range(50)], [f"com.f{n}" for n in range(300)]
+    links = defaultdict(set)
+    for domain in honest:
+        for other in numbers.sample(honest, 20):
+            links[other].add(domain)
+    # Each comment leads from another honest domain to another domain of the farm.
+    for n in range(comments):
+        links[farm[n]].add(honest[n])
+    for domain in farm:
+        links[domain] |= set(farm) - {domain}
+    budgets = merits_of(hosts_with(links), set(honest[:10]), 10_000, OPTIONS).budgets
+    of_farm = sum(budgets[domain] for domain in farm)
+    # A domain of a seed has 20 links; a tenth of the seeds' merit is that of one of them.
+    assert of_farm < 0.01 * comments * sum(budgets.values())
+    assert min(budgets[name] for name in honest[10:]) > 100
 
 
 def test_findings_of_pages():

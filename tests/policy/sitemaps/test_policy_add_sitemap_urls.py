@@ -138,3 +138,13 @@ def reference(known, said, sitemap_refetch, sitemap_url_overwrite_existing):
             modified = date if old is None and date is not None else modified
         result[key] = (due, *values, modified)
     return result
+
+
+def test_a_domain_gets_no_more_than_its_room():
+    many = [{"key": f"net.farm.h{n}:http/", "score": n / 10} for n in range(9)]
+    changes = urls(*many, {"key": "com.seed:http/"})
+    found, counts = add_sitemap_urls(
+        state().clear(), changes, NOW, SitemapOptions(), room=lambda _: {"net.farm": 2}
+    )
+    assert found["key"].to_list() == ["com.seed:http/", "net.farm.h7:http/", "net.farm.h8:http/"]
+    assert counts == {"added": 3, "dropped/domain_full": 7}

@@ -115,6 +115,17 @@ def test_sitemaps_of_a_host_are_limited():
     assert len(urls(sitemaps)) == 1
 
 
+@pytest.mark.parametrize(("strict", "followed"), [(True, False), (False, True)])
+def test_what_an_index_names_does_not_redirect_elsewhere(strict, followed):
+    sitemaps, parent = begun(sitemap_strict_parsing=strict)
+    sitemaps.add_child(parent, "http://example.com/child.xml")
+    (child,) = sitemaps.take()
+    target = sitemaps.redirected(child, "http://evil.net/s.xml", 0)
+    assert (target is not None) is followed
+    assert sitemaps.dropped == ({} if followed else {"foreign": 1})
+    assert sitemaps.redirected(child, "https://example.com/child.xml", 0) is not None
+
+
 def test_redirects_are_limited_and_end():
     sitemaps, one = begun()
     target = sitemaps.redirected(one, "https://www.example.com/s.xml", 0)

@@ -53,6 +53,38 @@ def test_explain_and_readdb_show_both_urls(said):
     assert f"repr_url: {SEED}\n" in said("readdb", TARGET)
 
 
+def test_an_index_has_its_own_url_as_id_and_shows_the_other(crawled, said, tmp_path):
+    pytest.importorskip("tantivy")
+    assert nutbeam("index", crawled) == 0
+    words = ("--cache_folder", tmp_path / "cache")
+    (hit,) = (
+        json.loads(line)
+        for line in said("search", "words", "--format", "json", *words).splitlines()
+    )
+    assert (hit["url"], hit["fields"]["id"]) == (SEED, TARGET)
+    assert said("search", "words", *words).splitlines()[1].startswith(f"{SEED}  ")
+    assert TARGET not in said("search", "words", *words)
+    said("search", "site:site.example.com", *words)
+    # The journal of the index knows pages by their own URLs.
+    assert said("sql", "select url from indexed", "--format", "csv").split() == ["url", TARGET]
+
+
+def test_sql_and_export_have_both_urls(said, tmp_path):
+    (row,) = said("sql", f"select url, repr_url from state where url = '{TARGET}'", "--format",
+                  "csv").splitlines()[1:]  # fmt: skip
+    assert row == f"{TARGET},{SEED}"
+    rows = [json.loads(line) for line in said("export", "--format", "jsonl").splitlines()]
+    assert {row["url"]: row["repr_url"] for row in rows} == {SEED: None, TARGET: SEED}
+
+
+def test_links_are_between_the_urls_themselves(crawled, said, capsys):
+    # Links lead to URLs, so readlinkdb shows these, and nothing else.
+    assert nutbeam("invertlinks", crawled) in (0, 1)
+    capsys.readouterr()
+    assert nutbeam("readlinkdb", crawled, TARGET) in (0, 1)
+    assert "shown as" not in capsys.readouterr().out
+
+
 def test_pages_have_both_urls(said):
     (page,) = (json.loads(line) for line in said("pages").splitlines())
     assert (page["url"], page["repr_url"]) == (TARGET, SEED)

@@ -73,7 +73,7 @@ def page_frames(
             step = _rows_at_once(pages)
             for at in range(0, len(pages), step):
                 some = to_frame(conform(pages.slice(at, step), INDEX_PAGES))
-                yield some, known.slice(start + at, step)
+                yield some, known.slice(start + at, len(some))
             start += len(pages)
 
 

@@ -22,7 +22,7 @@ install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pytho
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
 .PHONY: test-servers
 .PHONY: test-long bench
-.PHONY: lint types wheel docs pictures pins docs-site clean
+.PHONY: lint types wheel docs pictures pins docs-site browser clean
 
 help:
 	@echo "make demo       crawl a simulated web and show what was found"
@@ -45,6 +45,7 @@ help:
 	@echo "make pictures   draw the pictures of the README again"
 	@echo "make pins       pin what the Dataflow image installs, with hashes"
 	@echo "make docs-site  install Debian's documentation and nginx, a real site to crawl"
+	@echo "make browser    install Chromium, in which the search page is tried"
 	@echo "make clean      remove all generated files, and the environment"
 
 demo: $(INSTALLED)
@@ -163,6 +164,9 @@ pins: $(VENV)/gcp
 
 docs-site:
 	@./.ci/docs-site
+
+browser:
+	@./.ci/browser
 
 clean:
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

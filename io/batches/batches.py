@@ -105,7 +105,8 @@ def documents_with_keys(
     chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
     start = 0
     for group in row_groups(path, DOCUMENTS, columns):
-        here = chosen.filter(chosen.is_between(start, start + len(group) - 1)) - start
+        # A row group may be empty, so it need not have a last row.
+        here = chosen.filter((chosen >= start) & (chosen < start + len(group))) - start
         start += len(group)
         if len(here):
             yield group if len(here) == len(group) else group.take(here.sort().to_arrow())

@@ -175,19 +175,30 @@ class CsvWriter(FileWriter):
         "separator": "Character between two values; a comma by default.",
         "valuesep": "Text between the values of a field with several; | by default.",
         "header": "Whether the first line has the names: true (by default) or false.",
+        "charset": "Charset of the files; UTF-8 by default. What it does not have becomes ?.",
+        "quotechar": 'Character around values that need it; " by default.',
+        "escapechar": "Character before a quotechar in a value; by default the quotechar itself.",
+        "maxfieldlength": "Longest value, characters; 0: any (by default).",
+        "maxfieldvalues": "Most values of a field with several; 0: all (by default).",
     }
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)
-        given = target.parameters
+        given = {name: value for name, value in target.parameters.items() if value != ""}
         self._fields = [name for name in given.get("fields", "id,title,content").split(",") if name]
-        self._separator = given.get("separator", ",")
-        self._values = given.get("valuesep", "|")
-        self._header = given.get("header", "true")
-        if len(self._separator) != 1:
-            raise UsageError(f"separator must be one character, got {quoted(self._separator)}")
-        if self._header not in ("true", "false"):
-            raise UsageError(f"header must be true or false, got {quoted(self._header)}")
+        self._values, self._charset = given.get("valuesep", "|"), given.get("charset", "utf-8")
+        quote = _character(given, "quotechar", '"')
+        escape = _character(given, "escapechar", quote)
+        self._format: dict[str, Any] = {
+            "delimiter": _character(given, "separator", ","), "quotechar": quote,
+            "doublequote": escape == quote, "escapechar": None if escape == quote else escape,
+        }  # fmt: skip
+        self._header = _truth(given, "header")
+        self._longest, self._most = _most(given, "maxfieldlength"), _most(given, "maxfieldvalues")
+        try:
+            "".encode(self._charset)
+        except LookupError:
+            raise UsageError(f"charset must be known, got {quoted(self._charset)}") from None
 
     def encoded(self, documents: pl.DataFrame) -> bytes:
         return self._lines(self._fields, documents)
@@ -197,17 +208,39 @@ class CsvWriter(FileWriter):
 
     def _lines(self, fields: list[str], documents: pl.DataFrame) -> bytes:
         sink = io.StringIO()
-        writer = csv.writer(sink, delimiter=self._separator, lineterminator="\n")
-        if self._header == "true":
+        writer = csv.writer(sink, lineterminator="\n", **self._format)
+        if self._header:
             writer.writerow(fields)
         for row in documents.iter_rows(named=True):
             writer.writerow([self._text(row.get(name)) for name in fields])
-        return sink.getvalue().encode()
+        return sink.getvalue().encode(self._charset, "replace")
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, list):
-            return self._values.join(map(str, value))
-        return "" if value is None else str(value)
+        if value is None:
+            return ""
+        values = value[: self._most] if isinstance(value, list) else [value]
+        return self._values.join(str(one)[: self._longest] for one in values)
+
+
+def _character(given: Mapping[str, str], name: str, default: str) -> str:
+    value = given.get(name, default)
+    if len(value) != 1:
+        raise UsageError(f"{name} must be one character, got {quoted(value)}")
+    return value
+
+
+def _truth(given: Mapping[str, str], name: str) -> bool:
+    value = given.get(name, "true")
+    if value not in ("true", "false"):
+        raise UsageError(f"{name} must be true or false, got {quoted(value)}")
+    return value == "true"
+
+
+def _most(given: Mapping[str, str], name: str) -> int | None:
+    value = given.get(name, "0")
+    if not value.isascii() or not value.isdigit() or len(value) > 9:
+        raise UsageError(f"{name} must be a number from 0 on, got {quoted(value)}")
+    return int(value) or None
 
 
 class ParquetIndexWriter(FileWriter):
@@ -227,6 +260,18 @@ class DummyWriter(FileWriter):
 
     kind = "dummy"
     ending = "txt"
+    parameters: Mapping[str, str] = {
+        **FileWriter.parameters,
+        "delete": "Whether deletes are written, too: true (by default) or false.",
+    }
+
+    def __init__(self, target: IndexTarget) -> None:
+        super().__init__(target)
+        self._writes_deletes = _truth(target.parameters, "delete")
+
+    def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
+        """Buffers documents, and deletes if they are wanted."""
+        return super().write(documents, deletes if self._writes_deletes else deletes[:0])
 
     def encoded(self, documents: pl.DataFrame) -> bytes:
         return "".join(f"add\t{url}\n" for url in documents.get_column("id")).encode()

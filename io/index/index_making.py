@@ -6,13 +6,13 @@ from ...policy.indexing.index_decision import IndexDecisionOptions
 from ...policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.indexing.index_pages import INDEX_PAGES
-from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schema import empty
 from ...policy.scoring.scoring_options import ScoringOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table
-from .index_writer import IndexTarget, open_writer
+from .index_writer import IndexTarget, chosen_writers, open_writer
 from .write_part import Making
 
 
@@ -41,7 +41,7 @@ def check_index(options: IndexWriterOptions, table: str) -> None:
         UsageError: A writer is unknown, or a parameter is wrong.
         ValueError: A file is wrong.
     """
-    root, routes = open_table(table), routes_of(options)
+    root, routes = open_table(table), chosen_writers(options)
     if isinstance(options, IndexMakingOptions):
         making = making_of(options)
         nothing = empty(INDEX_PAGES)

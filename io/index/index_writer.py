@@ -7,13 +7,17 @@ writers are imported when they are used; others are found by the entry points
 """
 
 import dataclasses
+import functools
 import importlib
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from ...policy.indexing.index_routes import WriterRule
+from ...policy.indexing.index_route_files import FOREIGN_KINDS
+from ...policy.indexing.index_routes import IndexRoutes, WriterRule
+from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from ..parsing.plugins import PluginGroup, installed_plugins, load_plugins
@@ -150,6 +154,7 @@ BUILT_IN_WRITERS: Mapping[str, tuple[str, str, str]] = {
     "elasticsearch": ("search_server", "ElasticsearchWriter", ""),
     "solr": ("solr", "SolrWriter", ""),
 }
+_LOG = logging.getLogger(__name__)
 INDEX_WRITERS = PluginGroup("nutbeam.index_writers", "index writer", tuple(BUILT_IN_WRITERS))
 
 
@@ -176,9 +181,36 @@ def writer_class(rule: WriterRule) -> type[IndexWriter]:
     return found
 
 
-def known_kinds() -> list[str]:
-    """Returns the kinds of writers that can be chosen."""
-    return [*BUILT_IN_WRITERS, *sorted(installed_plugins(INDEX_WRITERS))]
+def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
+    """Returns the writers that options choose, and which documents each gets.
+
+    Of Nutch's file, writers of a kind that is not here are left out with a warning: it lists all
+    writers of Nutch, also those that nobody has chosen there.
+
+    Raises:
+        ValueError: A file or a parameter is wrong, or a route names a writer that is not here.
+    """
+    routes, file = routes_of(options), options.index_writers
+    here = installed_plugins(INDEX_WRITERS)
+    missing = {
+        rule.name: rule.kind
+        for rule in routes.writers
+        if rule.kind in FOREIGN_KINDS and rule.kind not in here and file.endswith(".xml")
+    }
+    if not missing:
+        return routes
+    kinds = ", ".join(f"{name} ({kind})" for name, kind in missing.items())
+    try:
+        made = routes.without(missing)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}: nutbeam has no {kinds}") from None
+    _warn_once(f"{file}: left out, since nutbeam has no such index writers: {kinds}")
+    return made
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    _LOG.warning("%s", message)
 
 
 def _built_in(kind: str) -> type[IndexWriter]:

@@ -57,21 +57,22 @@ def link_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
     """Yields all rows of the link table that count, in key order."""
     for tablet in tablets(pinned.files(LINKS.name)):
         for rows in pinned.root.scan(LINKS.name, tablet):
-            yield rows.filter(LINKS.counting)
+            yield rows.filter(LINKS.counting).select(INLINKS.names)
 
 
 def by_target(frames: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
     """Yields the best links of each target; memory holds a frame, and the best of one target.
 
     Args:
-        frames: Rows of the link table; the rows of a target come one after the other.
+        frames: Rows of the link table, all with the same columns; the rows of a target come one
+            after the other.
         most: How many links of each target to return at most.
     """
-    waiting = empty(INLINKS)
+    waiting: pl.DataFrame | None = None
     for rows in frames:
         if not len(rows):
             continue
-        waiting = pl.concat([waiting, rows.select(INLINKS.names)])
+        waiting = rows if waiting is None else pl.concat([waiting, rows])
         last = waiting.get_column("target")[-1]
         done = waiting.filter(pl.col("target") != last)
         if len(done):
@@ -79,7 +80,7 @@ def by_target(frames: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFram
             waiting = waiting.filter(pl.col("target") == last)
         if len(waiting) > _GROWTH * most:
             waiting = best_inlinks(waiting, most)
-    if len(waiting):
+    if waiting is not None:
         yield best_inlinks(waiting, most)
 
 

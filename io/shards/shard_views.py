@@ -19,7 +19,7 @@ import polars as pl
 from ...web.base.errors import UsageError, UserError
 from ...web.urls.row_keys import from_key
 from ..storage.file_errors import errors_as
-from ..storage.places import Folder, Place
+from ..storage.places import Folder, Place, in_store, is_path, place_of
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
@@ -38,12 +38,11 @@ _SIZES = "sizes.json"  # of a view: the size of each file
 _HEAP_BYTES = 15_000_000
 
 
-def cache_folder(table: str, index: str, base: str = "") -> Path:
-    """Returns the folder with views of an index, below ``base``.
+def table_cache(table: str, base: str = "") -> Path:
+    """Returns the folder with views of the indexes of a table, below ``base``.
 
     Args:
-        table: Address of the table.
-        index: Name of the index.
+        table: Address of the table, in any way of writing it.
         base: A folder; empty: ``nutbeam`` in XDG_CACHE_HOME, or in ``~/.cache``.
     """
     above = base or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -51,8 +50,30 @@ def cache_folder(table: str, index: str, base: str = "") -> Path:
         folder = Path(above).expanduser() / ("" if base else "nutbeam")
     except RuntimeError as error:
         raise UsageError("there is no home folder: set XDG_CACHE_HOME") from error
-    digest = hashlib.sha256(str(table).encode()).hexdigest()[:16]
-    return folder / "indexes" / digest / (index or "all")
+    return folder / "indexes" / _digest(_resolved(table))
+
+
+def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
+    """Returns the folder with views of one index; removes those that were made before a purge.
+
+    Args:
+        table: The folder of ``table_cache``.
+        index: Name of the index.
+        blocklist: What identifies the content of the blocklist, which each purge changes.
+    """
+    purges = _digest(blocklist or "")
+    remove_views(table, purges)
+    return table / purges / index
+
+
+def _resolved(address: str) -> str:
+    if is_path(address):
+        return str(Path(address).resolve())
+    return str(place_of(address)) if in_store(address) else address
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
@@ -71,7 +92,7 @@ def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
     ordered = with_orders(root, files)
     state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
     view = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
-    if not _is_whole(view):
+    if not is_whole(view):
         shutil.rmtree(view, ignore_errors=True)
         with errors_as(f"cannot write {str(cache)!r}, where the index is unpacked"):
             cache.mkdir(parents=True, exist_ok=True)
@@ -96,9 +117,12 @@ def remove_views(cache: Path, but: str = "") -> None:
 
 
 def forget_views(table: str) -> None:
-    """Removes all views of a table from the usual cache of this machine, as after a purge."""
+    """Removes all views of a table from the usual cache of this machine, as after a purge.
+
+    Those in other folders are removed by ``index_cache``, and are not used until then.
+    """
     with contextlib.suppress(UsageError):
-        shutil.rmtree(cache_folder(table, "").parent, ignore_errors=True)
+        shutil.rmtree(table_cache(table), ignore_errors=True)
 
 
 def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:
@@ -163,7 +187,7 @@ def _make_view(
     (folder / _SIZES).write_text(json.dumps(sizes))
 
 
-def _is_whole(view: Path) -> bool:
+def is_whole(view: Path) -> bool:
     """Returns whether a view is there, and no file of it is missing or cut off."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sizes = json.loads((view / _SIZES).read_bytes())
@@ -238,7 +262,7 @@ def _known_shards(cache: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in cache.glob(f"*/{_SHARDS}"):
         with contextlib.suppress(OSError, ValueError):
-            if _is_whole(path.parent):
+            if is_whole(path.parent):
                 found |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from ...io.index.index_making import IndexMakingOptions, check_index, making_of
-from ...io.index.index_writer import IndexTarget, open_writer
+from ...io.index.index_writer import IndexTarget, chosen_writers, open_writer
 from ...io.index.write_part import Making
 from ...io.snapshots.operations import new_id
 from ...io.storage.places import place_of
@@ -15,7 +15,7 @@ from ...policy.indexing.index_decision import decide_on_pages
 from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_pages import DROPPED, INDEX_PAGES
 from ...policy.indexing.index_routes import mapped_fields
-from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.schema import ParseStatus, Status, conform, to_frame
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
@@ -113,7 +113,7 @@ def index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFra
 
 def _sent(documents: pl.DataFrame, options: Options) -> dict[str, int]:
     """Sends a document; returns the numbers of the writers, by writer and reason."""
-    routes, counts = routes_of(options), dict[str, int]()
+    routes, counts = chosen_writers(options), dict[str, int]()
     shares, nothing = routes.shares(documents), pl.Series([], dtype=pl.String)
     for rule in routes.writers:
         target = IndexTarget(

@@ -26,6 +26,7 @@ from ...io.index.index_candidates import (
 )
 from ...io.index.index_making import IndexMakingOptions, making_of
 from ...io.index.index_pass import IndexPass, plan_pass
+from ...io.index.index_writer import chosen_writers
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import write_part
 from ...io.snapshots.commit import commit
@@ -35,7 +36,7 @@ from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
 from ...policy.index_schema import INDEXED, index_component
 from ...policy.indexing.index_changes import counts_of
-from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.schema import to_frame
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
@@ -110,7 +111,7 @@ def build(
 def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
     """Returns the run of an operation; each part of the work asks for it."""
     return plan_pass(
-        operation, options.index, routes_of(options), full=getattr(options, "full", False),
+        operation, options.index, chosen_writers(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",
     )  # fmt: skip
 

@@ -14,11 +14,11 @@ from collections import Counter
 import polars as pl
 
 from ...io.index.dedup_in_table import dedup_in_table
-from ...io.index.index_writer import IndexTarget, open_writer
+from ...io.index.index_writer import IndexTarget, chosen_writers, open_writer
 from ...io.index.stored_index import StoredIndex
 from ...io.table.opening import open_table
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
-from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.search_servers.stored_documents import STORED
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
@@ -50,7 +50,7 @@ class Options(IndexWriterOptions):
 def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     with configuration():
-        routes = routes_of(options)
+        routes = chosen_writers(options)
     table, counts, keep = str(invocation.table), Counter[str](), _KEEP[options.keep]
     for rule in routes.writers:
         target = IndexTarget(
@@ -83,6 +83,8 @@ def _dedup(index: StoredIndex, keep: Keep) -> Counter[str]:
 
 def _losers(index: StoredIndex, keep: Keep) -> tuple[int, pl.DataFrame]:
     """Returns the number of documents of an index, and the STORED rows of those to delete."""
-    documents = pl.concat([pl.DataFrame(schema=STORED), *index.stored()]).sort("id")
+    documents = pl.concat([pl.DataFrame(schema=STORED), *index.stored()])
+    if not index.component:  # a server has no order; shards have, and the first one seen stays
+        documents = documents.sort("id")
     (losers,) = delete_duplicates([documents], now_ms(), keep)
     return len(documents), documents[losers]

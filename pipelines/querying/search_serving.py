@@ -74,7 +74,9 @@ class SearchServer(http.server.ThreadingHTTPServer):
             if time.monotonic() - self._checked > _FRESH_S:
                 try:
                     self._search = self._searched.newest()
-                except UserError as error:  # the older snapshot is still open
+                except UserError as error:
+                    if self._searched.opened is None:  # it may have what was purged
+                        raise
                     _LOG.warning("the search page shows an older index: %s", error)
                 self._checked = time.monotonic()
             return self._search
@@ -102,11 +104,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, text: str, *, as_json: bool) -> None:
-        fields = {name: values[-1] for name, values in parse_qs(text, max_num_fields=20).items()}
-        query, start = fields.get("q", "").strip(), fields.get("start", "0")
-        first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
-        status, found, message = HTTPStatus.OK, None, ""
+        status, found, message, query, first = HTTPStatus.OK, None, "", "", 0
         try:
+            query, first = _parameters(text)
             found = self.server.search(query, first) if query else None
         except ValueError as error:
             status, message = HTTPStatus.BAD_REQUEST, str(error)
@@ -143,3 +143,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         _LOG.debug("search page: " + format, *args)
+
+
+def _parameters(text: str) -> tuple[str, int]:
+    """Returns the query, and the number of the first result.
+
+    Raises:
+        ValueError: There are too many parameters.
+    """
+    fields = {name: values[-1] for name, values in parse_qs(text, max_num_fields=20).items()}
+    start = fields.get("start", "0")[:9]
+    first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
+    return fields.get("q", "").strip(), first

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from ...io.rows.blocklist import COMPONENT as BLOCKLIST
 from ...io.shards.shard_search import Hit, ShardSearch
-from ...io.shards.shard_views import cache_folder, open_view
+from ...io.shards.shard_views import index_cache, is_whole, open_view, table_cache
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...policy.index_schema import index_component
 from ...policy.kinds import KINDS, components_of
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, UserError
+
+_ATTEMPTS = 3  # to open a view that other processes remove
 
 
 class SearchedTable:
@@ -17,13 +20,17 @@ class SearchedTable:
         table: Address of the table.
         index: Name of the index.
         folder: Where it is unpacked; empty: in the usual cache.
+
+    Attributes:
+        opened: The index that was opened last; None if a purge has changed the table since then.
     """
 
     def __init__(self, table: str, index: str, folder: str = "") -> None:
         self.table, self.index = table, index
         self._shards = index_component(index, "shards")
-        self._cache = cache_folder(table, index, folder)
-        self._opened: tuple[str, ShardSearch] | None = None
+        self._cache = table_cache(table, folder)
+        self._state = ("", "")
+        self.opened: ShardSearch | None = None
 
     def newest(self) -> ShardSearch:
         """Returns the index of the newest snapshot; opens it again only if it has changed.
@@ -34,15 +41,34 @@ class SearchedTable:
         manifest = newest_manifest(self.table)
         component = manifest.components.get(self._shards)
         if component is None:
+            self.opened = None
             raise UsageError(_no_index(self.table, self.index, manifest))
-        if self._opened is None or self._opened[0] != component.list:
-            pinned = Pinned()
-            pinned.table, pinned.snapshot = self.table, manifest.snapshot
-            with pinned.reading():
-                files = pinned.files(self._shards)
-                view = open_view(pinned.root.files, files, self._cache)
-            self._opened = component.list, ShardSearch(view)
-        return self._opened[1]
+        purges = manifest.content_of(BLOCKLIST) or ""
+        if purges != self._state[1]:  # what was opened may have what was purged
+            self.opened = None
+        state = component.list, purges
+        if self.opened is None or state != self._state:
+            self.opened, self._state = self._open(manifest, purges), state
+        return self.opened
+
+    def _open(self, manifest: Manifest, purges: str) -> ShardSearch:
+        pinned = Pinned()
+        pinned.table, pinned.snapshot = self.table, manifest.snapshot
+        with pinned.reading():
+            files = pinned.files(self._shards)
+            for _ in range(_ATTEMPTS):
+                cache = index_cache(self._cache, self.index, purges)
+                view = open_view(pinned.root.files, files, cache)
+                try:
+                    return ShardSearch(view)
+                except UserError:
+                    if is_whole(view):
+                        raise
+                # Another process has another snapshot, and has removed the view of this one.
+            raise UserError(
+                f"the unpacked index was removed by another process: {str(cache)!r}: "
+                "run the search again, or give it another --cache_folder"
+            )
 
 
 def _no_index(table: str, name: str, manifest: Manifest) -> str:

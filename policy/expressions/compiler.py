@@ -125,16 +125,20 @@ class _Compiler:
             case ast.Call(func=func, args=values):
                 return self._call(func, values)
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == DOCUMENT:
-                return self._field(attribute)
+                return self._document_field(attribute)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(inner))) if (
                 name == DOCUMENT
             ):
-                return self._field(inner)
+                return self._document_field(inner)
             case ast.Subscript(value=value, slice=place):
                 return entry(self._value(value), self._value(place))
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return self._items(items)
         raise Refused(f"{type(node).__name__} is not part of the language")
+
+    def _document_field(self, name: str) -> Value:
+        own = f"{DOCUMENT}.{name}"
+        return self._field(own if own in self._fields else name)
 
     def _field(self, name: str) -> Value:
         field = self._fields.get(name) or self._fields.get(NUTCH_NAMES.get(name, ""))
@@ -186,7 +190,7 @@ class _Compiler:
             case ast.Attribute(value=ast.Name(id=name), attr="getFieldValue"), [
                 ast.Constant(value=str(field))
             ] if name == DOCUMENT:
-                return self._first(self._field(field))
+                return self._first(self._document_field(field))
             case ast.Name(id=name), _:
                 return called(name, [self._value(node) for node in nodes])
             case ast.Attribute(value=value, attr=name), _:

@@ -5,6 +5,7 @@ import polars as pl
 from ...web.base.columns import nulls
 from ...web.urls.domains import registered_domain
 from ...web.urls.key_columns import from_keys
+from ...web.urls.url_parts import host_of_url
 from .index_filter import IndexFilter
 from .index_pages import hosts_of
 
@@ -15,7 +16,7 @@ class Basic(IndexFilter):
     name = "basic"
     reads = ()
     fields = {  # noqa: RUF012 - a declaration
-        "host": "Host of the page.",
+        "host": "Host of `url`.",
         "url": "URL to show: the representative one, if a redirect led to the page.",
         "title": "Title, cut to `--max_title_length`; no field if there is none.",
         "content": "Text, cut to `--max_content_length`.",
@@ -26,7 +27,7 @@ class Basic(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
-        hosts = hosts_of(pages.get_column("key"))
+        hosts = _hosts(pages)
         titles = _cut(pl.col("title"), self.options.max_title_length)
         archived = pl.col("directives").list.contains("noarchive").fill_null(False)
         fields = pages.select(
@@ -43,6 +44,15 @@ class Basic(IndexFilter):
             found = hosts.replace_strict(known, domains, return_dtype=pl.String)
             fields = fields.with_columns(found.alias("domain"))
         return documents.with_columns(fields)
+
+
+def _hosts(pages: pl.DataFrame) -> pl.Series:
+    """Returns the host of the URL to show, as Nutch does: of a representative one, if there is one."""
+    hosts, shown = hosts_of(pages.get_column("key")), pages.get_column("repr_url")
+    if shown.null_count() == len(pages):
+        return hosts
+    others = pl.Series([url and host_of_url(url) for url in shown], dtype=pl.String)
+    return others.zip_with(shown.is_not_null(), hosts)
 
 
 def _cut(text: pl.Expr, most: int) -> pl.Expr:

@@ -1,7 +1,5 @@
 """Index filters that copy facts of pages: ``metadata``, ``links``, ``language``, ``feed`` …"""
 
-import functools
-
 import polars as pl
 
 from ...web.urls.domains import suffix_and_domain
@@ -110,26 +108,41 @@ class Headings(IndexFilter):
 
 
 class FeedFields(IndexFilter):
-    """Indexes author and date of an item of a feed, and the feed itself."""
+    """Indexes author, tags and dates of an item of a feed, and the feed itself."""
 
     name = "feed"
     reads = ()
     fields = {  # noqa: RUF012 - a declaration
         "author": "Author of the item.",
+        "tag": "Its categories.",
         "published": "When it was published, as the feed has it.",
+        "updated": "When it was last changed, as the feed has it.",
         "feed": "URL of the feed.",
     }
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
-        """Adds the fields to parts of feeds."""
+        """Adds the fields to parts of feeds; other pages keep what earlier filters have set."""
         part = pages.get_column("part_of").is_not_null()
-        found = entries_of(pages.get_column("metadata"), ("author", "published"))
-        feeds = _urls(pages.get_column("part_of"))
-        empty = functools.partial(pl.Series, [None], dtype=pl.String)
+        found = entries_of(pages.get_column("metadata"), ("author", "published", "updated"))
+        tags = entries_of(pages.get_column("metadata"), ("tag",))["tag"].str.split("\n")
+        found |= {"tag": tags, "feed": _urls(pages.get_column("part_of"))}
         return documents.with_columns(
-            values.zip_with(part, empty().new_from_index(0, len(values))).alias(name)
-            for name, values in (found | {"feed": feeds}).items()
+            _of_parts(documents, name, values, part) for name, values in found.items()
         )
+
+
+def _of_parts(documents: pl.DataFrame, name: str, values: pl.Series, part: pl.Series) -> pl.Series:
+    """Returns a field of parts of feeds; other documents, and parts without a value, keep theirs."""
+    if name not in documents.columns:
+        return pl.select(pl.when(part).then(values)).to_series().alias(name)
+    before = documents.get_column(name)
+    if before.dtype != values.dtype:  # a text, and a list
+        before, values = _as_lists(before), _as_lists(values)
+    return values.zip_with(part & values.is_not_null(), before).alias(name)
+
+
+def _as_lists(values: pl.Series) -> pl.Series:
+    return values if values.dtype == pl.List else values.cast(pl.String).str.split("\n")
 
 
 def _urls(keys: pl.Series) -> pl.Series:

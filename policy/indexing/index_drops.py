@@ -8,7 +8,7 @@ import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
 from ..expression_columns import fields_of, fields_of_frame
-from ..expressions.compiler import condition
+from ..expressions.compiler import DOCUMENT, condition
 from .index_filter import IndexFilter
 from .index_options import IndexFilterOptions
 from .index_pages import INDEX_PAGES_COLUMNS
@@ -21,7 +21,8 @@ class ExprFilter(IndexFilter):
     """Leaves out documents for which ``--index_expr`` is not true (Nutch's index-jexl-filter).
 
     It may use the columns of INDEX_PAGES, and the fields of earlier filters: ``doc.lang``, or
-    ``lang`` where no column has the name.
+    ``lang`` where no column has the name. So ``url`` is the URL of the page, and ``doc.url`` the one
+    that is shown.
     """
 
     name = "expr"
@@ -36,11 +37,11 @@ class ExprFilter(IndexFilter):
         columns = fields_of(
             column for column in INDEX_PAGES_COLUMNS if column.name in pages.columns
         )
-        fields = fields_of_frame(documents)
-        more = [name for name in documents.columns if name not in pages.columns]
-        frame = pages.with_columns(documents.select(more))
-        known = {name: field for name, field in fields.items() if name in more} | columns
-        wanted = condition(self.options.index_expr, known).of(frame)
+        own = documents.select(pl.all().name.prefix(f"{DOCUMENT}."))
+        fields = fields_of_frame(own)
+        alone = {name.partition(".")[2]: field for name, field in fields.items()}
+        known = alone | columns | fields
+        wanted = condition(self.options.index_expr, known).of(pages.hstack(own))
         return self.dropping(documents, ~wanted)
 
 

@@ -23,6 +23,10 @@ from .index_routes import FieldMapping, IndexRoutes, Route, WriterRule
 from .nutch_xml import read_xml
 
 _KINDS = {"elastic": "elasticsearch", "opensearch1x": "opensearch"}
+# Kinds of Nutch's writers that are not built in.
+FOREIGN_KINDS = ("rabbit", "kafka", "cloudsearch")
+# Parameters whose names are others than ours; those of servers are in search_servers.
+_PARAMETERS = {"outpath": "path"}
 _OWN = {"name", "kind", "only", "otherwise", "copy", "rename", "remove"}
 
 
@@ -105,6 +109,8 @@ def _route(record: dict[str, Any], several: bool) -> Iterator[Route]:
 def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> IndexRoutes:
     """Returns the writers of Nutch's index-writers.xml, and the routes of its exchanges.xml.
 
+    With routes, writers that none of them names are left out.
+
     Raises:
         ValueError: A file is not XML, or lacks a name; the message names the file.
     """
@@ -114,9 +120,12 @@ def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> I
         elements = read_xml(exchanges).iter("exchange")
         routes = tuple(_nutch_route(exchanges, element) for element in elements)
     try:
-        return IndexRoutes(found, routes)
+        made = IndexRoutes(found, routes)
     except ValueError as error:
         raise ValueError(f"{(exchanges or writers).name}: {error}") from None
+    # Nutch lists all its writers in one file. Those that get nothing are not opened.
+    named = {name for route in routes for name in route.writers}
+    return made.without({rule.name for rule in found} - named) if named else made
 
 
 def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
@@ -125,13 +134,18 @@ def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
     copies, renames, removed = (
         element.findall(f"mapping/{action}/field") for action in ("copy", "rename", "remove")
     )
-    mapping = FieldMapping(
+    changes = (
         tuple((_attribute(file, f, "source"), _targets(file, f)) for f in copies),
         tuple((_attribute(file, f, "source"), _targets(file, f)[0]) for f in renames),
         tuple(_attribute(file, f, "source") for f in removed),
     )
-    name = _attribute(file, element, "id")
-    return WriterRule(name, _KINDS.get(kind, kind), _parameters(element, "parameters"), mapping)
+    name, given = _attribute(file, element, "id"), _parameters(element, "parameters")
+    parameters = {_PARAMETERS.get(key, key): value for key, value in given.items()}
+    try:
+        mapping = FieldMapping(*changes)
+    except ValueError as error:
+        raise ValueError(f"{file.name}: writer {quoted(name)}: {error}") from None
+    return WriterRule(name, _KINDS.get(kind, kind), parameters, mapping)
 
 
 def _nutch_route(file: RuleFile, element: Element) -> Route:

@@ -1,7 +1,7 @@
 """What each writer of an index gets: which documents, and under which names their fields."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
@@ -9,6 +9,8 @@ from ...web.base.quoting import quoted
 from ..expression_columns import fields_of_frame
 from ..expressions.compiler import condition
 from .index_pages import DROPPED
+
+_ID = "id"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +21,30 @@ class FieldMapping:
         copy: (field, fields that get its values, too).
         rename: (field, its new name).
         remove: Fields that are left out.
+
+    Raises:
+        ValueError: It changes ``id``, by which documents are replaced and deleted.
     """
 
     copy: tuple[tuple[str, tuple[str, ...]], ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
     remove: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        copied = [(source, target) for source, targets in self.copy for target in targets]
+        changes = [
+            *(f"copy {source} to {target}" for source, target in copied if target == _ID != source),
+            *(
+                f"rename {old} to {new}"
+                for old, new in self.rename
+                if _ID in (old, new) and old != new
+            ),
+            *(f"remove {name}" for name in self.remove if name == _ID),
+        ]
+        if changes:
+            raise ValueError(
+                f"a mapping must not change {_ID}, which names a document: got {quoted(changes[0])}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +124,23 @@ class IndexRoutes:
             for name in () if route.expr else route.writers:
                 shares[name] |= ~taken
         return shares
+
+    def without(self, names: Collection[str]) -> "IndexRoutes":
+        """Returns the routes without some writers.
+
+        Raises:
+            ValueError: A route names one of them, or no writer is left.
+        """
+        for route in self.routes:
+            for name in route.writers:
+                if name in names:
+                    raise ValueError(
+                        f"a route names index writer {quoted(name)}, which cannot be used"
+                    )
+        left = tuple(writer for writer in self.writers if writer.name not in names)
+        if not left:
+            raise ValueError("no index writer can be used")
+        return IndexRoutes(left, self.routes)
 
 
 def mapped_fields(documents: pl.DataFrame, mapping: FieldMapping) -> pl.DataFrame:

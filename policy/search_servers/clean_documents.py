@@ -19,7 +19,7 @@ def clean_documents(
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Returns documents without what a server would refuse, and what was taken out, by reason.
 
-    Control characters become spaces. Numbers that are not finite and times outside the years 1
+    Control characters become spaces; lone surrogates cannot be in a frame. Numbers that are not finite and times outside the years 1
     to 9999 become null. Times become texts (ISO 8601), since servers refuse ms before 1970.
 
     Args:
@@ -46,16 +46,6 @@ def clean_documents(
         else:
             columns.append(_clean_texts(column, counts))
     return documents.with_columns(columns), +counts
-
-
-def clean_text(text: str) -> str:
-    """Returns a text without control characters and lone surrogates.
-
-    >>> clean_text("a\\x01b\\ud800c")
-    'a b�c'
-    """
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return str(pl.Series([whole]).str.replace_all(_UNWANTED, " ")[0])
 
 
 def _as_texts(column: pl.Series, counts: Counter[str]) -> pl.Series:

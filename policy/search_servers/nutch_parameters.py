@@ -27,8 +27,9 @@ def from_nutch(given: Mapping[str, str]) -> dict[str, str]:
     >>> from_nutch({"host": "a,b", "port": "9200", "index": "nutch", "max.bulk.docs": "250"})
     {'name': 'nutch', 'max_documents': '250', 'url': 'http://a:9200'}
     """
+    # Nutch's own file has a user without a password, and uses neither.
     if given.get("auth", "false").lower() == "true" or (
-        "auth" not in given and ("password" in given or "username" in given)
+        "auth" not in given and given.get("password")
     ):
         raise ValueError(
             "user and password must be in a file, credentials=FILE, or in the environment, "

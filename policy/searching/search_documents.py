@@ -12,7 +12,13 @@ import polars as pl
 
 from ...web.urls.url_parts import host_of_url
 from .guessed_languages import guessed_languages
-from .search_languages import UNKNOWN_LANGUAGE, accented_words, analyzers_of
+from .search_languages import (
+    OTHER,
+    SPACELESS,
+    UNKNOWN_LANGUAGE,
+    accented_words,
+    analyzers_of,
+)
 from .search_query import sites_of
 
 _TEXTS = pl.List(pl.String)
@@ -25,6 +31,7 @@ SEARCHED: dict[str, pl.DataType] = {
 MOST_TITLE = 2_000
 MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is bounded
 MOST_ANCHORS = 1_000
+_LEAST_SPACELESS = 0.1  # share of characters of scripts without spaces
 _IN_FIELDS = ("title", "content", "anchor")
 _DATES = ("date", "lastModified", "tstamp")
 
@@ -102,7 +109,7 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
         separator=" ",
     )
     return rows.with_columns(
-        analyzers_of(_languages(rows)).alias("analyzer"),
+        _analyzers(rows).alias("analyzer"),
         sites.gather(place).alias("site") if len(known) else pl.lit(None, _TEXTS).alias("site"),
         folded=accented_words(texts),
         weight=stored_weight(pl.col("boost")),
@@ -122,6 +129,19 @@ def stored_weight(boost: pl.Expr) -> pl.Expr:
     known = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
     factor = (1 + known.clip(1e-9).log10() / 4).clip(0.5, 2)
     return pl.lit(4.0).pow(factor) - 2
+
+
+def _analyzers(rows: pl.DataFrame) -> pl.Series:
+    """Returns the analyzer of each row.
+
+    Many pages in Chinese or Japanese declare another language, which a template has. By its analyzer
+    a sentence would be one term, so the text counts.
+    """
+    found = analyzers_of(_languages(rows))
+    text = pl.concat_str(*(pl.col(name).fill_null("") for name in ("title", "content")))
+    spaceless = text.str.count_matches(f"[{SPACELESS}]") > _LEAST_SPACELESS * text.str.len_chars()
+    other = pl.Series([OTHER]).new_from_index(0, len(rows))
+    return other.zip_with(rows.select(spaceless).to_series(), found)
 
 
 def _languages(rows: pl.DataFrame) -> pl.Series:

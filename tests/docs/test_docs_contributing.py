@@ -21,6 +21,7 @@ NEW = {
     "A URL normalizer",
     "A parser",
     "An export format",
+    "An index writer",
     "A job",
     "A component of the table",
 }

@@ -31,7 +31,7 @@ def newer(rows, changes):
     return Resolved(pl.concat([kept, new]).sort("key"), drops=len(new) < len(changes))
 
 
-def put(table, batch, pages):
+def put(table, batch, pages, *, backwards=False):
     """Commits pages as an update of a batch does.
 
     Args:
@@ -39,6 +39,7 @@ def put(table, batch, pages):
         batch: Id of the batch.
         pages: By row key: None removes the row; else columns of the state. ``text`` and
             ``directives`` make a new document; without them the row keeps ``document``.
+        backwards: Whether the documents are in the reversed order of their keys.
     """
     operation = begin(str(table), "inject", f"{batch}.inject")
     texts = {key: page for key, page in pages.items() if page and "text" in page}
@@ -49,7 +50,7 @@ def put(table, batch, pages):
             *(
                 {"key": key, "text": page["text"], "title": page["text"][:1000], "parse_status": 1,
                  "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
-                for key, page in sorted(texts.items())
+                for key, page in sorted(texts.items(), reverse=backwards)
             ),
         )  # fmt: skip
         file = write_file(operation.root.files, batch, "documents", [rows])

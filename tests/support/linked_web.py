@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 
+import polars as pl
 from crawling import rows_of
 from frames import frame_of
 from web_servers import reply
@@ -13,8 +14,10 @@ from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.inlinks.link_keys import link_key
-from nutbeam.policy.schema import DOCUMENTS, INLINKS, Status
+from nutbeam.io.tablets.resolve import write_bases
+from nutbeam.io.tablets.written import Written
+from nutbeam.policy.inlinks.link_keys import link_key, link_keys
+from nutbeam.policy.schema import DOCUMENTS, INLINKS, Status, conform, to_frame
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOST = "a.example.com"
@@ -112,3 +115,23 @@ def fill_links(table, links, time=1000):
     rows.sort(key=lambda row: row["key"])
     operation = begin(str(table), "fill", f"fill-{time}.fill")
     commit(operation, operation.root.load("links", [frame_of(INLINKS, *rows)]))
+
+
+def fill_many_links(table, targets, number):
+    """Puts as many links to each of some pages into a table, each of another host."""
+    sources = pl.select(
+        pl.format("net.s{}:http/page", pl.int_range(number).cast(pl.String).str.zfill(6))
+    )
+    sources = sources.to_series()
+
+    def frames():
+        for target in sorted(targets):
+            rows = pl.DataFrame({"source": sources}).with_columns(
+                target=pl.lit(target), anchor=pl.lit("to ") + pl.col("source"), score=pl.lit(1.0)
+            )
+            keys = link_keys(rows.get_column("target"), sources)
+            yield to_frame(conform(rows.with_columns(key=keys), INLINKS))
+
+    operation = begin(str(table), "fill", "fill-1.fill")
+    files = write_bases(operation.root.files, "links", frames())
+    commit(operation, [Written("links", files)])

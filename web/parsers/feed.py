@@ -21,6 +21,7 @@ MAX_ITEMS = 1_000
 _MAX_CHARS = 16 << 20
 _MAX_ATTRIBUTES = 1_000
 _MAX_AUTHOR_CHARS = 200
+_MAX_TAGS = 50
 _DOCTYPE = re.compile(
     r"(\A(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>)*+)<!doctype[^<>\[]*+(?:\[.*?\]\s*+)?>",
     re.IGNORECASE | re.DOTALL,
@@ -168,7 +169,7 @@ def _read(text: str, url: str) -> tuple[_Fields, list[_Fields]]:
 
 @contextlib.contextmanager
 def _linear() -> Iterator[None]:
-    """Disables the parts of feedparser that take quadratic time: addresses in authors, and tags."""
+    """Bounds the parts of feedparser that take quadratic time: addresses in authors, and tags."""
     from feedparser import mixin
 
     parsers = getattr(mixin, "_FeedParserMixin", None)
@@ -184,15 +185,19 @@ def _linear() -> Iterator[None]:
         own[0](parser, key)
 
     parsers._sync_author_detail = sync
-    parsers._add_tag = _no_tag  # they are not used here
+    parsers._add_tag = _add_tag
     try:
         yield
     finally:  # parse filters may use it, too
         parsers._sync_author_detail, parsers._add_tag = own
 
 
-def _no_tag(parser: Any, *_: Any) -> None:
-    parser._get_context().setdefault("tags", [])
+def _add_tag(parser: Any, term: str | None, *_: Any) -> None:
+    tags = parser._get_context().setdefault("tags", [])
+    # An element of its name makes feedparser put a text there.
+    few = isinstance(tags, list) and len(tags) < _MAX_TAGS
+    if few and term and all(tag["term"] != term for tag in tags):
+        tags.append({"term": term})
 
 
 def _add_links(page: Page, fields: _Fields, anchor: str) -> None:
@@ -228,11 +233,16 @@ def _each(fields: _Fields, name: str) -> list[_Fields]:
 
 
 def _metas(fields: _Fields) -> dict[str, str]:
+    # feedparser has the one time under the name of the other, too.
+    updated = fields.get("updated") if "updated" in fields else None
     found = {
         "author": fields.get("author"),
-        "published": fields.get("published") or fields.get("updated"),
+        "published": fields.get("published") or updated,
+        "updated": updated,
     }
-    return {name: collapse(str(value))[:MAX_TITLE_CHARS] for name, value in found.items() if value}
+    made = {name: collapse(str(value))[:MAX_TITLE_CHARS] for name, value in found.items() if value}
+    terms = [collapse(str(tag.get("term")))[:MAX_TITLE_CHARS] for tag in _each(fields, "tags")]
+    return made | ({"tag": "\n".join(terms)} if terms else {})
 
 
 def _value(field: Any) -> str:

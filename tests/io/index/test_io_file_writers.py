@@ -89,6 +89,19 @@ def test_csv(tmp_path):
     ]
 
 
+def test_csv_has_the_form_that_parameters_say(tmp_path):
+    how = {"kind": "csv", "fields": "title,anchor", "separator": "\t", "charset": "latin-1",
+           "quotechar": "'", "escapechar": "\\", "maxfieldlength": "3", "maxfieldvalues": "1",
+           "header": "false"}  # fmt: skip
+    rows = pl.DataFrame(
+        {"id": ["a", "b"], "title": ["it's", "x\ty"], "anchor": [["é€z", "2"], None]}
+    )
+    write(rows, folder=tmp_path, **how)
+    writer(tmp_path, part="", **how).finish()
+    (name,) = names(tmp_path)
+    assert (tmp_path / name).read_bytes() == b"it\\'\t\xe9?z\n'x\ty'\t\n"
+
+
 def test_parquet_has_a_file_per_schema(tmp_path):
     one = writer(tmp_path, kind="parquet")
     one.write(DOCUMENTS, NONE)
@@ -129,6 +142,12 @@ def test_errors_are_one_line(tmp_path):
         open_writer(WriterRule("w", "csv", {}), IndexTarget("main", "w", {}, tmp_path, 1, "op"))
     with pytest.raises(UsageError, match="separator must be one character, got ';;'"):
         writer(tmp_path, kind="csv", separator=";;")
+    for name, value in (("charset", "latin-99"), ("quotechar", "ab"), ("maxfieldlength", "-1"),
+                        ("header", "yes")):  # fmt: skip
+        with pytest.raises(UsageError, match=f"{name} must be .*, got '{value}'"):
+            writer(tmp_path, kind="csv", **{name: value})
+    with pytest.raises(UsageError, match="delete must be true or false, got 'no'"):
+        writer(tmp_path, kind="dummy", delete="no")
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"):
         writer(tmp_path / "file").prepare()

@@ -1,5 +1,6 @@
-"""Texts on their way into an index: long ones are cut, and memory is bounded."""
+"""Texts and inlinks on their way into an index: long texts are cut, and memory is bounded."""
 
+import json
 import re
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from bulk_servers import bulk_server
 from crawling import nutbeam
 from here import TESTS
 from indexed_tables import index, operations_of, page, put
+from linked_web import fill_links, fill_many_links
 
-from nutbeam.io.index import page_frames
+from nutbeam.io.index import page_frames, page_inlinks, write_part
 
 
 def test_long_texts_are_cut_and_counted(tmp_path, monkeypatch, capsys):
@@ -39,6 +41,39 @@ def test_only_texts_with_too_many_characters_count(monkeypatch, texts, cut):
     found = page_frames.cut_texts(rows, counts)["text"].to_pylist()
     assert found == [text and text[:5] for text in texts]
     assert counts["cut_texts"] == cut
+
+
+def test_many_inlinks_are_read_in_pieces_and_give_the_same_documents(tmp_path, monkeypatch):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {f"com.a:http/{n}": page(f"t{n}") for n in range(20)}, backwards=True)
+    fill_links(
+        table,
+        {(f"http://a.com/{to}", f"http://s{n}.net/"): (f"to {to}", None, 1.0 + n)
+         for to in range(0, 20, 3) for n in range(to)},
+    )  # fmt: skip
+    words = ("--index_filters", "basic,anchor,links", "--max_inlinks", "9")
+    assert index(table, tmp_path / "whole", *words) == 0
+    ((_, whole, _),) = operations_of(tmp_path / "whole")
+    assert len(whole["http://a.com/9"]["inlinks"]) == len(whole["http://a.com/12"]["inlinks"]) == 9
+    assert whole["http://a.com/3"]["anchor"] == ["to 3"] * 3  # once per host
+    assert "anchor" not in whole["http://a.com/4"]
+
+    sizes = []
+
+    def spied(*given):
+        for pages, rows in page_frames.page_frames(*given):
+            links = pages["inlinks"].list.len()
+            sizes.append((links.sum(), (links > 0).sum()))
+            yield pages, rows
+
+    monkeypatch.setattr(page_inlinks, "MOST_LINKS", 12)
+    monkeypatch.setattr(write_part, "page_frames", spied)
+    assert index(table, tmp_path / "pieces", "--index", "other", *words) == 0
+    files = (tmp_path / "pieces").glob("other-*.jsonl")
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert {line["id"]: line for line in lines} == whole
+    assert len(sizes) > 3
+    assert all(links <= 12 or pages == 1 for links, pages in sizes)
 
 
 MEASURED = """
@@ -70,3 +105,21 @@ def test_a_document_of_100_mb_needs_less_than_a_gigabyte(tmp_path, packed):
     print(done.stdout)
     assert int(re.search(r"MB (\d+)", done.stdout)[1]) < 1_000
     assert nutbeam("sql", table, "select count(*) from indexed") == 0
+
+
+@pytest.mark.long
+def test_a_thousand_pages_with_ten_thousand_inlinks_each_need_less_than_a_gigabyte(tmp_path):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {f"com.a:http/{n:04}": page(f"t{n}") for n in range(1_000)})
+    fill_many_links(table, [f"com.a:http/{n:04}" for n in range(1_000)], 10_000)
+    code = textwrap.dedent(MEASURED.format(support=str(TESTS / "support")))
+    out = tmp_path / "out"
+    words = ("index", table, "--writer", "jsonl", "--writer_parameters", f"path={out}")
+    words = (*words, "--index_filters", "basic,anchor,links")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
+    )
+    print(done.stdout)
+    assert int(re.search(r"MB (\d+)", done.stdout)[1]) < 1_000
+    ((_, adds, _),) = operations_of(out)
+    assert {document["inlink_count"] for document in adds.values()} == {10_000}

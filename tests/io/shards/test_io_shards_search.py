@@ -112,6 +112,20 @@ def test_the_language_of_a_page_that_declares_none_is_guessed(tmp_path):
     assert urls(search, "lang:de") == []
 
 
+def test_a_text_without_spaces_is_found_by_words_whatever_language_its_page_declares(tmp_path):
+    pages = [
+        page("http://a.com/ja", "天気予報", "Home News 東京都の天気は晴れです。今日は暑い。"),
+        page("http://a.com/zh", "Home", "北京是中华人民共和国的首都", lang="de"),
+        page("http://a.com/en", "Running", f"The houses were running {'on the hill ' * 9} (東京)"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "天気") == ["http://a.com/ja"]
+    assert urls(search, "news") == ["http://a.com/ja"]
+    assert urls(search, "首都") == ["http://a.com/zh"]
+    assert urls(search, "house runs") == ["http://a.com/en"]
+    assert sorted(urls(search, "lang:en")) == ["http://a.com/en", "http://a.com/ja"]
+
+
 def test_a_word_that_is_common_in_one_language_of_the_index_is_not_required(tmp_path):
     pages = [
         page("http://a.com/en", "t", "transfer money: all of it, or none"),

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam, reach, rows_of
 from geo_databases import database
+from index_bytes import holders
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, writer
 from simulated_web import SimWeb
 
@@ -58,6 +59,31 @@ def test_clean_deletes_and_adds_nothing(table, out):
     assert sorted(visible(out)) == ["http://a.com/1", "http://a.com/3"]
     assert index(table, out) == 0
     assert sorted(visible(out)) == ["http://a.com/1", "http://a.com/3", "http://a.com/4"]
+
+
+STATUSES = ("DB_REDIR_TEMP", "DB_REDIR_PERM", "DB_DUPLICATE", "DB_ORPHAN", "DB_GONE")
+
+
+@pytest.mark.parametrize("delete_gone", [True, False])
+def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_gone):
+    ended = {f"com.b:http/{name}": page(name) for name in STATUSES}
+    put(table, "17-2", ended)
+    assert index(table, out) == 0
+    known = rows_of(table, "state").select("key", "document", "parse_status").to_dicts()
+    kept = {row.pop("key"): row for row in known}
+    put(table, "17-3", {
+        key: {**kept[key], "status": int(Status[key.rpartition("/")[2]])} for key in ended
+    })  # fmt: skip
+    words = ("--delete_gone", str(delete_gone).lower())
+    assert nutbeam("clean", table, *writer(out), *words) == (0 if delete_gone else 1)
+    left = {f"http://a.com/{n}" for n in (1, 2, 3)}
+    assert set(visible(out)) == (
+        left if delete_gone else left | {f"http://b.com/{s}" for s in STATUSES}
+    )
+    if delete_gone:
+        counts = {"deleted_redirects": 2, "deleted_duplicates": 1, "deleted_gone": 2}
+        assert dict(manifest_of(table).counts) == counts
+        assert nutbeam("clean", table, *writer(out)) == 1
 
 
 def test_a_batch_alone(table, out):
@@ -116,10 +142,10 @@ def test_several_writers_get_what_routes_say(table, tmp_path):
 
 def test_purge_takes_a_url_out_and_the_next_run_deletes_it(table, out):
     assert index(table, out) == 0
+    assert holders(open_table(table).files / "index", ("com.a:http/2",))
     assert nutbeam("purge", table, "--url", "http://a.com/2", "--now") == 0
     assert set(journal_of(table)) == {"com.a:http/1", "com.a:http/3"}
-    place = open_table(table).files / "index"
-    assert not [p for p in place.rglob("*") if p.is_file() and b"com.a:http/2" in p.read_bytes()]
+    assert holders(open_table(table).files / "index", ("com.a:http/2", "http://a.com/2")) == []
     # The older journal is gone, so the index is built from the beginning.
     assert index(table, out) == 0
     assert sorted(visible(out)) == ["http://a.com/1", "http://a.com/3"]

@@ -13,6 +13,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.indexing.index_routes import IndexRoutes, WriterRule
 from nutbeam.policy.schema import Status
+from nutbeam.web.urls.row_keys import from_key
 
 pytest.importorskip("tantivy")
 WORDS = ("--writer", "tantivy")
@@ -54,6 +55,17 @@ def journal_of(table):
         key: (state, writers)
         for key, state, writers in rows.select("key", "state", "writers").iter_rows()
     }
+
+
+@pytest.mark.parametrize("first", ["com.a:http/1", "com.b:http/1"])
+def test_of_documents_without_a_time_that_of_the_first_shard_stays(tmp_path, first):
+    table, second = str(tmp_path / "table"), "com.aa:http/2"
+    words = (*WORDS, "--index_filters", "language")  # no tstamp
+    for number, key in enumerate((first, second)):
+        put(table, f"17-{number}", {key: page("words", score=1.0, **SAME)})
+        assert nutbeam("index", table, *words) == 0
+    assert nutbeam("solrdedup", table, *WORDS, "--keep", "highest_score") == 0
+    assert stored(table) == [from_key(first)]
 
 
 def test_the_best_of_equal_documents_stays_over_two_shards(table, capsys):

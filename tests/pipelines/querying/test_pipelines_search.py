@@ -10,8 +10,10 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
+from nutbeam.pipelines.querying import searched_table
 from nutbeam.pipelines.querying.search_serving import SearchServer
 from nutbeam.pipelines.querying.searched_table import SearchedTable
+from nutbeam.web.base.errors import UserError
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202e"
 PAGES = [
@@ -151,7 +153,7 @@ def test_results_have_several_pages(get):
     assert "/?q=stone&start=10" in first.links
     assert [link for link in second.links if link.startswith("/?")] == ["/?q=stone&start=10"]
     assert len([link for link in second.links if link.startswith("http")]) == 5
-    for start in ("x", "-1", "²", "999999999999"):
+    for start in ("x", "-1", "²", "999999999999", "9" * 5000):
         assert get(f"/?q=stone&start={urllib.request.quote(start)}")[0] == 200
 
 
@@ -162,6 +164,29 @@ def test_json_is_served(get):
     assert headers["Content-Type"] == "application/json; charset=utf-8"
     assert get("/search.json?q=%22")[0] == 400
     assert get("/other")[0] == 404
+
+
+def test_too_many_parameters_are_an_answer(get):
+    status, _, text = get("/?q=stone&" + "&".join(f"a{n}=1" for n in range(30)))
+    assert (status, "fields" in text) == (400, True)
+
+
+def test_a_view_that_another_process_removes_is_made_again(table, tmp_path, monkeypatch):
+    searched, left = SearchedTable(str(table), "main", str(tmp_path)), [1, 1]
+    made = searched_table.open_view
+
+    def removed_at_once(*given):
+        view = made(*given)
+        if left:
+            left.pop()
+            next(view.glob("*.store")).unlink()
+        return view
+
+    monkeypatch.setattr(searched_table, "open_view", removed_at_once)
+    assert searched.newest().documents
+    left.extend([1] * 9)
+    with pytest.raises(UserError, match="removed by another process"):
+        SearchedTable(str(table), "main", str(tmp_path)).newest()
 
 
 def test_another_host_gets_nothing(get):

@@ -13,7 +13,7 @@ from nutbeam.pipelines.querying.searched_table import SearchedTable
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 Image = pytest.importorskip("PIL.Image")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium (apt-get install chromium)")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: make browser")
 DARK = ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")
 EVIL = "<script>document.title='obeyed'</script><img src=x onerror=\"document.title='obeyed'\">"
 PAGES = [

@@ -6,7 +6,7 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.io.shards.shard_views import cache_folder
+from nutbeam.io.shards.shard_views import table_cache
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.policy.index_schema import index_component
 
@@ -51,9 +51,9 @@ def test_compact_merges_shards_and_search_finds_the_same(table, found):
 
 def test_purge_takes_a_page_out_of_shards_and_views(table, found, tmp_path):
     assert found(table) == EVERY
-    assert cache_folder(str(table), "main").is_dir()
+    assert table_cache(str(table)).is_dir()
     assert nutbeam("purge", table, "--url", "http://a.com/9", "--now") == 0
-    assert not cache_folder(str(table), "main").exists()
+    assert not table_cache(str(table)).exists()
     assert found(table) == {url: v for url, v in EVERY.items() if url != "http://a.com/9"}
     assert nutbeam("fsck", table) == 0
     assert nutbeam("copy", table, tmp_path / "copy") == 0

@@ -14,7 +14,8 @@ def answer(path, _):
     if path == "/":
         return reply(b"", "302 Found", "Location: /home/index.html")
     if path == "/home/index.html":
-        return reply(b"<title>Home</title>words", "200 OK", "Content-Type: text/html")
+        text = b"<title>Home</title>words <a href='/'>start</a>"
+        return reply(text, "200 OK", "Content-Type: text/html")
     return reply(b"", "404 Not Found")
 
 
@@ -51,6 +52,36 @@ def test_explain_and_readdb_show_both_urls(said):
     ]
     assert {row["url"]: row["repr_url"] for row in best} == {SEED: None, TARGET: SEED}
     assert f"repr_url: {SEED}\n" in said("readdb", TARGET)
+
+
+def test_an_index_has_its_own_url_as_id_and_shows_the_other(crawled, said, tmp_path):
+    pytest.importorskip("tantivy")
+    assert nutbeam("index", crawled) == 0
+    words = ("--cache_folder", tmp_path / "cache")
+    (hit,) = (
+        json.loads(line)
+        for line in said("search", "words", "--format", "json", *words).splitlines()
+    )
+    assert (hit["url"], hit["fields"]["id"]) == (SEED, TARGET)
+    assert said("search", "words", *words).splitlines()[1].startswith(f"{SEED}  ")
+    assert TARGET not in said("search", "words", *words)
+    said("search", "site:site.example.com", *words)
+    # The journal of the index knows pages by their own URLs.
+    assert said("sql", "select url from indexed", "--format", "csv").split() == ["url", TARGET]
+
+
+def test_sql_and_export_have_both_urls(said, tmp_path):
+    (row,) = said("sql", f"select url, repr_url from state where url = '{TARGET}'", "--format",
+                  "csv").splitlines()[1:]  # fmt: skip
+    assert row == f"{TARGET},{SEED}"
+    rows = [json.loads(line) for line in said("export", "--format", "jsonl").splitlines()]
+    assert {row["url"]: row["repr_url"] for row in rows} == {SEED: None, TARGET: SEED}
+
+
+def test_links_are_between_the_urls_themselves(crawled, said):
+    said("invertlinks")  # the first batch has no document, as it fetched the redirect alone
+    assert f" fromUrl: {TARGET} anchor: start\n" in said("readlinkdb", SEED)
+    assert nutbeam("readlinkdb", crawled, TARGET) == 1  # a redirect is no link
 
 
 def test_pages_have_both_urls(said):

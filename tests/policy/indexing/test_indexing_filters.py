@@ -70,11 +70,18 @@ def test_basic():
 
 
 def test_a_representative_url_is_shown_and_the_id_stays():
-    (document,) = made("basic", pages=[PAGE | {"repr_url": "https://example.com/"}])
-    assert (document["id"], document["url"]) == (
-        "https://www.example.com/a",
-        "https://example.com/",
-    )
+    shown = PAGE | {"repr_url": "https://example.org/"}
+    first, bare = made("basic", pages=[shown, BARE], add_domain=True)
+    assert (first["id"], first["url"]) == ("https://www.example.com/a", "https://example.org/")
+    # As in Nutch, host and domain are those of the URL that is shown.
+    assert (first["host"], first["domain"]) == ("example.org", "example.org")
+    assert (bare["url"], bare["host"]) == ("http://other.org/x", "other.org")
+    # In expressions doc.url is the field, url the column.
+    for expr in ("doc.url == 'https://example.org/'", "doc['url'] == 'https://example.org/'",
+                 "doc.getFieldValue('url') == 'https://example.org/'",
+                 "url == 'https://www.example.com/a'"):  # fmt: skip
+        first, bare = made("basic", "expr", pages=[shown, BARE], index_expr=expr)
+        assert (first.get("dropped_by"), bare["dropped_by"]) == (None, "expr")
 
 
 def test_anchor():
@@ -133,6 +140,23 @@ def test_parts_of_feeds():
     (document,) = made("feed", pages=[part])
     assert (document["author"], document["feed"]) == ("Ada", "http://other.org/feed")
     assert "feed" not in made("feed")[0]
+    dates = [("published", "P"), ("updated", "U"), ("tag", "a b\nc")]
+    (document,) = made("feed", pages=[part | {"metadata": dates}])
+    assert (document["published"], document["updated"]) == ("P", "U")
+    assert document["tag"] == ["a b", "c"]
+
+
+def test_feed_keeps_the_metadata_of_pages_that_are_no_items():
+    item = BARE | {"part_of": "org.other:http/feed", "metadata": [("author", "Ada"), ("tag", "t")]}
+    page = PAGE | {"metadata": [("author", "Bo"), ("tag", "one")]}
+    first, second, bare = made(
+        "metadata", "feed", pages=[page, item, item | {"metadata": []}],
+        index_parse_md=("author", "tag"),
+    )  # fmt: skip
+    assert (first["author"], first["tag"]) == ("Bo", ["one"])
+    assert (second["author"], second["tag"]) == ("Ada", ["t"])
+    assert {"author", "tag"} & bare.keys() == set()
+    assert "feed" not in first
 
 
 def test_static_and_replace():

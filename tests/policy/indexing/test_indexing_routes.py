@@ -63,8 +63,17 @@ def test_nutchs_files():
         (("title", ("title", "search")),), (("metatag.description", "description"),), ("segment",)
     )
     assert shares(routes) == {"indexer_solr_1": [True, False, False], "e": [False, True, True]}
+    assert mapped_fields(DOCUMENTS, FieldMapping((("id", ("key",)),)))["key"].to_list() == (
+        DOCUMENTS["id"].to_list()
+    )
     everything = read_nutch_routes(RuleFile("w.xml", WRITERS))
     assert shares(everything) == {"indexer_solr_1": [True] * 3, "e": [True] * 3}
+
+
+def test_writers_that_no_exchange_names_are_not_opened():
+    only = EXCHANGES.partition('<exchange id="default"')[0] + "</exchanges>"
+    (solr,) = read_nutch_routes(RuleFile("w.xml", WRITERS), RuleFile("e.xml", only)).writers
+    assert solr.name == "indexer_solr_1"
 
 
 def test_our_toml():
@@ -118,6 +127,10 @@ def test_fields_are_copied_renamed_and_removed():
         ("[[writer]]\nname='a'\nkind='b'\nremove=[1]", "remove must have names of fields"),
         ("[[writer]]\nname='a'\nkind='b'\ncopy='x'", "copy must be a table of fields"),
         ("[[writer]]\nname='a'\nkind='b'\nrename={a=[]}", "rename must have names of fields"),
+        ("[[writer]]\nname='a'\nkind='b'\nremove=['id']", "index.toml: .* id, .* got 'remove id'"),
+        ("[[writer]]\nname='a'\nkind='b'\nrename={id='url'}", "got 'rename id to url'"),
+        ("[[writer]]\nname='a'\nkind='b'\nrename={url='id'}", "got 'rename url to id'"),
+        ("[[writer]]\nname='a'\nkind='b'\ncopy={title=['x','id']}", "got 'copy title to id'"),
     ],
 )
 def test_wrong_toml(text, message):
@@ -133,6 +146,11 @@ def test_wrong_toml(text, message):
         ("<writers><writer class='a.b.C'/></writers>", None, "w.xml: a writer has no id"),
         ("<writers/>", EXCHANGES, "e.xml: no index writer 'indexer_solr_1': there are none"),
         ("<writers/>", "<e><exchange id='a'/></e>", "e.xml: exchange 'a' has no expr"),
+        (
+            WRITERS.replace('source="segment"', 'source="id"'),
+            None,
+            "w.xml: writer 'indexer_solr_1': a mapping must not change id, .* got 'remove id'",
+        ),
     ],
 )
 def test_wrong_xml(writers, exchanges, message):

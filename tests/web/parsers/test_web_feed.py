@@ -100,7 +100,8 @@ def test_an_item_has_its_content_rather_than_its_summary():
     content = (
         "<content:encoded xmlns:content='http://purl.org/rss/1.0/modules/content/'>"
         "<![CDATA[<p>All of it</p>]]></content:encoded><pubDate>Thu, 01 Jan 2026 00:00:00 GMT"
-        "</pubDate><author>ann@example.com (Ann)</author>"
+        "</pubDate><author>ann@example.com (Ann)</author><category>Old  news</category>"
+        "<category domain='x'>two</category><category>two</category>"
     )
     page = read(rss(item("/1", description="A bit", more=content)), feed_documents=True)
     assert page.text == "N T A bit"
@@ -109,7 +110,18 @@ def test_an_item_has_its_content_rather_than_its_summary():
     assert part.metas == {
         "author": "ann@example.com (Ann)",
         "published": "Thu, 01 Jan 2026 00:00:00 GMT",
+        "tag": "Old news\ntwo",
     }
+    atom = (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><title>N</title><entry><title>T</title>"
+        "<link href='http://example.com/1'/><category term='a b'/><category term='c'/>"
+        "<published>2026-01-01T00:00:00Z</published><updated>2026-01-02T00:00:00Z</updated>"
+        "</entry></feed>"
+    )
+    ((_, part),) = read(HEAD + atom, feed_documents=True).parts
+    assert part.metas == {
+        "published": "2026-01-01T00:00:00Z", "updated": "2026-01-02T00:00:00Z", "tag": "a b\nc",
+    }  # fmt: skip
 
 
 def test_items_on_other_hosts_are_links_only():

@@ -1,0 +1,167 @@
+"""Inlinks of pages on their way into an index, in bounded memory.
+
+A page may have 10,000 inlinks, and a part of an index has many pages. So links are read in pieces of
+whole pages, and pages go on in as many frames.
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.inlinks.link_keys import range_of_target
+from ...policy.kinds import KINDS
+from ...policy.schema import INLINKS, empty
+from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import from_keys
+from ..reading.inlinks import by_target, inlinks_of
+from ..snapshots.manifest import Pinned
+from ..tablets.fold import Groups, folded, group_bounds
+from ..tablets.tablets import Tablet, tablets
+
+_LINK = ("key", "target", "source", "anchor", "score", "gone_since")
+_LINKS = KINDS["links"]
+MOST_LINKS = 50_000  # links in one piece, unless a single page has more
+
+
+class PageInlinks:
+    """The inlinks of the pages of a part.
+
+    Few are read once and kept. Others are read again for each frame of documents, of which each
+    needs its own row groups of the link table alone if its keys are near one another.
+
+    Args:
+        pinned: The snapshot.
+        keys: Row keys of the pages.
+        most: How many inlinks of a page to read.
+    """
+
+    def __init__(self, pinned: Pinned, keys: pl.Series, most: int) -> None:
+        self._pinned, self._most = pinned, most
+        pieces = inlinks_in_pieces(pinned, keys, most)
+        few = next(pieces, empty(INLINKS).select(_LINK))
+        self._few = None if next(pieces, None) is not None else anchors_and_inlinks(few)
+
+    def with_inlinks(self, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yields pages with ``anchors`` and ``inlinks``, in one or several frames.
+
+        Args:
+            pages: ``key`` and other columns, in the order of the keys.
+        """
+        if self._few is not None:
+            yield _joined(pages, self._few)
+            return
+        start, keys = 0, pages.get_column("key")
+        for links in inlinks_in_pieces(self._pinned, keys, self._most):
+            # Of long URLs with the same beginning, links may come in another order.
+            end = max(start, int(keys.search_sorted(links.get_column("target")[-1], side="right")))
+            yield _joined(pages[start:end], anchors_and_inlinks(links))
+            start = end
+        if start < len(pages):
+            yield _joined(pages[start:], anchors_and_inlinks(empty(INLINKS).select(_LINK)))
+
+
+def _joined(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
+    return pages.join(inlinks, on="key", how="left", maintain_order="left")
+
+
+def inlinks_in_pieces(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+    """Yields the best inlinks of pages, best first, targets in key order; each target in one piece.
+
+    Only those row groups of the link table are read that may have a link to one of the pages.
+
+    Args:
+        pinned: The snapshot.
+        keys: Row keys of the pages.
+        most: How many of each to return.
+    """
+    held: list[pl.DataFrame] = []
+    number = 0
+    for links in by_target(_links_to(pinned, keys.unique().sort(), most), most):
+        for part in _whole_targets(links):
+            if held and number + len(part) > MOST_LINKS:
+                yield pl.concat(held)
+                held, number = [], 0
+            held.append(part)
+            number += len(part)
+    if held:
+        yield pl.concat(held)
+
+
+def _whole_targets(links: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yields links in parts of at most ``MOST_LINKS``, or those of a single target."""
+    start = end = 0
+    for length in links.get_column("target").rle().struct.field("len"):
+        if end > start and end + length - start > MOST_LINKS:
+            yield links[start:end]
+            start = end
+        end += length
+    if end > start:
+        yield links[start:end]
+
+
+def _links_to(pinned: Pinned, targets: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+    """Yields the links to some targets that count; the rows of a target one after the other."""
+    if not pinned.root.in_files(_LINKS.name):
+        for target in targets:
+            yield inlinks_of(pinned, target, most).select(_LINK)
+        return
+    wanted = pl.col("target").is_in(targets.implode()) & _LINKS.counting
+    for tablet in tablets(pinned.files(_LINKS.name)):
+        for rows in _rows_of_targets(pinned, tablet, targets):
+            yield rows.filter(wanted)
+
+
+def _rows_of_targets(pinned: Pinned, tablet: Tablet, targets: pl.Series) -> Iterator[pl.DataFrame]:
+    ranges = [range_of_target(target) for target in targets]
+    near = [
+        (low, high) for low, high in ranges if low <= str(tablet.last) and high > str(tablet.first)
+    ]
+    if not near:
+        return
+    root = pinned.root.files
+    schema = pa.schema([INLINKS.field(name) for name in _LINK])
+    bounds = group_bounds(root, tablet)
+    lows = bounds.search_sorted(pl.Series([low for low, _ in near]), side="left").to_list()
+    highs = bounds.search_sorted(pl.Series([high for _, high in near]), side="left").to_list()
+    for start, stop in _merged(zip(lows, highs, strict=True)):
+        after = bounds[start - 1] if start else ""
+        groups = Groups(start, min(len(bounds), stop + 1), after)
+        yield from folded(root, schema, tablet, None, groups)
+
+
+def _merged(ranges: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yields ranges of numbers, both ends included; those that meet are united.
+
+    >>> list(_merged(iter([(0, 1), (1, 1), (2, 3), (7, 7)])))
+    [(0, 3), (7, 7)]
+    """
+    start = stop = -1
+    for low, high in ranges:
+        if start >= 0 and low <= stop + 1:
+            stop = max(stop, high)
+            continue
+        if start >= 0:
+            yield start, stop
+        start, stop = low, high
+    if start >= 0:
+        yield start, stop
+
+
+def anchors_and_inlinks(links: pl.DataFrame) -> pl.DataFrame:
+    """Returns ``key``, ``anchors`` and ``inlinks`` (URLs) of the targets of links.
+
+    A text counts once per host of a source, as ``anchors_of`` does for one page.
+
+    Args:
+        links: ``target``, ``source`` and ``anchor``, best first.
+    """
+    sources = links.get_column("source")
+    urls = from_keys(sources) if len(links) else sources
+    named = links.select(key="target", anchor="anchor", host=host_keys(sources), url=urls)
+    inlinks = named.group_by("key", maintain_order=True).agg(inlinks="url")
+    texts = named.with_columns(pl.col("anchor").str.split("\n")).explode("anchor")
+    texts = texts.filter(pl.col("anchor").is_not_null() & (pl.col("anchor") != ""))
+    texts = texts.unique(["key", "host", "anchor"], keep="first", maintain_order=True)
+    anchors = texts.group_by("key", maintain_order=True).agg(anchors="anchor")
+    return inlinks.join(anchors, on="key", how="left", maintain_order="left")

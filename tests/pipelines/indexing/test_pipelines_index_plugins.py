@@ -1,0 +1,92 @@
+"""Index filters and writers of users: found by entry points, and used by index and indexchecker."""
+
+import pytest
+from crawling import nutbeam
+from indexed_tables import index, operations_of, page, put
+from plugins import install
+
+from nutbeam.io.parsing.plugins import load_plugins
+
+CODE = """
+from pathlib import Path
+
+import polars as pl
+
+from nutbeam.io.index.index_writer import IndexWriter, WriteResult
+from nutbeam.policy.indexing.index_filter import IndexFilter
+
+
+class Length(IndexFilter):
+    name = "length"
+    reads = ()
+
+    def apply(self, documents, pages):
+        length = pages.get_column("text").str.len_chars().cast(pl.Int64).alias("length")
+        return self.dropping(documents.with_columns(length), length < 3)
+
+
+class Lines(IndexWriter):
+    kind = "lines"
+    parameters = {"file": "File that gets a line per document."}
+    required = ("file",)
+
+    def write(self, documents, deletes):
+        with Path(self.target.parameters["file"]).open("a") as file:
+            for row in documents.iter_rows(named=True):
+                file.write(f"+ {row['id']} {row['length']}\\n")
+            file.writelines(f"- {url}\\n" for url in deletes)
+        return WriteResult({"added": len(documents), "deleted": len(deletes)})
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """Installed packages with an index filter, and with a writer; another writer is no class."""
+    folder = tmp_path / "site"
+    install(folder, "my-filter", {"my_index.py": CODE}, {"length": "my_index:Length"},
+            group="nutbeam.index_filters")  # fmt: skip
+    writers = {"lines": "my_index:Lines", "odd": "my_index:Path"}
+    install(folder, "my-writer", {}, writers, group="nutbeam.index_writers")
+    monkeypatch.syspath_prepend(str(folder))
+    load_plugins.cache_clear()
+    yield
+    load_plugins.cache_clear()
+
+
+@pytest.fixture
+def table(tmp_path):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {"com.a:http/1": page("long text"), "com.a:http/2": page("x")})
+    return table
+
+
+def test_a_filter_of_a_user_makes_fields_and_leaves_documents_out(plugin, table, tmp_path):
+    assert index(table, tmp_path / "out", "--index_filters", "basic,length") == 0
+    ((_, adds, _),) = operations_of(tmp_path / "out")
+    assert {url: document["length"] for url, document in adds.items()} == {"http://a.com/1": 9}
+
+
+def test_a_writer_of_a_user_gets_documents_and_deletes(plugin, table, tmp_path):
+    lines = tmp_path / "lines.txt"
+    words = ("index", table, "--writer", "lines", "--writer_parameters", f"file={lines}",
+             "--index_filters", "length")  # fmt: skip
+    assert nutbeam(*words) == 0
+    put(table, "17-2", {"com.a:http/1": None, "com.a:http/3": page("third")})
+    assert nutbeam(*words) == 0
+    assert sorted(lines.read_text().splitlines()) == [
+        "+ http://a.com/1 9", "+ http://a.com/3 5", "- http://a.com/1",
+    ]  # fmt: skip
+
+
+def test_a_mistake_is_one_line(plugin, table, capsys):
+    for words, message in (
+        (("--writer", "odd"), "index writer 'odd' is no class derived from IndexWriter"),
+        (("--writer", "lines"), "index writer 'lines' (lines) needs the parameter 'file'"),
+        (("--writer", "line"), "no index writer 'line' is installed"),
+        (("--index_filters", "lenght"), "no index filter 'lenght' is installed"),
+    ):
+        capsys.readouterr()
+        assert nutbeam("index", table, *words) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1

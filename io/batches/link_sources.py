@@ -136,8 +136,10 @@ def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
     known = tablets(operation.files("state"))
     columns = ("key", "document", "status", "last_fetch_time")
     rows = operation.root.find("state", known, sources.unique(), columns)
-    batches = operation.manifest().batches
-    created = {name: batch.created if batch.inverted else 0 for name, batch in batches.items()}
+    created = {
+        name: batch.created if batch.inverted or name == operation.batch else 0
+        for name, batch in operation.manifest().batches.items()
+    }
     times = pl.DataFrame(
         {"batch": list(created), "created": list(created.values())},
         {"batch": pl.String, "created": pl.Int64},

@@ -209,7 +209,8 @@ def test_an_index_has_the_texts_of_links_as_they_are_now(tmp_path, out):
         web.links = {page: [] for page in range(web.pages)}
         words = ("--links", "--index", "main", *writer(out), "--index_filters", "basic,anchor")
         for text in ("old text", "new text"):
-            web.links[1], web.versions[1] = [(2, text, "")], text
+            web.links |= {1: [(2, text, "")], 2: [(1, text, "")]}
+            web.versions |= {1: text, 2: text}
             more = ("--rounds", "2", "--add_days", "200", *words, *web.words)
             assert nutbeam("crawl", tmp_path / "table", web.url(0), web.url(1), *more) == 0
             last = [adds[web.url(2)] for _, adds, _ in operations_of(out) if web.url(2) in adds][-1]

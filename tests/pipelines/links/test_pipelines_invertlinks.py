@@ -191,7 +191,7 @@ def test_a_batch_is_added_and_nothing_that_exists_is_rewritten(tmp_path):
         assert {path: path.read_bytes() for path in after if path in before} == before
         added = [path for path in after if path not in before]
         assert len(added) == 1
-        assert added[0].stat().st_size < sum(map(len, before.values())) 
+        assert added[0].stat().st_size < sum(map(len, before.values()))
         assert stored_links(table) == true_links(table)
         written = newest_manifest(str(table)).counts
         assert sum(written.get(name, 0) for name in ("links_seen", "links_added")) == 1
@@ -211,7 +211,8 @@ def test_an_older_copy_brings_back_no_link_that_has_ended(tmp_path, request, web
     web.links[1], web.versions[1] = [], 9
     web.gone.add("3")
     assert again(table, web, "--links") == 0
-    assert nutbeam("compact", table, "--full") == 0  # no row says any more that the links have ended
+    # No row says any more that the links have ended.
+    assert nutbeam("compact", table, "--full") == 0
     assert nutbeam("mergelinkdb", table, tmp_path / "older") in (0, 1)
     assert stored_links(table) == true_links(table) != {}
 

@@ -119,9 +119,7 @@ def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, 
     (tmp_path / "host-urlnormalizer.txt").write_text("www.d.com d.com\n")
     rules = ["--url_rules_dir", tmp_path, "--url_normalizers", "basic,host", "--exclude", "bad.com"]
     out = said(capsys, "mergelinkdb", address, *others, *words, *rules)
-    rows = {
-        (row["target"], row["source"]): row for row in rows_of(address, "links").to_dicts()
-    }
+    rows = {(row["target"], row["source"]): row for row in rows_of(address, "links").to_dicts()}
     keys = {url: to_key(url) for url in (A, B, one, www, bad)}
     expected = {(A, one), (A, www), (one, www), (B, bad), (bad, B), (B, A)}
     if words == ("--filter_links",):

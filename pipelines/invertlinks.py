@@ -11,6 +11,7 @@ A link of a document before that the new document has, too, lives on. So no docu
 
 import dataclasses
 import functools
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..io.batches.link_sources import (
     divided,
     is_there,
     new_documents,
+    newest_of_sources,
     replaced_pages,
     superseded_documents,
     unchanged_documents,
@@ -51,7 +53,7 @@ from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
-# In Bigtable a tablet has no zone map: each operation looks at one of so many for old links.
+# Of more tablets than these, each operation looks for old links in one of so many.
 _TURNS = 16
 
 
@@ -122,15 +124,22 @@ def build(
 def _items(
     operation: Operation, options: InvertTableOptions
 ) -> Iterator[NewDocuments | OldDocuments | Aging]:
-    items: list[Any] = list(divided(operation))
-    limit = operation.now - options.oldest_ms
-    for number, tablet in enumerate(tablets(operation.files(COMPONENT))):
-        first = tablet.min_fetch_time
-        turn = (number + operation.snapshot) % _TURNS == 0
-        if first < limit if first is not None else turn:
-            items.append(Aging(operation, tablet))
+    items: list[Any] = [*divided(operation), *_aging(operation, options)]
     PROGRESS.start("invertlinks", total=len(items), unit="files")
     yield from items
+
+
+def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]:
+    """Yields the tablets to look at for old links; in Bigtable no zone map says which have some."""
+    known = tablets(operation.files(COMPONENT))
+    limit = operation.now - options.oldest_ms
+    # At random, because all that is counted (snapshots, batches) may grow by the same number a round.
+    turn = random.Random(operation.seed).randrange(_TURNS)
+    for number, tablet in enumerate(known):
+        first = tablet.min_fetch_time
+        is_next = len(known) <= _TURNS or (number + turn) % _TURNS == 0
+        if is_next and (first is None or first < limit):
+            yield Aging(operation, tablet)
 
 
 def _changes(
@@ -145,7 +154,7 @@ def _changes(
         if lost:
             yield _counted({"documents_missing": lost})
         for documents, times in superseded_documents(item):
-            yield from _chunks(tombstones_of(documents, times, options))
+            yield from _chunks(tombstones_of(documents, times))
     found = new_documents(item) if isinstance(item, NewDocuments) else unchanged_documents(item)
     blocklist = read_blocklist(item.operation)
     for documents in found:
@@ -178,13 +187,19 @@ def _chunks(changes: pl.DataFrame) -> Iterator[tuple[str, Chunk]]:
 
 
 def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
-    """Returns tombstones for the links of a tablet that were not seen for too long."""
+    """Returns tombstones for the links of a tablet that were not seen for too long.
+
+    A link stays as long as the newest document of its page has it, however old that is.
+    """
     operation, limit = item.operation, item.operation.now - options.oldest_ms
     old = pl.col("gone_since").is_null() & (pl.col("last_seen") < limit)
     rows = operation.root.read(
-        COMPONENT, [item.tablet], ("key", "last_seen"), lambda links: links.filter(old)
+        COMPONENT, [item.tablet], ("key", "source", "last_seen"), lambda links: links.filter(old)
     )
-    return rows.select("key", time="last_seen", gone=pl.lit(True))
+    newest = newest_of_sources(operation, rows.get_column("source"))
+    rows = rows.join(newest, on="source", how="left", maintain_order="left")
+    stands = pl.col("lives") & (pl.col("last_seen") >= pl.col("since"))
+    return rows.filter(~stands.fill_null(False)).select("key", time="last_seen", gone=pl.lit(True))
 
 
 def link_resolver(operation: Operation) -> Resolver:

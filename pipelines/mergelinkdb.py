@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
+import polars as pl
 
+from ..io.batches.link_sources import newest_of_sources
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
@@ -28,6 +30,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_options import UrlOptions
+from ..web.rules.url_rules import UrlRules
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.url_rules import rules_of
 from .invertlinks import link_resolver, without_blocked
@@ -100,14 +103,37 @@ def _items(operation: Operation, readings: tuple[Reading, ...]) -> Iterator[Othe
     yield from items
 
 
+def _rules(options: Options) -> UrlRules | None:
+    if not options.normalize_links and not options.filter_links:
+        return None
+    plain = options.no_normalize or not options.normalize_links
+    return rules_of(dataclasses.replace(options, no_normalize=plain))
+
+
 def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
-    changes_rules = options.normalize_links or options.filter_links
-    rules = rules_of(options) if changes_rules else None
+    rules = _rules(options)
     with item.reading.reading():
         for rows in item.reading.root.scan(COMPONENT, item.tablet):
             found, counts = merged_links(rows, rules, filters=options.filter_links)
             found, blocked = without_blocked(found, read_blocklist(item.operation))
-            yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts={**counts, **blocked}))
+            found, outdated = _without_outdated(found, item.operation)
+            counts = {**counts, **blocked, **outdated}
+            yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
             for chunk in to_chunks(found, LINK_CHANGES):
                 yield COMPONENT, chunk
     PROGRESS.add()
+
+
+def _without_outdated(
+    changes: pl.DataFrame, operation: Operation
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the links that were seen since this table has read their pages, and the number of others.
+
+    So an older copy of the table does not bring back links that have ended, even if no row says so
+    any more: none does after a compact, and in Bigtable.
+    """
+    newest = newest_of_sources(operation, changes.get_column("source"))
+    times = changes.join(newest, on="source", how="left", maintain_order="left")
+    kept = changes.filter((times["time"] >= times["since"]).fill_null(True))
+    left_out = len(changes) - len(kept)
+    return kept, {"dropped/outdated": left_out} if left_out else {}

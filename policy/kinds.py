@@ -72,7 +72,7 @@ class Kept(Enum):
 
     ALWAYS = "as long as the table"
     NAMED = "as long as rows refer to the file"
-    WITH_DOCUMENTS = "as long as the batch has documents"
+    WITH_DOCUMENTS = "as long as the batch has documents, or its links wait for invertlinks"
     NO_LONGER = "not at all"
 
 

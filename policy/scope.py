@@ -28,14 +28,14 @@ class ScopeOptions:
         choices=("domain", "host", "any"),
         nutch="db.ignore.external.links.mode, db.ignore.external.links",
     )
-    ignore_internal_links: bool = option(
+    skip_internal_links: bool = option(
         False,
         "Follow no link within one host, or with --scope domain within one registered domain.",
         nutch="db.ignore.internal.links",
     )
     ignore_also_redirects: bool = option(
         True,
-        "Apply the scope and --ignore_internal_links to redirects, too.",
+        "Apply the scope and --skip_internal_links to redirects, too.",
         nutch="db.ignore.also.redirects",
     )
 
@@ -101,7 +101,7 @@ def judge(
         if options.scope != "any":
             inside = _inside(source, admitted, rules, options.scope, seeds)
             reasons.append(reason_if(~inside, "out_of_scope"))
-        if options.ignore_internal_links:
+        if options.skip_internal_links:
             internal = in_scope(source, keys, options.scope)
             reasons.append(reason_if(internal, "internal_link"))
     judged = links.with_columns(admitted.drop("url")).with_columns(reason=pl.coalesce(reasons))

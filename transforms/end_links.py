@@ -9,7 +9,6 @@ import polars as pl
 from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
 from ..policy.inlinks.edges import tombstones_of
-from ..policy.inlinks.invert_options import InvertOptions
 from ..policy.schema import to_frame
 from .elements.chunks import Chunk, to_chunks
 
@@ -43,6 +42,6 @@ def _ended(
     keys = pl.concat(to_frame(chunk) for chunk in grouped[1]).select("key")
     times = keys.with_columns(time=pl.lit(operation.now, pl.Int64))
     for documents in documents_in(operation, grouped[0], keys.get_column("key")):
-        ended = tombstones_of(documents, times, InvertOptions())
+        ended = tombstones_of(documents, times)
         for chunk in to_chunks(ended):
             yield COMPONENT, chunk

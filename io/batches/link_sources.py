@@ -8,7 +8,6 @@ import polars as pl
 from ...policy.base.row_status import Status
 from ...policy.inlinks.edges import EDGES_OF
 from ...policy.schema import OUTCOME, to_frame
-from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
 from ..snapshots.manifest import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
@@ -16,11 +15,14 @@ from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 from .batches import batch_component, documents_with_keys, live_file
 
-# Statuses of URLs that are no pages any more, so that their links end.
-WITHOUT_LINKS = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM)
+# Statuses of URLs that are no pages any more, so that their links end; an index drops these, too.
+WITHOUT_LINKS = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM, Status.DB_ORPHAN)
+_DEAD = pl.col("status").is_in([int(status) for status in WITHOUT_LINKS])
 # Jobs that remove no row from the state. A purge does; the blocklist names what it has removed.
 _REMOVE_NOTHING = ("updatedb", "generate", "fetch", "parse", "dedup", "invertlinks", "mergelinkdb",
                    "compact", "purge", "webgraph", "linkrank", "scoreupdater", "index", "clean")  # fmt: skip
+# The batch in the name of a file of documents.
+_BATCH = r"^batches/([^/]+)/"
 # If more snapshots were made since an update, they are not read one by one.
 _NEAR = 32
 
@@ -75,7 +77,7 @@ def documents_in(operation: Operation, path: str, keys: pl.Series) -> Iterator[p
 def new_documents(item: NewDocuments) -> Iterator[pl.DataFrame]:
     """Yields the documents that the update has taken from a file of the batch, in pieces."""
     names = [item.file.path, item.file.formerly or item.file.path]
-    rows = _outcome(item.operation).filter(pl.col("document").is_in(names))
+    rows = _outcome(item.operation).filter(pl.col("document").is_in(names) & ~_DEAD)
     keys = collect(rows.select("key")).get_column("key")
     if item.probe:
         keys = _still_newest(item.operation, keys, names)
@@ -84,7 +86,7 @@ def new_documents(item: NewDocuments) -> Iterator[pl.DataFrame]:
 
 def unchanged_documents(item: OldDocuments) -> Iterator[pl.DataFrame]:
     """Yields the documents in a file whose pages have answered that they are unchanged."""
-    rows = _outcome(item.operation).filter(pl.col("document") == item.path)
+    rows = _outcome(item.operation).filter((pl.col("document") == item.path) & ~_DEAD)
     times = collect(rows.select("key", time=pl.col("last_fetch_time")))
     keys = times.get_column("key")
     if item.probe:
@@ -110,13 +112,45 @@ def superseded_documents(item: OldDocuments) -> Iterator[tuple[pl.DataFrame, pl.
 
 
 def replaced_pages(item: OldDocuments) -> pl.DataFrame:
-    """Returns the pages with a newer document, or without any: ``key`` and ``time``."""
+    """Returns the pages with a newer document, and those that are over: ``key`` and ``time``.
+
+    A page without a document in the outcome was not parsed: its row still names the one before.
+    """
     rows = _outcome(item.operation).filter(pl.col("old_document") == item.path)
-    answered = pl.col("fetch_status").is_in([FETCH_SUCCESS, FETCH_NOTMODIFIED])
-    other = answered.fill_null(False) & pl.col("document").ne_missing(pl.col("old_document"))
-    over = other | pl.col("status").is_in([int(status) for status in WITHOUT_LINKS])
+    other = (pl.col("document") != pl.col("old_document")).fill_null(False)
     time = pl.col("last_fetch_time").fill_null(item.operation.now)
-    return collect(rows.filter(over).select("key", time=time))
+    return collect(rows.filter(other | _DEAD).select("key", time=time))
+
+
+def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
+    """Returns what the state says about pages that have links: a row per page that it has.
+
+    Nothing of their documents is read: a link of the newest document was seen after the batch of
+    that document was made, and any other link before.
+
+    Returns:
+        ``source``; ``since``, the time before which its links were last seen that it does not have
+        any more, ms (0: unknown, because its newest document waits to be inverted); ``lives``,
+        whether it is a page with a document.
+    """
+    known = tablets(operation.files("state"))
+    columns = ("key", "document", "status", "last_fetch_time")
+    rows = operation.root.find("state", known, sources.unique(), columns)
+    created = {
+        name: batch.created if batch.inverted or name == operation.batch else 0
+        for name, batch in operation.manifest().batches.items()
+    }
+    times = pl.DataFrame(
+        {"batch": list(created), "created": list(created.values())},
+        {"batch": pl.String, "created": pl.Int64},
+    )
+    named = rows.with_columns(batch=pl.col("document").str.extract(_BATCH))
+    ended = pl.col("last_fetch_time").fill_null(0) + 1
+    return named.join(times, on="batch", how="left", maintain_order="left").select(
+        source="key",
+        since=pl.when(_DEAD).then(ended).otherwise(pl.col("created").fill_null(0)),
+        lives=pl.col("document").is_not_null() & ~_DEAD,
+    )
 
 
 def is_there(item: OldDocuments) -> bool:
@@ -137,8 +171,7 @@ def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl
         return keys
     known = tablets(operation.files("state"))
     rows = operation.root.find("state", known, keys, ("key", "document", "status"))
-    dead = pl.col("status").is_in([int(status) for status in WITHOUT_LINKS])
-    return rows.filter(pl.col("document").is_in(names) & ~dead).get_column("key")
+    return rows.filter(pl.col("document").is_in(names) & ~_DEAD).get_column("key")
 
 
 def _documents(operation: Operation, file: DataFile, keys: pl.Series) -> Iterator[pl.DataFrame]:

@@ -113,17 +113,23 @@ def superseded(
 ) -> Iterator[Written]:
     """Yields the files of batches to drop.
 
+    If the table has links, the outcome of a batch stays until ``invertlinks`` has read it.
+
     Args:
         operation: The operation; its snapshot is read.
         batches: Ids of the batches; see ``spent_batches``.
         named: Paths of all files that rows refer to.
     """
+    manifest = operation.manifest()
+    waiting = manifest.without_links() if KINDS["links"].name in manifest.components else []
     for batch in batches:
         files = {kind: operation.files(batch_component(batch, kind)) for kind in kinds_of_batches()}
-        documents = any(named & {file.path, file.formerly} for file in files["documents"])
+        needed = batch in waiting or any(
+            named & {file.path, file.formerly} for file in files["documents"]
+        )
         for kind, some in files.items():
             kept = KINDS[kind].kept
-            if kept is Kept.ALWAYS or (kept is Kept.WITH_DOCUMENTS and documents):
+            if kept is Kept.ALWAYS or (kept is Kept.WITH_DOCUMENTS and needed):
                 continue
             by_file = kept is Kept.NAMED
             paths = tuple(

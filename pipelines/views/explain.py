@@ -176,7 +176,7 @@ class Explainer:
             judged = self.rules.admit(found, "inject")
         else:
             if self._scope_is_unknown():
-                options = dataclasses.replace(options, scope="any", ignore_internal_links=False)
+                options = dataclasses.replace(options, scope="any", skip_internal_links=False)
             schema = {"source": pl.String, "distance": pl.Int32}
             links = pl.DataFrame({"source": [self._source_of(url)], "distance": [None]}, schema)
             if self._needs_no_include():

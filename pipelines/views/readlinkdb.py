@@ -53,6 +53,8 @@ class Options(BestOptions):
 
     def __post_init__(self) -> None:
         check_dump(self.dump, self.regex, ".txt", ".jsonl")
+        if not self.max_inlinks:
+            raise ValueError("--max_inlinks must be at least 1, got 0")
         if self.dump and self.top:
             raise ValueError("--dump and --top contradict each other: give one")
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ..schema import INLINKS, conform, empty, to_frame
-from .edges import LINK_CHANGES, with_halves
+from .edges import LINK_CHANGES, merge_rows, with_halves
 
 _NEW = ("anchor", "rel", "score")
 _FIRST = pl.min_horizontal("first", "time")
@@ -68,11 +68,17 @@ def _after(
 
 
 def _newest(seen: pl.DataFrame) -> pl.DataFrame:
-    """Returns the newest change of each key; of several of one time, one that depends only on them."""
-    if seen.get_column("key").hash().n_unique() < len(seen):  # hashes are quicker than texts
-        seen = seen.sort("key", "time", "anchor", "rel", "score", nulls_last=False)
-        seen = seen.unique("key", keep="last", maintain_order=True)
-    return seen
+    """Returns one change per key: those of its newest time in one, with the earliest first time."""
+    once = seen.get_column("key").hash().is_unique()  # hashes are quicker than texts
+    if once.all():
+        return seen
+    several = seen.filter(~once).with_columns(first=_FIRST.min().over("key"))
+    several = several.filter(pl.col("time") == pl.col("time").max().over("key"))
+    # Another order of the changes gives the same row.
+    several = several.sort(
+        "key", "score", "anchor", "rel", descending=[False, True, False, False], nulls_last=True
+    )
+    return pl.concat([seen.filter(once), merge_rows(several).select(seen.columns)])
 
 
 def invert(changes: pl.DataFrame) -> pl.DataFrame:

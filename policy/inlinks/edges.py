@@ -65,19 +65,19 @@ def edges_of(
     return links.select(LINK_CHANGES.names), counts
 
 
-def tombstones_of(
-    documents: pl.DataFrame, times: pl.DataFrame, options: InvertOptions
-) -> pl.DataFrame:
+def tombstones_of(documents: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
     """Returns tombstones for the links of documents that are not the newest ones of their pages.
+
+    They are for all links, also for those that today's options leave out: the link table may have
+    them from the day when other options held.
 
     Args:
         documents: DOCUMENTS rows with ``key``, ``outlinks`` and perhaps ``nofollow_links``; each
             key once.
         times: ``key`` and ``time``: when each page was fetched again, ms.
-        options: Which links are kept.
     """
     wide = documents.with_columns(fetch_time=pl.lit(0), score=pl.lit(0.0))
-    links, _ = _links(wide, options)
+    links, _ = _links(wide, InvertOptions())
     times = times.select(source="key", then="time")
     links = links.join(times, on="source", how="inner", maintain_order="left")
     keys = link_keys(links.get_column("target"), links.get_column("source"))
@@ -144,7 +144,8 @@ def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
     once = hashes.is_unique()
     if once.all():
         return links
-    texts = pl.col("anchor").drop_nulls().unique(maintain_order=True).head(MAX_TEXTS)
+    lines = pl.col("anchor").drop_nulls().str.split("\n").explode().drop_nulls()
+    texts = lines.unique(maintain_order=True).head(MAX_TEXTS)
     words = pl.col("rel").fill_null("").str.split(" ")
     in_all = [
         pl.when(words.list.contains(word).all()).then(pl.lit(word)).alias(word) for word in RELS

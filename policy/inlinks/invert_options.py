@@ -31,8 +31,8 @@ class InvertOptions:
     )
     max_link_age: int = option(
         0,
-        "A link is dropped if its page was last found to have it longer ago; 0 means twice "
-        "--max_fetch_interval.",
+        "A link is dropped if its page was last found to have it longer ago, unless the newest "
+        "document of the page has it; 0 means twice --max_fetch_interval.",
         unit="s",
         minimum=0,
     )

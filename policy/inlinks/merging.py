@@ -19,19 +19,21 @@ def merged_links(
         filters: Whether to filter, too. A target that is refused has no links then.
 
     Returns:
-        (LINK_CHANGES rows; number of links that were left out).
+        (LINK_CHANGES rows; numbers of links that were left out, by reason).
     """
     found = links.filter(pl.col("gone_since").is_null()).with_columns(
         time="last_seen", first="first_seen", gone=pl.lit(False)
     )
-    number = len(found)
+    counts: dict[str, int] = {}
     if rules is not None:
         for name in ("target", "source"):
             keys = found.get_column(name)
-            admitted = rules.admit(from_keys(keys), "linkdb", filters=filters)
-            found = found.with_columns(admitted.get_column("key").alias(name))
-        found = found.drop_nulls(["target", "source"])
+            judged = rules.admit(from_keys(keys), "linkdb", filters=filters)
+            found = found.with_columns(judged.get_column("key").alias(name))
+        admitted = found.drop_nulls(["target", "source"])
+        counts["dropped/filtered"] = len(found) - len(admitted)
+        found = admitted.filter(pl.col("target") != pl.col("source"))
+        counts["dropped/own_url"] = len(admitted) - len(found)
     keys = link_keys(found.get_column("target"), found.get_column("source"))
     found = found.with_columns(keys).select(LINK_CHANGES.names)
-    left_out = number - len(found)
-    return found, {"dropped/filtered": left_out} if left_out else {}
+    return found, {reason: count for reason, count in counts.items() if count}

@@ -19,7 +19,8 @@ INLINK = pa.schema(
 )
 # The best inlinks of a page are the last ones in this order.
 BEST_LAST = ("score", "external", "source")
-_HOST = r"^[a-z][a-z0-9+.-]*://([^/?#]*)"
+# Without user and port.
+_HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
 
 
 def page_edges(
@@ -62,4 +63,4 @@ def page_edges(
 
 
 def _host(name: str) -> pl.Expr:
-    return pl.col(name).str.extract(_HOST).fill_null("")
+    return pl.col(name).str.extract(_HOST).str.to_lowercase().fill_null("")

@@ -127,7 +127,7 @@ def _judged(
         no_filter=options.no_filter or not options.sitemap_url_filter,
         no_normalize=options.no_normalize or not options.sitemap_url_normalize,
         # A sitemap names the pages of its own host.
-        ignore_internal_links=False,
+        skip_internal_links=False,
     )
     links = entries.with_columns(source=pl.lit(_source(sitemap.root)), distance=pl.lit(1))
     judged = judge(links, urls, "outlink", rules, seeds)

@@ -75,7 +75,7 @@ def test_links_that_are_exempt_from_the_scope(tmp_path):
 
 def test_internal_links_are_left_out_where_that_is_wanted():
     urls = ["http://www.example.com/x", "http://a.example.com/", "http://www.seed.com/"]
-    inner = {"ignore_internal_links": True}
+    inner = {"skip_internal_links": True}
     assert verdicts(*urls, **inner) == ["internal_link", "internal_link", "com.seed.www:http/"]
     assert verdicts(*urls, scope="any", **inner) == [
         "internal_link", "com.example.a:http/", "com.seed.www:http/"
@@ -83,7 +83,7 @@ def test_internal_links_are_left_out_where_that_is_wanted():
 
 
 def test_redirects_are_free_where_that_is_wanted():
-    free = {"use": "fetcher", "ignore_also_redirects": False, "ignore_internal_links": True}
+    free = {"use": "fetcher", "ignore_also_redirects": False, "skip_internal_links": True}
     assert verdicts("http://far.org/", "http://www.example.com/x", **free) == [
         "org.far:http/", "com.example.www:http/x"
     ]  # fmt: skip

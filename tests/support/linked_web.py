@@ -1,12 +1,14 @@
 """A small web whose links change, and the link table that its newest documents give."""
 
+import contextlib
 import random
+import re
 from collections import defaultdict
 
 import polars as pl
 from crawling import rows_of
 from frames import frame_of
-from web_servers import reply
+from web_servers import doors, reply, serve
 
 from nutbeam.io.batches.batches import live_file
 from nutbeam.io.snapshots.commit import commit
@@ -21,41 +23,81 @@ from nutbeam.policy.schema import DOCUMENTS, INLINKS, Status, conform, to_frame
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOST = "a.example.com"
+HOSTS = (HOST, "b.example.com")
 RELS = ("nofollow", "sponsored", "ugc")
-ENDED = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM)
+ENDED = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM, Status.DB_ORPHAN)
 
 
 class LinkedWeb:
-    """Pages ``/0`` to ``/N`` of two hosts with links to one another; ``/`` links to all."""
+    """Pages ``/0`` to ``/N`` of two hosts with links to one another; ``/`` of the first links to all.
+
+    Attributes:
+        links: The links of each page.
+        gone: Names of pages that are not there.
+        moved: The page that each page redirects to.
+        server: The server; every third page has no ETag, the others answer 304.
+    """
 
     def __init__(self, seed, pages=6):
         self.random = random.Random(seed)
         self.pages = pages
-        self.links = {}
-        self.gone = set()
+        self.links, self.versions = {}, defaultdict(int)
+        self.gone, self.moved = set(), {}
         for page in range(pages):
             self.change(page)
 
     def change(self, page):
         """Gives a page other links."""
         some = self.random
+        self.versions[page] += 1
         self.links[page] = [
             (some.randrange(self.pages), some.choice(["", "one", "two"]), some.choice(
                 ["", "nofollow", "UGC nofollow", "noopener"]))
             for _ in range(some.randrange(5))
         ]  # fmt: skip
 
+    def move(self, page):
+        """Makes a page redirect to another one, or makes it a page again."""
+        if self.moved.pop(page, None) is None:
+            self.moved[page] = (page + 1) % self.pages
+
+    def url(self, page):
+        return f"http://{HOSTS[page % 2]}/{page}" if isinstance(page, int) else page
+
+    @property
+    def words(self):
+        """The options with which it is crawled."""
+        reached = (word for door in doors(self.server.port) for word in ("--connect_to", door))
+        return [*reached, "--server_delay", "0"]
+
     def __call__(self, path, _):
-        name = path.strip("/")
-        if name in self.gone or not (name.isdigit() or path == "/"):
-            return reply(b"", "404 Not Found")
         if path == "/":
-            found = [(page, "", "") for page in range(self.pages)]
-        else:
-            found = self.links[int(name)]
-        links = (f'<a href="http://{HOST}/{to}" rel="{rel}">{text}</a>' for to, text, rel in found)
+            return self._page("", [(page, "", "") for page in range(self.pages)])
+        name = path.split("/")[1]  # a page may have long names, too
+        if not name.isdigit() or name in self.gone:
+            return reply(b"", "404 Not Found")
+        page = int(name)
+        if page in self.moved:
+            return reply(b"", "302 Found", f"Location: {self.url(self.moved[page])}")
+        tag = f'"{page}-{self.versions[page]}"'
+        if not page % 3:
+            return self._page(name, self.links[page])
+        if re.search(f"(?i)if-none-match: *{tag}", self.server.current.head):
+            return reply(b"", "304 Not Modified", f"ETag: {tag}")
+        return self._page(name, self.links[page], f"ETag: {tag}")
+
+    def _page(self, name, found, *headers):
+        links = (f'<a href="{self.url(to)}" rel="{rel}">{text}</a>' for to, text, rel in found)
         html = f"<html><body>page {name} {' '.join(links)}</body></html>"
-        return reply(html.encode(), "200 OK", "Content-Type: text/html")
+        return reply(html.encode(), "200 OK", "Content-Type: text/html", *headers)
+
+
+@contextlib.contextmanager
+def linked_web(seed, pages=6):
+    """Serves a web whose links change."""
+    web = LinkedWeb(seed, pages)
+    with serve(web) as web.server:
+        yield web
 
 
 def stored_links(table):

@@ -1,6 +1,8 @@
 """What Nutch's users type: each command and flag of Nutch gets the right answer, or none."""
 
+import inspect
 import re
+from collections import defaultdict
 
 import pytest
 
@@ -183,3 +185,19 @@ def test_typing_errors_get_a_good_guess_or_none(command):
 )  # fmt: skip
 def test_typing_errors_of_commands(typed, expected):
     assert similar(typed, COMMANDS) == expected
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_flag_of_a_command_is_one_property(command):
+    """Two declarations of one name would share a field of the command's options."""
+    try:
+        options = load(command).Options
+    except ModuleNotFoundError:
+        pytest.skip("not installed")
+    declared = defaultdict(set)
+    for cls in options.__mro__:
+        for name in inspect.get_annotations(cls):
+            field = getattr(cls, "__dataclass_fields__", {}).get(name)
+            if field is not None and "option" in field.metadata:
+                declared[name].add(field.metadata["option"].get("nutch"))
+    assert {name: found for name, found in declared.items() if len(found) > 1} == {}

@@ -8,6 +8,7 @@ from crawling import files_of, manifest_of, nutbeam, reach, rows_of
 from geo_databases import database
 from index_bytes import holders
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, writer
+from linked_web import linked_web
 from simulated_web import SimWeb
 
 from nutbeam.io.table.opening import open_table
@@ -227,6 +228,19 @@ def test_crawl_brings_each_round_into_the_index(tmp_path, out):
         documents = [d for _, adds, _ in operations_of(out) for d in adds.values()]
         assert any("anchor" in document for document in documents)
         assert {document["countryIsoCode"] for document in documents} == {"XX"}
+
+
+def test_an_index_has_the_texts_of_links_as_they_are_now(tmp_path, out):
+    with linked_web(0) as web:
+        web.links = {page: [] for page in range(web.pages)}
+        words = ("--links", "--index", "main", *writer(out), "--index_filters", "basic,anchor")
+        for text in ("old text", "new text"):
+            web.links |= {1: [(2, text, "")], 2: [(1, text, "")]}
+            web.versions |= {1: text, 2: text}
+            more = ("--rounds", "2", "--add_days", "200", *words, *web.words)
+            assert nutbeam("crawl", tmp_path / "table", web.url(0), web.url(1), *more) == 0
+            last = [adds[web.url(2)] for _, adds, _ in operations_of(out) if web.url(2) in adds][-1]
+            assert last["anchor"] == [text]
 
 
 def test_bad_input_is_one_line(table, out, capsys):

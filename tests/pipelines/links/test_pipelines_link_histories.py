@@ -6,9 +6,8 @@ import time
 import pytest
 from clocks import DAY, clock_off
 from crawling import nutbeam, rows_of
-from linked_web import HOST, LinkedWeb, stored_links, true_links
+from linked_web import HOST, linked_web, stored_links, true_links
 from nursery import Nursery
-from web_servers import serve
 from web_tables import newest
 
 from nutbeam.io.snapshots.manifest import newest_manifest
@@ -35,18 +34,15 @@ class History:
         safe: The oldest snapshot to go back to: not before a purge, none whose files are deleted.
     """
 
-    STEPS = ("change", "change", "gone", "purge", "compact", "rollback", "kill", "later")
+    STEPS = ("change", "change", "gone", "move", "purge", "compact", "rollback", "kill", "later")
 
-    def __init__(self, table, web, server, nursery):
+    def __init__(self, table, web, nursery):
         self.table, self.web, self.nursery = table, web, nursery
-        self.words = [
-            "--connect_to", f"{HOST}:80:127.0.0.1:{server.port}", "--server_delay", "0",
-        ]  # fmt: skip
         self.lossy, self.safe, self.kills = False, 1, 0
         self.purged = set()
 
     def crawl(self, *words):
-        assert nutbeam("crawl", self.table, *words, *self.words) in (0, 1, 4)
+        assert nutbeam("crawl", self.table, *words, *self.web.words) in (0, 1, 4)
 
     def round(self, *words):
         self.crawl("--rounds", "1", "--add_days", "200", *words)
@@ -62,6 +58,10 @@ class History:
         self.web.gone.symmetric_difference_update({str(self.web.random.randrange(self.web.pages))})
         self.round("--links")
 
+    def move(self):
+        self.web.move(self.web.random.randrange(self.web.pages))
+        self.round("--links")
+
     def later(self):
         """The links of a round wait."""
         self.web.change(self.web.random.randrange(self.web.pages))
@@ -69,7 +69,7 @@ class History:
 
     def purge(self):
         page = self.web.random.randrange(self.web.pages)
-        assert nutbeam("purge", self.table, "--url", f"http://{HOST}/{page}") == 0
+        assert nutbeam("purge", self.table, "--url", self.web.url(page)) == 0
         self.purged.add(f"/{page}")
         self.safe = newest(self.table)
 
@@ -117,9 +117,8 @@ class History:
 
 def play(table, nursery, seed, steps, monkeypatch):
     """Plays a history; returns how many links were stored at the end."""
-    web = LinkedWeb(seed)
-    with serve(web) as server:
-        history = History(table, web, server, nursery)
+    with linked_web(seed) as web:
+        history = History(table, web, nursery)
         history.crawl(f"http://{HOST}/", "--rounds", "2", "--links")
         dice = random.Random(seed)
         # Each step once, in any order, and then some more.
@@ -154,9 +153,9 @@ def test_histories_in_bigtable(tmp_path, nursery, monkeypatch, bigtable, seed):
 @pytest.mark.parametrize(("seconds", "ends"), [(-60, False), (60, True)])
 def test_stale_links_end_just_after_their_age(tmp_path, monkeypatch, seconds, ends):
     """compact drops the old documents between updatedb and invertlinks."""
-    table, web = str(tmp_path / "table"), LinkedWeb(3)
-    with serve(web) as server:
-        history = History(table, web, server, None)
+    table = str(tmp_path / "table")
+    with linked_web(3) as web:
+        history = History(table, web, None)
         history.crawl(f"http://{HOST}/", "--rounds", "2", "--links")
         history.later()
         for page in range(web.pages):

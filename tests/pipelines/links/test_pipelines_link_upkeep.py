@@ -5,8 +5,8 @@ import json
 import pytest
 from clocks import DAY, clock_off
 from crawling import files_of, nutbeam, rows_of
-from linked_web import HOST, LinkedWeb, fill_links, stored_links, true_links
-from web_servers import serve
+from linked_batches import document, outcome, put_batch
+from linked_web import HOST, HOSTS, fill_links, linked_web, stored_links, true_links
 
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.tablets import resolve, tablet_writer
@@ -61,6 +61,11 @@ def test_copy_export_and_rollback(table, tmp_path, capsys):
     assert nutbeam("export", table, "--what", "inlinks") == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {(row["target"], row["source"]) for row in found} == set(LINKS)
+    capsys.readouterr()
+    query = "select target, source, anchor from inlinks order by target, source"
+    assert nutbeam("sql", table, query, "--format", "csv") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-3:] == [f"{A},{B},b", f"{A},{C},c", f"{B},{C},"]
     assert nutbeam("rollback", table, "--to", "1") == 0
     assert "links" not in newest_manifest(table).components
     assert nutbeam("rollback", table, "--to", "2") == 0
@@ -68,24 +73,41 @@ def test_copy_export_and_rollback(table, tmp_path, capsys):
     assert nutbeam("fsck", table) == 0
 
 
+def test_a_damaged_file_of_links_is_found_and_its_links_come_back(tmp_path, capsys):
+    table = str(tmp_path / "table")
+    (old,) = put_batch(table, "17-1", [[document("com.a:http/", "org.b:http/")]],
+                       [outcome("com.a:http/", 0)])  # fmt: skip
+    assert nutbeam("invertlinks", table) == 0
+    before = stored_links(table)
+    (path,) = files_of(table, "links")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    capsys.readouterr()
+    assert nutbeam("fsck", table) == 3
+    assert path.name in capsys.readouterr().out
+    assert nutbeam("fsck", table, "--repair", "--drop") == 0
+    assert nutbeam("fsck", table) == 0
+    assert stored_links(table) == {}
+    put_batch(table, "17-2", [], [outcome("com.a:http/", old, old, Status.DB_NOTMODIFIED)])
+    assert nutbeam("invertlinks", table) == 0
+    assert stored_links(table) == before != {}
+
+
 class Crawl:
     """A crawl of a web whose links change."""
 
-    def __init__(self, table, web, server):
+    def __init__(self, table, web):
         self.table, self.web = table, web
-        self.words = [
-            "--connect_to", f"{HOST}:80:127.0.0.1:{server.port}", "--server_delay", "0",
-        ]  # fmt: skip
 
     def rounds(self, *words):
-        assert nutbeam("crawl", self.table, *words, *self.words) in (0, 4)
+        assert nutbeam("crawl", self.table, *words, *self.web.words) in (0, 4)
 
 
 @pytest.fixture
 def crawl(tmp_path):
-    web = LinkedWeb(3)
-    with serve(web) as server:
-        found = Crawl(tmp_path / "table", web, server)
+    with linked_web(3) as web:
+        found = Crawl(tmp_path / "table", web)
         found.rounds(f"http://{HOST}/", "--rounds", "2", "--links")
         yield found
 
@@ -139,7 +161,9 @@ def test_pages_that_filterdb_removes_take_their_links_along(crawl, tmp_path, wai
     before = stored_links(table)
     words = ["--exclude", "/[12]$"]
     if moves:  # all pages
-        (tmp_path / "host-urlnormalizer.txt").write_text(f"{HOST} b.example.com\n")
+        (tmp_path / "host-urlnormalizer.txt").write_text(
+            "".join(f"{host} moved.example.com\n" for host in HOSTS)
+        )
         words = ["--url_rules_dir", tmp_path, "--url_normalizers", "basic,host"]
     assert nutbeam("filterdb", table, *words) == 0
     if waits:
@@ -192,7 +216,7 @@ def test_a_purge_between_update_and_invertlinks(crawl):
     for page in range(web.pages):
         web.change(page)
     crawl.rounds("--rounds", "1", "--add_days", "200")
-    assert nutbeam("purge", table, "--url", f"http://{HOST}/1") == 0
+    assert nutbeam("purge", table, "--url", web.url(1)) == 0
     assert nutbeam("invertlinks", table) == 0
     assert stored_links(table) == true_links(table) != {}
     assert not [pair for pair in stored_links(table) if any(key.endswith("/1") for key in pair)]

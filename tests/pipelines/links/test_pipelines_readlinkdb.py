@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from crawling import nutbeam
+from crawling import nutbeam, rows_of
 from linked_web import fill_links
 
 from nutbeam.web.urls.row_keys import to_key
@@ -102,9 +102,37 @@ def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     assert json.loads(said(capsys, "readlinkdb", table, B, "--format", "json"))["anchors"] == [
         "newer"
     ]
-    refused = ["--filter_links", "--exclude", "d.com"]
     assert nutbeam("purge", table, "--host", "d.com") == 0
-    assert "dropped/purged 1" in said(capsys, "mergelinkdb", table, other, *refused[:0])
+    assert "dropped/purged 1" in said(capsys, "mergelinkdb", table, other)
+
+
+@pytest.mark.parametrize("words", [(), ("--filter_links",), ("--normalize_links",)])
+def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, capsys, words):
+    one, www, bad = "http://d.com/", "http://www.d.com/", "http://bad.com/"
+    others = [str(tmp_path / name) for name in ("older", "newer")]
+    for time, other in enumerate(others, 1):
+        assert nutbeam("inject", other, A) == 0
+        fill_links(other, {
+            (A, one): ("D", None, 9.0), (A, www): ("W", "ugc", 2.0), (one, www): ("", None, 1.0),
+            (B, bad): ("", None, 1.0), (bad, B): ("", None, 1.0), (B, A): (str(time), None, 1.0),
+        }, time * 1000)  # fmt: skip
+    (tmp_path / "host-urlnormalizer.txt").write_text("www.d.com d.com\n")
+    rules = ["--url_rules_dir", tmp_path, "--url_normalizers", "basic,host", "--exclude", "bad.com"]
+    out = said(capsys, "mergelinkdb", address, *others, *words, *rules)
+    rows = {(row["target"], row["source"]): row for row in rows_of(address, "links").to_dicts()}
+    keys = {url: to_key(url) for url in (A, B, one, www, bad)}
+    expected = {(A, one), (A, www), (one, www), (B, bad), (bad, B), (B, A)}
+    if words == ("--filter_links",):
+        expected -= {(B, bad), (bad, B)}
+        assert "dropped/filtered 4" in out
+    if words == ("--normalize_links",):
+        expected -= {(A, www), (one, www)}
+        assert "dropped/own_url 2" in out
+        merged = rows[keys[A], keys[one]]
+        assert (merged["anchor"], merged["rel"], merged["score"]) == ("D\nW", None, 9.0)
+    assert rows.keys() == {(keys[target], keys[source]) for target, source in expected}
+    assert {(row["first_seen"], row["last_seen"]) for row in rows.values()} == {(1000, 2000)}
+    assert rows[keys[B], keys[A]]["anchor"] == "2"  # the newest text counts
 
 
 @pytest.mark.parametrize(
@@ -112,6 +140,7 @@ def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     [
         ([], "give a URL, --dump FILE or --top NUMBER"),
         (["--dump", "x.csv"], "--dump must end in .txt or .jsonl, got 'x.csv'"),
+        ([A, "--max_inlinks", "0"], "--max_inlinks must be at least 1, got 0"),
         (["--dump", "-", "--regex", "("], "--regex is no regular expression"),
         (["--dump", "none/x.txt"], "cannot write --dump 'none/x.txt': No such file"),
     ],

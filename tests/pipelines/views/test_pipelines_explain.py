@@ -80,7 +80,7 @@ DROPPED = [
     (SOURCE, f"{SITE}/#top", "own_url"),
     ((), "http://other.org/", "out_of_scope"),
     (("--scope", "host", *SOURCE), "http://www.example.com/", "out_of_scope"),
-    (("--ignore_internal_links", *SOURCE), f"{SITE}/new", "internal_link"),
+    (("--skip_internal_links", *SOURCE), f"{SITE}/new", "internal_link"),
     ((), f"{SITE}/gone", "purged"),
     (("--found_as", "inject"), f"{SITE}/gone", "purged"),
     (("--depth", "0", *SOURCE), f"{SITE}/new", "too_deep"),

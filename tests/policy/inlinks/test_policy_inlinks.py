@@ -11,6 +11,7 @@ from nutbeam.policy.inlinks.best_sources import best_inlinks, keep_best
 from nutbeam.policy.inlinks.edges import edges_of, tombstones_of, with_halves
 from nutbeam.policy.inlinks.invert_options import InvertOptions
 from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_key, link_keys, range_of_target
+from nutbeam.policy.inlinks.page_edges import page_edges
 from nutbeam.policy.schema import INLINKS, empty
 
 LONG = "com.a:http/" + 4080 * "x"
@@ -76,7 +77,7 @@ def test_links_that_say_nofollow_are_told_apart():
     assert rows.get_column("anchor").to_list() == ["B", "C", "D\nd"]
     assert anchors_of(rows) == ["B", "D", "d"]
     times = pl.DataFrame({"key": ["com.a:http/"], "time": [2]})
-    assert len(tombstones_of(pages, times, InvertOptions())) == 3
+    assert len(tombstones_of(pages, times)) == 3
 
 
 def test_own_internal_and_external_links():
@@ -93,6 +94,39 @@ def test_own_internal_and_external_links():
         InvertOptions(ignore_internal_links=True, ignore_external_links=True)
     _, counts = edges_of(documents(pages), InvertOptions(ignore_internal_links=True))
     assert counts == {"dropped/own_url": 1, "dropped/internal_link": 1}
+
+
+def test_changes_of_one_link_at_one_time_are_one_and_the_newest_time_counts():
+    pair = "com.b:http/ com.a:http/"
+    texts = [(1, None, "a", "ugc", 1.0), (2, 0, "x\ny", "ugc", 1.0), (2, None, "y\nz", None, 3.0)]
+    changes = pl.DataFrame(
+        [(pair, *row, False) for row in texts], schema=["key", "time", "first", "anchor", "rel", "score", "gone"],
+        orient="row", schema_overrides={"score": pl.Float32, "first": pl.Int64},
+    )  # fmt: skip
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        (row,) = invert(changes[order]).to_dicts()
+        assert (row["first_seen"], row["last_seen"], row["score"]) == (0, 2, 3.0)
+        assert (set(row["anchor"].split("\n")), row["rel"]) == ({"x", "y", "z"}, None)
+        assert row["anchor"] == "y\nz\nx"
+
+
+def test_tombstones_are_for_links_that_options_leave_out_too():
+    pages = documents({"com.a:http/": [("com.a:http/b", "", None), ("com.b:http/", "", None)]})
+    times = pl.DataFrame({"key": ["com.a:http/"], "time": [2]})
+    assert len(tombstones_of(pages, times)) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "external"),
+    [
+        ("http://a.com:80/", "http://a.com/x", False), ("http://me:pw@A.com/", "http://a.com/x", False),
+        ("http://[::1]:8080/", "http://[::1]/x", False), ("http://[::1]/", "http://[::2]/", True),
+        ("http://a.com/@b.com", "http://b.com/", True), ("HTTP://a.com/", "http://a.com/x", False),
+    ],
+)  # fmt: skip
+def test_hosts_of_urls_are_compared_without_port_and_user(source, target, external):
+    pages = pl.DataFrame({"url": [source], "links": [[{"url": target, "anchor": "", "rel": ""}]]})
+    assert page_edges(pages)["external"].to_list() == [external]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +202,7 @@ class Reference:
     def changes(self, old, new, time):
         edges, _ = edges_of(documents(new, time), InvertOptions())
         times = pl.DataFrame({"key": list(old)}, {"key": pl.String}).with_columns(time=pl.lit(time))
-        dead = tombstones_of(documents(old), times, InvertOptions())
+        dead = tombstones_of(documents(old), times)
         return pl.concat([edges, dead], how="diagonal_relaxed")
 
     def truth(self):

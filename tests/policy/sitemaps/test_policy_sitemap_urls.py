@@ -71,7 +71,7 @@ def test_options_of_rules():
     session = "/news/a?PHPSESSID=0123456789abcdef0123456789abcdef"
     assert keys(session)[0] != keys(session, sitemap_url_normalize=False)[0]
     assert keys("/news/a", "/news/b", include=("/b",))[0] == ["com.example:http/news/b"]
-    assert keys("/news/a", ignore_internal_links=True)[0] == ["com.example:http/news/a"]
+    assert keys("/news/a", skip_internal_links=True)[0] == ["com.example:http/news/a"]
 
 
 def test_blocked_urls_are_dropped():

@@ -43,6 +43,7 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..command_line.command import TABLE, Argument, Invocation
 from ..fetching.lease_options import LeaseOptions, longest_wait
+from ..fetching.time_left import in_time_left
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
@@ -146,6 +147,7 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
     others = functools.partial(_open_batches, operation)
     most = longest_wait(options)
     with acquire(operation.root, SITEMAP_LEASES, 0, others, most=most) as lease:
+        options = in_time_left(options, operation.until)
         fetch = SitemapFetch(operation, sitemaps, options, lease)
         yield from fetch.run()
     counts = {name: number for name, number in fetch.counts.items() if number}

@@ -16,10 +16,10 @@ import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
 from ..io.reading.sitemap_sources import ALL_HOSTS
-from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
+from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import next_round, stop_file
-from ..io.storage.errors import ConflictError, NoTable, PurgedMeanwhile
+from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.duplicates import DedupOptions
@@ -38,9 +38,9 @@ from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
 from .generating.survey import due_at
 from .indexing import index
+from .launch.conflicts import made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
-from .launch.runner import run_pipeline
 from .launch.seed_words import check_seeds, seed_words
 from .sitemaps import sitemap
 from .views.endings import Stopped
@@ -316,39 +316,6 @@ def fetched_nothing(made: Sequence[Manifest]) -> bool:
     return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
 
 
-def run_over_conflicts(pipeline: beam.Pipeline, table: str, launched: str) -> None:
-    """Runs a pipeline; repeats it if a phase has failed because of a purge or of another crawl.
-
-    The failed phase has changed nothing. It starts again on the changed table, and is skipped if
-    the other crawl has done its work.
-
-    Args:
-        pipeline: The pipeline.
-        table: Address of the table.
-        launched: Id of the launch, to recognize commits of others.
-    """
-    root = open_table(table)
-    while True:
-        seen = root.latest_snapshot()
-        try:
-            run_pipeline(pipeline)
-            return
-        except (ConflictError, PurgedMeanwhile) as error:
-            if purged_since(root, seen):
-                other = "a purge"
-            elif _others_since(table, launched, seen):
-                other = "another crawl or job"
-            else:
-                raise
-            _LOG.warning("%s has committed first, the phase is run again: %s", other, error)
-
-
-def _others_since(table: str, launched: str, seen: int) -> bool:
-    """Returns whether other launches have made snapshots after snapshot ``seen``."""
-    made = open_table(table).latest_snapshot() - seen
-    return made > len(made_by(table, launched, seen))
-
-
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
     """Builds one round of a crawl; a worker finds its number when the pipeline runs.
 
@@ -398,11 +365,3 @@ class _Phase(beam.PTransform):
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
         return self.make(tickets, self.options)
-
-
-def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
-    """Returns the manifests of a launch's snapshots after snapshot ``seen``."""
-    root = open_table(table)
-    numbers = range(seen + 1, root.latest_snapshot() + 1)
-    manifests = [load_manifest(root, number) for number in numbers]
-    return [m for m in manifests if m.operation.startswith(f"{launched}.")]

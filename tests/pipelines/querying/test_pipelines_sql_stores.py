@@ -1,6 +1,8 @@
 """sql on a table in a store sees what it sees on a copy in a folder, and reads no other object."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from crawling import files_of, nutbeam
@@ -66,3 +68,13 @@ def test_a_missing_object_is_one_line(address, table, capsys, monkeypatch, whole
     assert str(file) in error
     assert error.endswith(f": run nutbeam fsck {address}\n")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["gs"], indirect=True)
+def test_a_process_of_its_own_prints_the_result_and_nothing_else(address, table):
+    assert nutbeam("copy", table, address) == 0
+    program = "import sys; from nutbeam.pipelines.command_line.cli import main; sys.exit(main())"
+    words = ["sql", address, "SELECT count(*) > 9 AS many FROM pages", "--format", "json"]
+    command = [sys.executable, "-c", program, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '{"many": true}\n', "")

@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 from crawling import asked, manifest_of, nutbeam, place_in, reach
@@ -147,3 +150,18 @@ def test_a_crawl_that_begins_nothing_reads_no_sitemaps(web, tmp_path, why):
     words = ["--sitemaps", "once", "--rounds", 0 if why == "rounds" else -1]
     crawl(table, web, *words)
     assert len(asked(web)) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
+    table = tmp_path / "table"
+    assert crawl(table, web, "--rounds", -1) == 0
+    program = "import sys; from nutbeam.pipelines.command_line.cli import main; sys.exit(main())"
+    words = ["crawl", str(table), "--rounds", "-1", "--wait", *reach(web), "--progress", "false"]
+    with subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, text=True) as process:  # fmt: skip
+        for line in process.stderr:
+            if line.startswith("waiting for pages"):
+                break
+        process.send_signal(number)
+        assert process.wait(timeout=8) == 130

@@ -13,7 +13,7 @@ from ..tablets.tablets import tablets
 
 _STATE = "state"
 # Each snapshot is a look into the table.
-_MOST = 50
+_MOST = 20
 
 
 @dataclasses.dataclass(frozen=True)

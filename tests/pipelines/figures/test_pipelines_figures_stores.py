@@ -14,7 +14,7 @@ SHOWN = [
     ("readdb", "--top", "7"),
     ("readdb", "--top", "3", "--min_score", "0.2", "--expr", "status == 'db_fetched'"),
     ("readdb", "--dump", "-", "--status", "db_fetched"),
-    ("readdb", "--dump", "-", "--regex", "h0"),
+    ("readdb", "--dump", "-", "--regex", ".*h0.*"),
     ("readdb", "--dump", "-", "--retry", "0"),
     ("readdb", "--stats", "--expr", "score > 0"),
     ("domainstats", "--by", "host"),

@@ -13,7 +13,9 @@ from web_servers import doors, reply, serve
 
 from nutbeam.io.storage.files import overwrite_bytes
 from nutbeam.pipelines.crawl import Options
+from nutbeam.pipelines.views.summary import last_lines
 from nutbeam.pipelines.views.waiting import wait_for_due
+from nutbeam.policy.figures import slow_hosts
 from nutbeam.web.base.clock import EARLIEST_MS, clock_of
 
 DAY_MS = 86_400_000
@@ -165,3 +167,30 @@ def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
                 break
         process.send_signal(number)
         assert process.wait(timeout=8) == 130
+
+
+def test_the_summary_names_the_hosts_that_were_waited_for_and_what_is_due(
+    web, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(slow_hosts, "_LEAST_S", 0.2)
+    table, own = tmp_path / "table", tmp_path / "hosts.txt"
+    doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+    words = ("crawl", table, *web.seeds, *doors, "--server_delay", 0.3, "--format", "json")
+    assert nutbeam(*words, "--rounds", 2) == 0
+    record = json.loads(capsys.readouterr().out)
+    (slow,) = record["slow_hosts"]
+    assert (slow["host"], slow["pause"], slow["cause"]) == ("h0.example.com", 0.3, "server_delay")
+    assert slow["pages"] >= 2
+    assert slow["seconds"] >= 0.3
+    assert sum(record["due"].values()) == record["urls"]
+    slow_line, due_line, *_ = last_lines(record)
+    assert slow_line.startswith(f"slow: h0.example.com, {slow['pages']} pages in 0.")
+    assert "--server_delay changes it for all hosts" in slow_line
+    assert due_line.startswith(f"due: {record['due']['now']} now, 0 within a day, ")
+    # The line that it proposes is one that hostinject takes, and the cause is then the setting.
+    own.write_text("h0.example.com delay=0.25\n")
+    assert nutbeam("hostinject", table, own) == 0
+    capsys.readouterr()
+    assert nutbeam(*words, "--rounds", 2, "--add_days", 60) == 0
+    (slow,) = json.loads(capsys.readouterr().out.splitlines()[-1])["slow_hosts"]
+    assert (slow["pause"], slow["cause"]) == (0.25, "setting")

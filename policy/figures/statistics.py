@@ -17,7 +17,7 @@ from .score_digest import Digest, digest_of, merged, quantiles_of
 # Nutch's db.stats.score.quantiles.
 QUANTILES = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
 # When rows are due.
-DUE = ("now", "within_a_day", "later")
+WHEN_DUE = ("now", "within_a_day", "later")
 
 
 @dataclasses.dataclass
@@ -34,7 +34,7 @@ class Statistics:
         digest: The scores, for quantiles.
         nans: Number of scores that are NaN.
         missing: Number of rows without a score.
-        due: Number of rows by when they are due, see ``DUE``.
+        due: Number of rows by when they are due, see ``WHEN_DUE``.
     """
 
     rows: int = 0
@@ -73,13 +73,13 @@ def statistics_of(rows: pl.DataFrame, now: int | None = None) -> Statistics:
 
 
 def _due(times: pl.Series, now: int) -> Counter[str]:
-    """Returns how many due times are in each part of ``DUE``.
+    """Returns how many due times are in each part of ``WHEN_DUE``.
 
     >>> dict(_due(pl.Series([5, 10, 11, 10 + DAY_MS, 11 + DAY_MS, None]), 10))
     {'now': 2, 'within_a_day': 2, 'later': 1}
     """
     ends = [int((times <= now + wait).sum()) for wait in (0, DAY_MS)]
-    counts = zip(DUE, (ends[0], ends[1] - ends[0], times.count() - ends[1]), strict=True)
+    counts = zip(WHEN_DUE, (ends[0], ends[1] - ends[0], times.count() - ends[1]), strict=True)
     return Counter({name: number for name, number in counts if number})
 
 
@@ -157,7 +157,7 @@ def summary(statistics: Statistics) -> dict[str, Any]:
     if statistics.digest.means:
         record["score"]["quantiles"] = {f"{q:g}": v for q, v in quantiles(statistics).items()}
     if statistics.due:
-        record["due"] = {name: statistics.due[name] for name in DUE}
+        record["due"] = {name: statistics.due[name] for name in WHEN_DUE}
     if statistics.nans:
         record["score_nan"] = statistics.nans
     return record

@@ -74,7 +74,7 @@ def test_a_missing_object_is_one_line(address, table, capsys, monkeypatch, whole
 @pytest.mark.parametrize("address", ["gs"], indirect=True)
 def test_a_process_of_its_own_prints_the_result_and_nothing_else(address, table):
     assert nutbeam("copy", table, address) == 0
-    program = "import sys; from nutbeam.pipelines.command_line.cli import main; sys.exit(main())"
+    program = "from nutbeam.pipelines.command_line.cli import script; script()"
     words = ["sql", address, "SELECT count(*) > 9 AS many FROM pages", "--format", "json"]
     command = [sys.executable, "-c", program, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

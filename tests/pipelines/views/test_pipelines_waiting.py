@@ -15,7 +15,7 @@ from nutbeam.io.storage.files import overwrite_bytes
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.summary import last_lines
 from nutbeam.pipelines.views.waiting import wait_for_due
-from nutbeam.policy.figures import slow_hosts
+from nutbeam.policy.hosting import slow_hosts
 from nutbeam.web.base.clock import EARLIEST_MS, clock_of
 
 DAY_MS = 86_400_000
@@ -158,7 +158,7 @@ def test_a_crawl_that_begins_nothing_reads_no_sitemaps(web, tmp_path, why):
 def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
     table = tmp_path / "table"
     assert crawl(table, web, "--rounds", -1) == 0
-    program = "import sys; from nutbeam.pipelines.command_line.cli import main; sys.exit(main())"
+    program = "from nutbeam.pipelines.command_line.cli import script; script()"
     words = ["crawl", str(table), "--rounds", "-1", "--wait", *reach(web), "--progress", "false"]
     with subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE,
                           stdout=subprocess.DEVNULL, text=True) as process:  # fmt: skip

@@ -101,8 +101,7 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
     )
     wait: bool = option(
         False,
-        "Wait for pages that are not due yet, as long as there are rounds and --time_limit is not "
-        "over; waiting is no round. A file .STOP in the table or a signal ends it at once.",
+        "Wait until pages are due; that is no round. .STOP or a signal ends it.",
         nutch="crawl -w, crawl --wait",
         group="crawl",
     )

@@ -60,7 +60,7 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Robot
     source: str = option("", "URL of the page that leads to them, if any.")
     ask_robots: bool = option(
         False,
-        "Ask each site for its robots.txt now, with one request; without it the table's counts.",
+        "Ask each site for its robots.txt now, with one request.",
     )
     # For the request of robots.txt; users copy others, too, from the command lines of the jobs.
     timeout: float = also(HttpOptions, "timeout")

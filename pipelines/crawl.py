@@ -97,7 +97,7 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
         group="crawl",
     )
     rounds: int = option(
-        3, "How many rounds at most; -1 goes on until nothing is due.", minimum=-1, group="crawl"
+        3, "Rounds at most; -1 goes on until nothing is due.", minimum=-1, group="crawl"
     )
     wait: bool = option(
         False,

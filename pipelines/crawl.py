@@ -16,10 +16,10 @@ import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
 from ..io.reading.sitemap_sources import ALL_HOSTS
-from ..io.snapshots.manifest import Manifest, load_manifest, purged_since
-from ..io.snapshots.operations import begin, new_id
+from ..io.snapshots.manifest import Manifest
+from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import next_round, stop_file
-from ..io.storage.errors import ConflictError, NoTable, PurgedMeanwhile
+from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.duplicates import DedupOptions
@@ -28,8 +28,9 @@ from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs
+from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
-from ..web.base.options import also, option
+from ..web.base.options import also, option, seconds
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, invertlinks, parse, update
 from .checkers.obstacles import check_obstacles, is_local
@@ -37,12 +38,14 @@ from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
 from .generating.survey import due_at
 from .indexing import index
+from .launch.conflicts import made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
-from .launch.runner import run_pipeline
 from .launch.seed_words import check_seeds, seed_words
 from .sitemaps import sitemap
+from .views.endings import Stopped
 from .views.summary import print_summary, summary_of
+from .views.waiting import wait_for_due
 
 ARGUMENTS = (
     TABLE,
@@ -94,7 +97,22 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
         group="crawl",
     )
     rounds: int = option(
-        3, "How many rounds at most; -1 goes on until nothing is due.", minimum=-1, group="crawl"
+        3, "Rounds at most; -1 goes on until nothing is due.", minimum=-1, group="crawl"
+    )
+    wait: bool = option(
+        False,
+        "Wait until pages are due; that is no round. .STOP or a signal ends it.",
+        nutch="crawl -w, crawl --wait",
+        group="crawl",
+    )
+    time_limit: float = also(fetch.Options, "time_limit", default=-1.0)
+    fetch_time_limit: float = seconds(
+        10_800.0,
+        "Time after which each fetch of a crawl begins no request; waiting pages stay due. Negative "
+        "for no limit but --time_limit.",
+        nutch="crawl --time-limit-fetch",
+        minimum=None,
+        group="crawl",
     )
 
 
@@ -118,19 +136,25 @@ def run(invocation: Invocation) -> int:
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
     PROGRESS.reset()  # the summary is only for this crawl
+    until = _end_of(options)
     with live_view(invocation.progress):
         made = list(crawl(table, words, options, beam_args))
-    return finish(invocation, made)
+    return finish(invocation, made, time_up=until is not None and now_ms() >= until)
 
 
-def finish(invocation: Invocation, made: Sequence[Manifest]) -> int:
+def finish(invocation: Invocation, made: Sequence[Manifest], *, time_up: bool = False) -> int:
     """Prints the summary; returns the exit code.
 
     0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
     1: nothing was due. 4: URLs were tried, or every seed was refused, and no page was fetched.
+
+    Args:
+        invocation: The command.
+        made: The snapshots that its jobs made.
+        time_up: Whether its time is over.
     """
     stop = stop_file(open_table(str(invocation.table)))
-    record = summary_of(invocation, made, None if stop is None else str(stop))
+    record = summary_of(invocation, made, Stopped(None if stop is None else str(stop), time_up))
     print_summary(invocation, record)
     return int(record["exit_code"])
 
@@ -152,28 +176,126 @@ def crawl(
     json_logs.launched(launched)
     # Pins the batches that must be finished.
     seen = begin(table, "crawl", f"{launched}.crawl").snapshot
-    ticket = Ticket(table, launched)
+    ticket = Ticket(table, launched, until=_end_of(options))
     if words:
         injecting = prepare(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
         run_over_conflicts(injecting, table, launched)
-    if options.sitemaps != "never":
+    if options.sitemaps != "never" and options.rounds and _goes_on(ticket):
         read_sitemaps(ticket, 1, options, beam_args)
-    # Built once: the graph contains the table and the launch id; each run finds its round.
-    pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     made = made_by(table, launched, seen)
     yield from made
-    while (upcoming := _next_round(table, launched, options, options.rounds)) is not None:
-        if options.sitemaps == "always" and upcoming[0] > 1:
+    seen = made[-1].snapshot if made else seen
+    yield from _stretches(ticket, made, seen, options, beam_args)
+
+
+def _stretches(
+    ticket: Ticket, made: Sequence[Manifest], seen: int, options: Options, beam_args: Sequence[str]
+) -> Iterator[Manifest]:
+    """Runs rounds; with ``wait``, again and again, as soon as pages are due.
+
+    After a round that found nothing, the rounds of its operation are over. So each stretch of rounds
+    has an operation of its own, with the rounds that are left.
+
+    Args:
+        ticket: The launch.
+        made: The snapshots that it has made before.
+        seen: The newest of them, or the one before.
+        options: Options of all jobs.
+        beam_args: Arguments for Beam.
+    """
+    number, idle = _stretch_under_way(ticket), 0
+    own = f"{_stretch(ticket, number).operation}."
+    before = [manifest for manifest in made if not manifest.operation.startswith(own)]
+    left = options.rounds - _rounds_of(before, options)
+    while True:
+        part = _stretch(ticket, number)
+        begin(ticket.table, "crawl", f"{part.operation}.crawl")
+        found = []
+        within = dataclasses.replace(options, rounds=left)
+        for manifest in _rounds(part, seen, within, beam_args, first=not number):
+            found.append(manifest)
+            yield manifest
+        seen = found[-1].snapshot if found else seen
+        left -= _rounds_of(found, options)
+        idle = idle + 1 if _in_vain(found) else 0
+        if not (options.wait and left and _goes_on(ticket)):
+            return
+        if not wait_for_due(ticket.table, options, ticket.until, idle):
+            return
+        number += 1
+
+
+def _stretch_under_way(ticket: Ticket) -> int:
+    """Returns the number of the last stretch that has begun: the same launch may have been killed."""
+    number = 0
+    while pinned_operation(ticket.table, f"{_stretch(ticket, number + 1).operation}.crawl"):
+        number += 1
+    return number
+
+
+def _in_vain(made: Sequence[Manifest]) -> bool:
+    """Returns whether pages seemed to be due, and none was fetched."""
+    pages = any(m.job == "fetch" and m.counts.get("pages") for m in made)
+    return not pages and any(manifest.job == "generate" for manifest in made)
+
+
+def _stretch(ticket: Ticket, number: int) -> Ticket:
+    """Returns the ticket of a stretch of rounds; the first one is that of the launch."""
+    named = f"{ticket.operation}.wait{number}" if number else ticket.operation
+    return dataclasses.replace(ticket, operation=named)
+
+
+def _rounds_of(made: Sequence[Manifest], options: Options) -> int:
+    """Returns how many rounds have ended."""
+    return sum(manifest.job == options.last_job for manifest in made)
+
+
+def _rounds(
+    ticket: Ticket, seen: int, options: Options, beam_args: Sequence[str], *, first: bool
+) -> Iterator[Manifest]:
+    """Runs rounds until none can begin; yields the snapshots after ``seen``.
+
+    Before the ``first`` round of all, sitemaps were read already.
+    """
+    # Built once: the graph contains the table and the launch id; each run finds its round.
+    pipeline = prepare(
+        ticket, lambda t, o: build_crawl(t, o, options.rounds), _in_rounds(options), beam_args
+    )
+    table, launched = ticket.table, ticket.operation
+    while _in_time(ticket):
+        upcoming = _next_round(table, launched, options, options.rounds)
+        if upcoming is None:
+            return
+        if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
         run_over_conflicts(pipeline, table, launched)
-        seen = made[-1].snapshot if made else seen
         made = made_by(table, launched, seen)
         yield from made
+        seen = made[-1].snapshot if made else seen
         if not made or fetched_nothing(made):
-            break
+            return
+
+
+def _end_of(options: Options) -> int | None:
+    """Returns the time at which a crawl ends that begins now, ms; None is no limit."""
+    return now_ms() + int(1000 * options.time_limit) if options.time_limit >= 0 else None
+
+
+def _in_time(ticket: Ticket) -> bool:
+    return ticket.until is None or now_ms() < ticket.until
+
+
+def _goes_on(ticket: Ticket) -> bool:
+    """Returns whether a crawl may begin something new: no stop file, and time is left."""
+    return _in_time(ticket) and stop_file(open_table(ticket.table)) is None
+
+
+def _in_rounds(options: Options) -> Options:
+    """Returns the options as the jobs of a round understand them."""
+    return dataclasses.replace(options, time_limit=options.fetch_time_limit)
 
 
 def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequence[str]) -> None:
@@ -181,8 +303,9 @@ def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequ
     # Not the id of a round: what it names has begun then.
     named = dataclasses.replace(ticket, operation=f"{ticket.operation}.sitemaps{number}")
     reading = prepare(
-        named, lambda t, o: sitemap.build(t, o, hosts=(ALL_HOSTS,)), options, beam_args, "sitemap"
-    )
+        named, lambda t, o: sitemap.build(t, o, hosts=(ALL_HOSTS,)), _in_rounds(options), beam_args,
+        "sitemap",
+    )  # fmt: skip
     run_over_conflicts(reading, ticket.table, ticket.operation)
 
 
@@ -190,39 +313,6 @@ def fetched_nothing(made: Sequence[Manifest]) -> bool:
     """Returns whether a round requested URLs without any result; the next would do the same."""
     fetches = [manifest for manifest in made if manifest.job == "fetch"]
     return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
-
-
-def run_over_conflicts(pipeline: beam.Pipeline, table: str, launched: str) -> None:
-    """Runs a pipeline; repeats it if a phase has failed because of a purge or of another crawl.
-
-    The failed phase has changed nothing. It starts again on the changed table, and is skipped if
-    the other crawl has done its work.
-
-    Args:
-        pipeline: The pipeline.
-        table: Address of the table.
-        launched: Id of the launch, to recognize commits of others.
-    """
-    root = open_table(table)
-    while True:
-        seen = root.latest_snapshot()
-        try:
-            run_pipeline(pipeline)
-            return
-        except (ConflictError, PurgedMeanwhile) as error:
-            if purged_since(root, seen):
-                other = "a purge"
-            elif _others_since(table, launched, seen):
-                other = "another crawl or job"
-            else:
-                raise
-            _LOG.warning("%s has committed first, the phase is run again: %s", other, error)
-
-
-def _others_since(table: str, launched: str, seen: int) -> bool:
-    """Returns whether other launches have made snapshots after snapshot ``seen``."""
-    made = open_table(table).latest_snapshot() - seen
-    return made > len(made_by(table, launched, seen))
 
 
 def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
@@ -274,11 +364,3 @@ class _Phase(beam.PTransform):
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
         return self.make(tickets, self.options)
-
-
-def made_by(table: str, launched: str, seen: int) -> list[Manifest]:
-    """Returns the manifests of a launch's snapshots after snapshot ``seen``."""
-    root = open_table(table)
-    numbers = range(seen + 1, root.latest_snapshot() + 1)
-    manifests = [load_manifest(root, number) for number in numbers]
-    return [m for m in manifests if m.operation.startswith(f"{launched}.")]

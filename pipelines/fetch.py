@@ -60,6 +60,7 @@ from .fetching.lease_options import LeaseOptions, longest_wait
 from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .fetching.requested import Requested
+from .fetching.time_left import in_time_left
 from .launch.job import BatchOptions, run_job
 from .parse import ParseBatchOptions
 
@@ -152,6 +153,7 @@ def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Wri
         # Another attempt may have committed during the wait.
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
+            options = in_time_left(options, part.operation.until)
             yield from _PartitionFetch(part, options, lease, throttling).run()
 
 

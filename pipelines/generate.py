@@ -23,8 +23,8 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.batches import batch_component, remove_aside, take_up, write_file
-from ..io.snapshots.manifest import Batch, newest_manifest
-from ..io.snapshots.operations import Operation
+from ..io.snapshots.manifest import Batch
+from ..io.snapshots.operations import Operation, committed, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..policy.hosting.host_limits import best_of_hosts
@@ -84,10 +84,15 @@ class Criteria:
 
 
 def run(invocation: Invocation) -> int:
-    code = run_job(invocation, build, "generate")
+    options = invocation.options
+    options = dataclasses.replace(options, operation=options.operation or new_id())
+    code = run_job(dataclasses.replace(invocation, options=options), build, "generate")
     if code == NOTHING_TO_DO and invocation.format == "text":
-        table, options = str(invocation.table), invocation.options
-        counts = newest_manifest(table).counts
+        table = str(invocation.table)
+        # Another job may have made the newest snapshot.
+        pinned = pinned_operation(table, f"{options.operation}.generate")
+        made = committed(pinned) if pinned else None
+        counts = made.counts if made else {}
         waiting = next_url(table, options, after_now=bool(counts.get(DUE)))
         print(none_chosen(counts, waiting) if counts.get(DUE) else nothing_due(waiting))
     return code

@@ -35,6 +35,7 @@ class Ticket:
         versions: Versions of the launcher, see ``versions``; empty means no check.
         round: Number of the round of a crawl, for logs.
         began: Time at which the crawl began, ms.
+        until: Time at which the crawl ends, ms: fetches begin no request then; None is no limit.
     """
 
     table: str
@@ -45,6 +46,7 @@ class Ticket:
     versions: tuple[tuple[str, str], ...] = ()
     round: int | None = None
     began: int | None = None
+    until: int | None = None
 
 
 @functools.cache
@@ -132,7 +134,9 @@ def begin_job(
     if needs and not operation.idle:
         ahead = check_phase(operation, needs, takes)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
-    operation = dataclasses.replace(operation, round=ticket.round, began=ticket.began)
+    operation = dataclasses.replace(
+        operation, round=ticket.round, began=ticket.began, until=ticket.until
+    )
     if not operation.idle:
         log_start(operation)
     return operation
@@ -309,8 +313,9 @@ def _ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
     launch = operation.id.removesuffix(f".{operation.job}")
     batch = None if nothing else operation.batch
     return Ticket(
-        operation.table, launch, batch, idle=nothing, round=operation.round, began=operation.began
-    )
+        operation.table, launch, batch, idle=nothing, round=operation.round,
+        began=operation.began, until=operation.until,
+    )  # fmt: skip
 
 
 def _finish(

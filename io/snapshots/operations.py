@@ -49,6 +49,7 @@ class Operation(Pinned):
         process: The process that pinned it, see ``this_process``; None if unknown.
         round: Number of the round of a crawl, for logs; it is not recorded.
         began: Time at which the crawl began, ms; None outside a crawl. It is not recorded.
+        until: Time at which the crawl ends, ms; None is no limit. It is not recorded.
         allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before it does: its own
             commit does not fail then. They wait for other operations, or skip tablets.
         options: Options that its snapshot names; they are not recorded here.
@@ -65,6 +66,7 @@ class Operation(Pinned):
     process: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
     round: int | None = dataclasses.field(default=None, compare=False)
     began: int | None = dataclasses.field(default=None, compare=False)
+    until: int | None = dataclasses.field(default=None, compare=False)
     allows: tuple[str, ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
 
@@ -250,7 +252,8 @@ def seen_snapshots(table: WebTable) -> list[int]:
 def to_json(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    del record["table"], record["idle"], record["round"], record["began"], record["options"]
+    for name in ("table", "idle", "round", "began", "until", "options"):
+        del record[name]
     return json.dumps(record).encode()
 
 

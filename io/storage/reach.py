@@ -44,6 +44,11 @@ def write_interval(place: Place) -> float:
     return 1.0 if isinstance(place, Remote) else 0.0
 
 
+def look_interval(place: Place) -> float:
+    """Returns the time between two looks for a file that may come, s; in a store each is a request."""
+    return 5.0 if isinstance(place, Remote) else 1.0
+
+
 def limit_after(place: Place, time: float) -> float:
     """Returns the time below which times of files count as not later than ``time``, s."""
     # Times on S3 are whole seconds: files of the same second count as not later, too.

@@ -210,7 +210,12 @@ def seekable(place: Remote) -> IO[bytes]:
     start = _start_of(place)
     if len(start) < WHOLE_BYTES:
         return io.BytesIO(start)
-    return cast("IO[bytes]", _Ranges(place, stat(place)[0]))
+    return ranges(place, stat(place)[0])
+
+
+def ranges(place: Remote, size: int) -> IO[bytes]:
+    """Opens an object of a known size for reading parts of it; opening sends no request."""
+    return cast("IO[bytes]", _Ranges(place, size))
 
 
 def _start_of(place: Remote) -> bytes:

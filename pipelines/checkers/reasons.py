@@ -76,7 +76,7 @@ NOT_FETCHED: Mapping[str, Explanation] = {
         "the host asks for a longer pause than --max_backoff",
         "--max_backoff waits for more than {max_backoff:g} s",
     ),
-    "time_limit": ("the fetch had no time left", "--time_limit allows more than {time_limit:g} s"),
+    "time_limit": ("the fetch had no time left", "{time_option}"),
     "throughput": ("too few pages came", "--throughput_threshold_pages is the least"),
     "too_many_exceptions": (
         "the host failed too often",
@@ -182,10 +182,27 @@ class _Fields(dict[str, Any]):
         except ValueError:
             host, port = "HOST", None
         self["url"], self["host"] = url or "URL", host
+        self["time_option"] = _time_option(self)
         self["address"] = address_block(host)
         self["ports"] = ",".join([*self.get("allowed_ports", ()), str(port or "PORT")])
         self["schemes"] = ",".join([*self.get("schemes", ()), parts.scheme or "SCHEME"])
         self["agent"] = (missing_agent(options) if options is not None else None) or "a contact"
+
+
+def _time_option(options: Mapping[str, Any]) -> str:
+    """Returns which option allows a fetch more time; a crawl has one for all, and one for each.
+
+    >>> _time_option({"time_limit": 60.0})
+    '--time_limit allows more than 60 s'
+    >>> _time_option({"time_limit": -1.0, "fetch_time_limit": 90.0})
+    '--fetch_time_limit allows more than 90 s'
+    """
+    limits = {name: options.get(name, -1.0) for name in ("time_limit", "fetch_time_limit")}
+    known = {name: limit for name, limit in limits.items() if limit >= 0}
+    if not known:
+        return ""
+    name = min(known, key=lambda name: known[name])
+    return f"--{name} allows more than {known[name]:g} s"
 
 
 def address_block(host: str) -> str:

@@ -55,7 +55,7 @@ COMMANDS = {
     "crawl": Command(
         "crawl", "Crawl: rounds of generate, fetch, parse, updatedb and dedup.", group=CRAWL,
         example=f"mine {_SITE} {_AGENT}",
-        options=(*_CONTACT, "rounds", *_ROUND),
+        options=(*_CONTACT, "rounds", *_ROUND, "wait"),
     ),
     "inject": Command(
         "inject", "Put seed URLs into the table.", group=CRAWL,
@@ -278,7 +278,7 @@ COMMANDS = {
         "views.explain", "Explain what would happen to URLs, and why.", False, TRY,
         example=f"mine {_SITE}some/page",
         options=("found_as", "source", "scope", "depth", "include", "exclude", "url_filter_file",
-                 "url_rules_dir", "add_days", "agent_name"),
+                 "add_days", "ask_robots", "agent_name"),
     ),
     "simweb": Command(
         "simweb", "Serve a simulated web on this machine, to try crawls on.", False, TRY,

@@ -36,7 +36,6 @@ _CHECKED = "not needed: URLs are filtered and normalized when they are found"
 _FILTERDB = f"{_CHECKED}; nutbeam filterdb applies rules that have changed to the URLs of the table"
 _NO_SERVER = "there is no server: give URLs as arguments or on standard input"
 _HOSTS = "not needed: hosts are part of the table"
-_WAIT = "not there: run the same command again later, from cron for example"
 _PARTS = "not there: nutbeam pages writes texts and links"
 
 
@@ -84,7 +83,6 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("indexchecker", "-md"): "not there yet",
     ("updatehostdb", "-urllimit"): "not needed: the URLs of a host are counted in bounded memory",
     ("updatehostdb", "-tophosts"): "not needed: all hosts of the table are there",
-    **_each("crawl", ("-w", "--wait"), _WAIT),
     **_each("crawl", ("--hostdbupdate", "--hostdbgenerate"), _HOSTS),
     ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",
     ("crawl", "-noparsing"): "it is --parse_while_fetching false",

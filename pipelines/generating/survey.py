@@ -16,7 +16,6 @@ import polars as pl
 
 from ...io.batches.batches import claimed_keys, put_aside
 from ...io.parsing.plugins import scorings_of
-from ...io.reading.host_rows import LARGE, find_hosts
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.operations import Operation
@@ -25,18 +24,15 @@ from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
 from ...policy.blocklist import REASON as PURGED
 from ...policy.hosting.host_limits import (
-    HostLimits,
     best_of_hosts,
     blocked_hosts,
-    host_expressions,
-    host_limits_of,
     with_limits,
     with_own_limits,
 )
 from ...policy.left_out import LEFT_OUT, Remaining
 from ...policy.rule_counts import by_rule
 from ...policy.schedules.schedule import Clock
-from ...policy.schema import FETCHLIST, HOSTS, STATE, empty
+from ...policy.schema import FETCHLIST, STATE, empty
 from ...policy.selection import (
     GenerateOptions,
     chosen_at,
@@ -53,6 +49,7 @@ from ...transforms.top_n_per_key import top_n_per_key
 from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import host_keys
 from ...web.urls.schemes import allowed_keys
+from .own_limits import limits_of
 from .todays_rules import judged_today, refusals
 
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
@@ -183,21 +180,11 @@ def _candidates(
         judged = judged_today(left.rows, operation, options)
         left.drop(refusals(left.rows, judged, options))
         left.counts.update(by_rule(judged) if options.filter else {})
-    limits = _limits(operation, options, left.keys)
+    limits = limits_of(operation, options, left.keys, now)
     left.rows, bad = with_limits(left.rows, limits)
     left.counts.update(bad)
     left.rows = ranked(left.rows, options)
     return left, limits.max_counts
-
-
-def _limits(operation: Operation, options: GenerateOptions, keys: pl.Series) -> HostLimits:
-    """Returns the limits of the hosts of some rows."""
-    expressions = host_expressions(options, operation.now)
-    hosts = empty(HOSTS)
-    if expressions:  # then a part of the host table is read for each tablet
-        needs = {name for expression in expressions.values() for name in expression.needs}
-        hosts = find_hosts(operation, host_keys(keys).unique(), without=LARGE - needs)
-    return host_limits_of(read_host_settings(operation), hosts, expressions)
 
 
 def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:

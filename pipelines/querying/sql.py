@@ -10,14 +10,15 @@ import math
 import sys
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
 
 from ...io.rows.duckdb_views import MACROS, batches_frame, empty_table, files_of, views_sql
 from ...io.snapshots.manifest import Manifest, newest_manifest
-from ...io.storage.reach import local_path
+from ...io.storage.duckdb_files import register_files
+from ...io.storage.places import Place
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table
 from ...policy.vocabulary import views
@@ -60,20 +61,16 @@ def run(invocation: Invocation) -> int:
     if query is not None and not query.strip():
         raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
     table = str(invocation.table)
-    root = local_path(open_table(table).files)
-    if root is None:
-        raise UsageError(
-            f"sql reads tables in folders only, got {table!r}: write the rows with nutbeam export, "
-            "or copy the table into a folder"
-        )
+    root = open_table(table).files
     duckdb = _duckdb()
-    manifest = newest_manifest(table)
-    with _errors(duckdb, root):
+    manifest, failures = newest_manifest(table), list[UserError]()
+    with _errors(duckdb, table, failures):
         stored = StoredRows(table, manifest.snapshot)
         memory = invocation.options.memory_limit
-        connection = connect(duckdb, root, manifest, memory, stored.kinds)
+        connection = connect(duckdb, root, manifest, memory, stored.kinds, failures)
     with contextlib.closing(connection):
-        answer = functools.partial(_answer, duckdb, connection, stored, invocation)
+        errors = functools.partial(_errors, duckdb, table, failures)
+        answer = functools.partial(_answer, duckdb, connection, stored, invocation, errors)
         if query is not None:
             answer(query)
         elif sys.stdin.isatty() and sys.stdout.isatty():
@@ -84,14 +81,15 @@ def run(invocation: Invocation) -> int:
 
 
 def _answer(
-    duckdb: Any, connection: Any, stored: StoredRows, invocation: Invocation, text: str
-) -> None:
+    duckdb: Any, connection: Any, stored: StoredRows, invocation: Invocation,
+    errors: Callable[[], AbstractContextManager[None]], text: str,
+) -> None:  # fmt: skip
     """Prints the results of the statements in a text, one after the other.
 
     Raises:
         UserError: A statement is wrong, or more than a query.
     """
-    with _errors(duckdb, Path(str(invocation.table))):
+    with errors():
         kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
         statements = connection.extract_statements(text)
         if any(statement.type not in kinds for statement in statements):
@@ -135,12 +133,15 @@ def _print(result: Any, found: Iterator[tuple[Any, ...]], invocation: Invocation
 
 
 @contextlib.contextmanager
-def _errors(duckdb: Any, root: Path) -> Iterator[None]:
-    """Raises errors of DuckDB as errors of users."""
+def _errors(duckdb: Any, table: str, failures: list[UserError]) -> Iterator[None]:
+    """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``."""
+    failures.clear()
     try:
         yield
     except duckdb.Error as error:
-        raise _refusal(duckdb, error, root) from error
+        if failures:
+            raise failures[0] from None
+        raise _refusal(duckdb, error, table) from error
 
 
 def _duckdb() -> Any:
@@ -153,10 +154,11 @@ def _duckdb() -> Any:
 
 def connect(
     duckdb: Any,
-    root: Path,
+    root: Place,
     manifest: Manifest,
     memory_limit: float = 0.0,
     in_rows: Collection[str] = (),
+    failures: list[UserError] | None = None,
 ) -> Any:
     """Returns a connection that has one snapshot's files as views, and nothing else.
 
@@ -164,10 +166,11 @@ def connect(
 
     Args:
         duckdb: The module.
-        root: The table's folder.
+        root: The folder of the table's files, or its name in a store.
         manifest: The snapshot.
         memory_limit: Memory limit in bytes; 0 means DuckDB's default.
         in_rows: Kinds of components that are not in files: ``StoredRows`` brings their rows.
+        failures: Gets the errors of reading files in a store.
     """
     config = {
         "autoinstall_known_extensions": "false",
@@ -183,10 +186,11 @@ def connect(
     for kind in kinds:
         _store(connection, f"empty_{kind.name}", empty_table(kind.name))
     _store(connection, "batches", batches_frame(manifest).to_arrow())
+    sizes = {root / file.path: file.bytes for some in files.values() for _, file in some}
+    register_files(connection, sizes, [] if failures is None else failures)
     for statement in views_sql(root, files):
         connection.execute(statement)
-    paths = [str(root / file.path) for some in files.values() for _, file in some]
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in sizes)
     connection.execute(f"SET allowed_paths = [{listed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET python_enable_replacements = false")
@@ -203,14 +207,14 @@ def _store(connection: Any, name: str, rows: pa.Table) -> None:
     connection.unregister("rows")
 
 
-def _refusal(duckdb: Any, error: Exception, root: Path) -> UserError:
+def _refusal(duckdb: Any, error: Exception, table: str) -> UserError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(line for line in lines if not line.startswith(("LINE ", "^")))
     text = text or type(error).__name__
     if any(word in text for word in _FULL):
         return ScratchFull(full(scratch()))
-    if str(root) in text:  # a file of the table is damaged
-        return UserError(f"{text}: run nutbeam fsck {root}")
+    if str(open_table(table).files) in text:  # a file of the table is damaged
+        return UserError(f"{text}: run nutbeam fsck {table}")
     text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)

@@ -46,15 +46,24 @@ class StoredRows:
         named = _named(connection, query) if self._waiting else set()
         for name in sorted(self._waiting):
             if f"empty_{name}" in named:
-                self._waiting.discard(name)
                 self._insert(connection, name)
+                self._waiting.discard(
+                    name
+                )  # not earlier: after an interruption, it brings all rows
 
     def _insert(self, connection: Any, name: str) -> None:
-        schema = KINDS[name].schema
-        rows = pa.RecordBatchReader.from_batches(schema, self._batches(name))
+        failures: list[Exception] = []
+        batches = _with_failures(self._batches(name), failures)
+        rows = pa.RecordBatchReader.from_batches(KINDS[name].schema, batches)
         connection.register("arriving", rows)
-        connection.execute(f"INSERT INTO stored.empty_{name} BY NAME SELECT * FROM arriving")
-        connection.unregister("arriving")
+        try:
+            connection.execute(f"INSERT INTO stored.empty_{name} BY NAME SELECT * FROM arriving")
+        except _errors_of_duckdb():
+            if failures:  # DuckDB's error has only its text, among other words
+                raise failures[0] from None
+            raise
+        finally:
+            connection.unregister("arriving")
 
     def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
         kind, pinned = KINDS[name], self._pinned
@@ -63,6 +72,17 @@ class StoredRows:
                 with pinned.reading():
                     for rows in pinned.root.scan(component, tablet):
                         yield from conform(rows, kind.schema).to_batches()
+
+
+def _with_failures(
+    batches: Iterator[pa.RecordBatch], failures: list[Exception]
+) -> Iterator[pa.RecordBatch]:
+    """Yields batches; keeps the error that ends them."""
+    try:
+        yield from batches
+    except Exception as error:
+        failures.append(error)
+        raise
 
 
 def _named(connection: Any, query: str) -> set[str]:

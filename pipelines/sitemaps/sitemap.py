@@ -45,6 +45,7 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..command_line.command import TABLE, Argument, Invocation
 from ..fetching.lease_options import LeaseOptions, longest_wait
+from ..fetching.time_left import in_time_left
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
@@ -151,7 +152,8 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
     with acquire(operation.root, SITEMAP_LEASES, 0, others, most=most) as lease:
         before = Before(lease.requested_until, lease.hosts)
         for sitemaps in lists_of_sitemaps(operation, item.words, item.hosts, options):
-            fetch = SitemapFetch(operation, sitemaps, options, lease, before)
+            left = in_time_left(options, operation.until)
+            fetch = SitemapFetch(operation, sitemaps, left, lease, before)
             yield from fetch.run()
             counts.update(fetch.counts)
             before = fetch.after()

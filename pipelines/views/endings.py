@@ -3,7 +3,7 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
 from ...policy.left_out import DUE, LEFT_OUT, in_brackets
@@ -39,6 +39,7 @@ class Work:
         failed: URLs without a page, by reason; redirects, too.
         left: URLs that a fetch left out, by reason; they stay due.
         targets: Targets of redirects that are not in the table, by reason.
+        unchosen: Counts of the last generate, if it chose nothing of what was due.
     """
 
     rounds: int = 0
@@ -50,6 +51,14 @@ class Work:
     failed: Mapping[str, int] = dataclasses.field(default_factory=dict)
     left: Mapping[str, int] = dataclasses.field(default_factory=dict)
     targets: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    unchosen: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+class Stopped(NamedTuple):
+    """What stopped a crawl: a file, its name or None, or that its time was over."""
+
+    file: str | None = None
+    time_up: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +67,8 @@ class CrawlEnding:
 
     Attributes:
         code: Exit code of the command.
-        reason: A word for scripts: ``done``, ``stopped``, ``nothing_due``, ``nothing_fetched``,
-            ``seeds_refused`` or ``no_rounds``.
+        reason: A word for scripts: ``done``, ``stopped``, ``time_limit``, ``nothing_due``,
+            ``none_chosen``, ``nothing_fetched``, ``seeds_refused`` or ``no_rounds``.
         text: One line for people; empty if there is nothing more to say.
     """
 
@@ -83,7 +92,16 @@ def work_of(made: Sequence[Manifest]) -> Work:
         failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
         left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
         targets=by_reason(counts["update"], "dropped/redirect_"),
+        unchosen=_unchosen(made),
     )
+
+
+def _unchosen(made: Sequence[Manifest]) -> Mapping[str, int]:
+    """Returns the counts of the last generate, if URLs were due and it chose none."""
+    last = next((manifest for manifest in reversed(made) if manifest.job == "generate"), None)
+    if last is None or last.batch in last.batches or not last.counts.get(DUE):
+        return {}
+    return last.counts
 
 
 def _sum(made: Sequence[Manifest], job: str) -> Counter[str]:
@@ -105,20 +123,27 @@ def by_reason(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
 
 
 def ending_of(
-    work: Work, options: Any, stop: str | None, waiting: NextUrl | None, examples: Mapping[str, str]
+    work: Work, options: Any, end: Stopped, waiting: NextUrl | None, examples: Mapping[str, str]
 ) -> CrawlEnding:
     """Returns how a crawl ended.
 
     Args:
         work: What its jobs did.
         options: Its options.
-        stop: The file that stopped it, or None.
+        end: What stopped it.
         waiting: The URL that is due next, or None.
         examples: A URL by reason.
     """
-    if stop is not None:
-        return CrawlEnding(DONE, "stopped", f"stopped by {stop}: remove it to go on")
+    if end.file is not None:
+        return CrawlEnding(DONE, "stopped", f"stopped by {end.file}: remove it to go on")
     if work.fetched or (work.rounds and not work.tried):  # or an open batch was finished
+        if end.time_up and waiting is not None:
+            text = (
+                f"--time_limit, {options.time_limit:g} s, is over: what was fetched is kept, and "
+            )
+            return CrawlEnding(DONE, "time_limit", f"{text}the same command goes on")
+        if work.unchosen:
+            return CrawlEnding(DONE, "done", none_chosen(work.unchosen, _later(waiting)))
         return CrawlEnding(DONE, "done")
     if work.tried:
         return CrawlEnding(
@@ -129,7 +154,15 @@ def ending_of(
         return CrawlEnding(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
         return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
+    if work.unchosen:
+        text = none_chosen(work.unchosen, _later(waiting))
+        return CrawlEnding(NOTHING_TO_DO, "none_chosen", text)
     return CrawlEnding(NOTHING_TO_DO, "nothing_due", nothing_due(waiting))
+
+
+def _later(waiting: NextUrl | None) -> NextUrl | None:
+    """Returns the URL that is due next, if it is not due yet."""
+    return waiting if waiting is not None and waiting.add_days else None
 
 
 def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[str, str]) -> str:

@@ -1,11 +1,11 @@
-"""explain: shows the decisions of the jobs about URLs, with reasons; sends no request."""
+"""explain: shows the decisions of the jobs about URLs, with reasons; requests robots.txt at most."""
 
 import contextlib
 import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -19,6 +19,7 @@ from ...policy.selection import GenerateOptions
 from ...policy.traps import DepthOptions
 from ...policy.updating.status import UpdateOptions
 from ...policy.vocabulary import record_of, shown_columns
+from ...web.base.counting import counted
 from ...web.base.options import also, option
 from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
@@ -28,11 +29,14 @@ from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
+from ..checkers.asked_robots import AskedRobots
 from ..checkers.checking import URLS, row_key, say, urls_of
 from ..command_line.command import DONE, TABLE, Argument, Invocation, configuration
 from ..command_line.url_rules import rules_of
+from ..generating.own_limits import host_record, settings_of_host
 from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
+from .history import VERSIONED, history_records
 from .last_generate import last_generate
 from .readlinkdb import link_line
 
@@ -40,6 +44,8 @@ NO_TABLE = "-"
 _COLUMNS = shown_columns(KINDS["state"])
 ARGUMENTS = (Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."), URLS)
 _SCOPES = ("inject", "outlink", "fetcher")
+# How many inlinks and versions of a row are shown as text: all is to fit one screen.
+_SHOWN = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +58,18 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Robot
         "outlink", "Where the URLs come from: seeds, links, or redirects.", choices=_SCOPES
     )
     source: str = option("", "URL of the page that leads to them, if any.")
-    # They have no effect here, but users copy them from the command lines of the jobs.
+    ask_robots: bool = option(
+        False,
+        "Ask each site for its robots.txt now, with one request.",
+    )
+    # For the request of robots.txt; users copy others, too, from the command lines of the jobs.
+    timeout: float = also(HttpOptions, "timeout")
     connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
+    allow_addresses: tuple[str, ...] = also(HttpOptions, "allow_addresses")
+    allowed_ports: tuple[str, ...] = also(HttpOptions, "allowed_ports")
+    ca_file: str = also(HttpOptions, "ca_file")
+    insecure_host: tuple[str, ...] = also(HttpOptions, "insecure_host")
+    http_proxy: str = also(HttpOptions, "http_proxy")
     file_roots: tuple[str, ...] = also(FileOptions, "file_roots")
 
 
@@ -92,6 +108,7 @@ class Explainer:
         self._last = last_generate(table.pinned.table, options) if table else None
         with configuration():
             self._hosts = intervals_of_hosts(options)
+        self._asked = AskedRobots(options) if options.ask_robots else None
         # The row key of the page that leads to the URLs.
         source = options.source
         self._source = row_key(source, "--source", self.rules) if source else None
@@ -108,7 +125,8 @@ class Explainer:
             why the URL is not added to a table, or None. With a table also: ``row`` or None,
             ``clock`` if the row has impossible times, ``due`` (the rule that set its next fetch),
             ``generate`` (reasons why it is not chosen), ``last_generate`` (what the newest one
-            did with it), ``inlinks`` (the best, and the anchors), ``robots``.
+            did with it), ``history`` of the row in the snapshots that are kept, the newest first,
+            ``host`` (its settings and limits), ``inlinks`` (the best, and the anchors), ``robots``.
         """
         record: dict[str, Any] = {"url": url, "parsed": urls.parse_url(url), "steps": []}
         record |= self._normalized(url)
@@ -123,6 +141,8 @@ class Explainer:
             found = rules.exemptions.decide(normalized)
             record["exemption"] = self._decision(rules.exemptions, found, normalized)
         if self._table is None or key is None:
+            if self._asked and key is not None:
+                record["robots"] = self._robots(key, None)
             return record | {"reason": reason}
         row = self._table.find("state", key)
         record["reason"] = reason or self._not_added(key, row, self._table)
@@ -132,15 +152,39 @@ class Explainer:
                 record["clock"] = clock
             reasons = not_generated(row, self._table, self._options)
             record["due"] = due_rule(row, self._options, self._hosts)._asdict()
+            record["due"]["detail"] += self._bound(row, self._table)
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
         if self._last is not None:
             record["last_generate"] = self._last.fate(key)
+        record["history"] = history_records(self._table.pinned.table, key)
+        record["host"] = host_record(self._table.pinned, self._options, key, self._table.now)
         record["inlinks"] = self._table.inlinks(key)
         host = self._table.find("hosts", urls.host_key_of(key))
-        record["robots"] = robots_of(from_key(key), host, self._options)
+        record["robots"] = self._robots(key, host)
         return record
+
+    def _robots(self, key: str, host: dict[str, Any] | None) -> dict[str, Any]:
+        """Returns what robots.txt says: that of the table, or asked for now."""
+        url = from_key(key)
+        asked = self._asked.host_of(url) if self._asked else None
+        found = robots_of(url, asked or host, self._options)
+        return found | {"asked": asked is not None, "error": asked["error"] if asked else None}
+
+    @staticmethod
+    def _bound(row: Mapping[str, Any], table: TableView) -> str:
+        """Returns that the interval of a row is a bound that its host's settings give, if it is."""
+        own, interval = (
+            settings_of_host(table.pinned, urls.host_key_of(row["key"])),
+            row["fetch_interval"],
+        )
+        for which, bound in (("shortest", own.min_interval), ("longest", own.max_interval)):
+            if bound is not None and interval == bound:
+                return (
+                    f"; that is the {which} interval that a setting of its host allows (hostinject)"
+                )
+        return ""
 
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
         """Returns the decision of a filter, and the line of its rule."""
@@ -271,6 +315,8 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"key: {record['key']} ({record['key_bytes']} bytes)")
     if "row" in record:
         lines += _table_lines(record)
+    elif "robots" in record:
+        lines.append(_robots_line(record["robots"]))
     return [*lines, f"verdict: {verdict(record)}", ""]
 
 
@@ -293,11 +339,36 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
     if last := record.get("last_generate"):
         lines.append(f"last generate: {last['time']}: {last['reason']}: {last['detail']}")
+    lines += _history_lines(record["history"])
+    lines += _host_lines(record["host"])
     if found := record["inlinks"]:
         lines.append(f"anchors: {json.dumps(found['anchors'], ensure_ascii=False)}")
-        lines += [f"linked from: {link_line(link)}" for link in found["best"]]
+        lines += [f"linked from: {link_line(link)}" for link in found["best"][:_SHOWN]]
     if record.get("links_too_deep"):
         lines.append("its links: dropped: too_deep")
+    return [*lines, _robots_line(robots)]
+
+
+def _robots_line(robots: Mapping[str, Any]) -> str:
     rule = f" by line {robots['line']}: {robots['rule']}" if robots["line"] else ""
     read = f", read {robots['read']}" if robots["read"] else ""
-    return [*lines, f"robots.txt: {robots['verdict']}{rule}{read}"]
+    read += ", asked for now" if robots["asked"] else ""
+    read += f", {robots['error']}" if robots["error"] else ""
+    return f"robots.txt: {robots['verdict']}{rule}{read}"
+
+
+def _history_lines(versions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for version in versions[:_SHOWN]:
+        values = ", ".join(f"{n} {version[n]}" for n in VERSIONED if version.get(n) is not None)
+        yield f"history: {version['time']}: {version['job']}: {values or 'no row'}"
+    if len(versions) > _SHOWN:
+        yield f"history: {counted(len(versions) - _SHOWN, 'older versions')}: see --format json"
+
+
+def _host_lines(host: Mapping[str, Any]) -> Iterator[str]:
+    if host["settings"]:
+        yield f"host settings: {', '.join(f'{n} {value}' for n, value in host['settings'].items())}"
+    limits = [f"{name} {host[name]:g}" for name in ("max_count", "delay", "boost")
+              if host[name] is not None]  # fmt: skip
+    if limits:
+        yield f"generate uses for its host: {', '.join(limits)}"

@@ -11,6 +11,7 @@ from ...io.batches.batches import claimed_keys
 from ...io.parsing.plugins import scorings_of
 from ...io.reading.inlinks import inlinks_of
 from ...io.rows.blocklist import read_blocklist
+from ...io.rows.host_settings import read_host_settings
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
@@ -19,6 +20,7 @@ from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.clocks import resting, wrong_times
 from ...policy.conditions import wanted_rows
+from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schedules.schedule import TOLERANCE_MS, Clock
@@ -43,6 +45,7 @@ from ...web.robots.robots_lines import deciding_line
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
+from ..generating.own_limits import host_record, limits_of, settings_of_host
 from .export import Reading
 from .readlinkdb import SHOWN
 
@@ -110,10 +113,24 @@ class TableView:
         rows = sorted_out(rows, options, scorings)
         batches = self.manifest.open_batches(self.now)
         claimed = claimed_keys(self.pinned.root, self.manifest, batches, None, None)
-        rows = ranked(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
-        own = rank(pl.Series([sort_value(row, options)]), pl.Series([key])).item()
+        rows = self._boosted(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
+        rows = ranked(rows, options)
+        boost = host_record(self.pinned, options, key, self.now)["boost"]
+        value = sort_value(row, options) * (1.0 if boost is None else boost)
+        own = rank(pl.Series([value], dtype=pl.Float32), pl.Series([key])).item()
         higher = (pl.col("rank") > own) | ((pl.col("rank") == own) & (pl.col("key") > key))
         return len(rows.filter(higher))
+
+    def _boosted(self, rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
+        """Returns rows with the boosts of their hosts, and without those of blocked hosts.
+
+        Hosts with a limit of their own count apart, unless it is such a host that is asked about.
+        """
+        limits = limits_of(self.pinned, options, rows.get_column("key"), self.now)
+        rows, _ = without_blocked_hosts(rows, read_host_settings(self.pinned))
+        rows, _ = with_limits(rows, limits._replace(delays={}, bad={}))
+        apart = {} if options.count_mode == "host" else limits.max_counts
+        return with_own_limits(rows, apart)[0]
 
 
 def not_generated(
@@ -148,13 +165,19 @@ def not_generated(
         phase = table.manifest.batches[batch].phase
         end = "another crawl may be at work on it, or else the next crawl finishes it"
         yield "in_batch", f"in batch {batch}, which is {phase}: {end}"
+    if settings_of_host(table.pinned, host_key_of(key)).blocked:
+        yield "host_blocked", "a setting of its host blocks it (hostinject)"
     host = table.find("hosts", host_key_of(key))
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
     yield from _refused_today(row, table, options)
-    most = options.max_count
-    if most > 0 and table.better(row, options) >= most:
-        yield "max_count", f"{most} or more URLs of its {options.count_mode} come before it"
+    own = host_record(table.pinned, options, key, table.now)["max_count"]
+    if own is not None:  # it replaces the limit of all
+        options = dataclasses.replace(options, count_mode="host")
+    most = options.max_count if own is None else own
+    if (most > 0 or own == 0) and table.better(row, options) >= most:
+        limit = "" if own is None else f", and that is the limit of this host: {most:,}"
+        yield "max_count", f"{most} or more URLs of its {options.count_mode} come before it{limit}"
 
 
 def _refused_today(

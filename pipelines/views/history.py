@@ -7,10 +7,12 @@ from typing import Any
 
 from rich import filesize
 
+from ...io.reading.row_history import row_history
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import ComponentChange, Event, events, sizes
-from ...policy.vocabulary import iso
+from ...policy.schema import STATE_COLUMNS
+from ...policy.vocabulary import iso, record_of
 from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.options import option
@@ -18,6 +20,28 @@ from ...web.base.visible import visible_lines
 from ..command_line.command import TABLE, Invocation
 
 ARGUMENTS = (TABLE,)
+# The columns that make a version of a row.
+VERSIONED = ("status", "fetch_time", "score", "retries", "http_code")
+_COLUMNS = STATE_COLUMNS.pick(*VERSIONED)
+
+
+def history_records(table: str, key: str) -> list[dict[str, Any]]:
+    """Returns the versions of a row of the state in the snapshots that are kept, the newest first.
+
+    Args:
+        table: Address of the table.
+        key: The row key.
+
+    Returns:
+        Of each: ``snapshot``, ``time`` and ``job`` of the snapshot that made it, and ``VERSIONED``;
+        without these if there was no row.
+    """
+    found = []
+    for version in row_history(table, key, VERSIONED):
+        made, values = version.made, version.values
+        record = {"snapshot": made.snapshot, "time": iso(made.time), "job": made.job}
+        found.append(record | ({} if values is None else record_of(values, _COLUMNS)))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

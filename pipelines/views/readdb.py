@@ -168,8 +168,7 @@ def read_statistics(
         record["hosts"] = _by_host(summed(hosts))
     if not found[_BEST]:
         return record, []
-    rows = pl.concat(pl.read_parquet(data) for data in found[_BEST])
-    rows = rows.sort("score", "key", descending=[True, False]).head(wanted.best)
+    rows = best_of(pl.concat(pl.read_parquet(data) for data in found[_BEST]), wanted.best)
     return record, [
         {"url": from_key(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
          "status": STATUS_NAMES.get(row["status"], "unknown")}
@@ -202,7 +201,7 @@ def _look(part: Part, figures: Figures, now: int) -> None:
     with part.reading.reading():
         for piece in part.reading.root.pieces("state", part.tablet, names):
             rows = chosen_rows(piece, figures.rows, now)
-            found.append(statistics_of(rows))
+            found.append(statistics_of(rows, now))
             if figures.hosts:
                 hosts = [summed([*hosts, by_status(rows)])]
             if figures.best:
@@ -210,7 +209,7 @@ def _look(part: Part, figures: Figures, now: int) -> None:
                     (pl.col("score") >= figures.min_score) & pl.col("score").is_not_nan()
                 )
                 some = good.select("key", "score", "status", "repr_url")
-                best = [pl.concat([*best, some]).top_k(figures.best, by="score")]
+                best = [best_of(pl.concat([*best, better(some, best, figures.best)]), figures.best)]
             if len(found) > _PIECES:
                 found = [merge(found)]
     reading = part.reading
@@ -219,6 +218,20 @@ def _look(part: Part, figures: Figures, now: int) -> None:
         for frame in frames:
             with creating(reading.part(part.number, suffix)) as file:
                 frame.write_parquet(file)
+
+
+def best_of(rows: pl.DataFrame, number: int) -> pl.DataFrame:
+    """Returns the rows with the highest scores, best first; of equal ones those with lower keys."""
+    return rows.sort("score", "key", descending=[True, False]).head(number)
+
+
+def better(rows: pl.DataFrame, best: list[pl.DataFrame], number: int) -> pl.DataFrame:
+    """Returns the rows that may be among the best: few, so that these are sorted quickly."""
+    if not best or len(best[0]) < number:
+        return rows
+    key, score = best[0].row(-1)[:2]
+    same = (pl.col("score") == score) & (pl.col("key") < key)
+    return rows.filter((pl.col("score") > score) | same)
 
 
 def _show_url(invocation: Invocation, table: str, url: str) -> int:
@@ -297,6 +310,10 @@ def _lines(record: dict[str, Any]) -> list[str]:
         for word, name in (("earliest fetch time", "min"), ("avg of fetch times", "avg"),
                            ("latest fetch time", "max")):  # fmt: skip
             lines.append(f"{word}: {times[name]}")
+    if due := record.get("due"):
+        lines.append(
+            ", ".join(f"due {n.replace('_', ' ')}: {number:,}" for n, number in due.items())
+        )
     lines += [f"retry {n}: {number:,}" for n, number in record["retries"].items()]
     if score:
         lines += [f"score quantile {q}: {value:g}" for q, value in score["quantiles"].items()]

@@ -13,6 +13,7 @@ from ...io.batches.seeds import is_url
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
+from ...policy.hosting.slow_hosts import SlowHost, all_together, slow_hosts, slow_record
 from ...policy.rule_counts import capped, is_of_rule
 from ...policy.schema import PAGES
 from ...policy.vocabulary import iso
@@ -24,7 +25,10 @@ from ...web.base.terminal import unwrapped
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.urls.row_keys import from_key
 from ..command_line.command import Invocation
-from .endings import by_reason, ending_of, unfetched_of, warnings_of, work_of
+from ..command_line.live import duration
+from ..generating.own_limits import settings_of_host
+from .endings import Stopped, by_reason, ending_of, unfetched_of, warnings_of, work_of
+from .explain_row import TableView
 from .next_due import NextUrl, next_url
 from .readdb import Figures, read_statistics
 
@@ -33,15 +37,13 @@ _LOG = logging.getLogger("nutbeam")
 _MOST_FILES = 20  # that are read for examples
 
 
-def summary_of(
-    invocation: Invocation, made: Sequence[Manifest], stop: str | None
-) -> dict[str, Any]:
+def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -> dict[str, Any]:
     """Returns the results of a crawl as one record.
 
     Args:
         invocation: The command.
         made: The snapshots that its jobs made.
-        stop: The file that stopped it, or None.
+        end: What stopped it.
     """
     table, options = str(invocation.table), invocation.options
     total: Counter[str] = Counter()
@@ -55,7 +57,7 @@ def summary_of(
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []
     if len(seeds) == 1 and is_url(seeds[0]):
         examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
-    ending = ending_of(work, options, stop, waiting, examples)
+    ending = ending_of(work, options, end, waiting, examples)
     unfetched = known["status"].get("db_unfetched", 0)
     return {
         "table": table,
@@ -70,6 +72,7 @@ def summary_of(
         "parsed": counts["parsed"],
         "urls": known["total_urls"],
         "status": known["status"],
+        "due": known.get("due", {}),
         "not_fetched": by_reason(counts, "not_fetched/"),
         "dropped": by_reason(counts, "dropped/"),
         "refused_by": {n: c for n, c in by_reason(counts, "").items() if is_of_rule(n)},
@@ -80,6 +83,7 @@ def summary_of(
                    "per_second": round(p.rate, 1)}
             for name, p in PROGRESS.snapshot().by_phase().items()
         },
+        "slow_hosts": _slow_hosts(table, made, options),
         "best": best,
     }  # fmt: skip
 
@@ -89,6 +93,27 @@ def _next(waiting: NextUrl | None) -> dict[str, Any] | None:
         return None
     held = [{"reason": reason, "detail": detail} for reason, detail in waiting.reasons]
     return {"url": waiting.url, "fetch_time": iso(waiting.time), "held_back": held}
+
+
+def _slow_hosts(table: str, made: Sequence[Manifest], options: Any) -> list[dict[str, Any]]:
+    """Returns the hosts that the fetches waited for, and what to do about each."""
+    root, found, files = open_table(table), list[SlowHost](), 0
+    for manifest in made:
+        if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
+            pages = batch_files(root, manifest, manifest.batch, "pages")[: _MOST_FILES - files]
+            files += len(pages)
+            if pages:
+                paths = [root / file.path for file in pages]
+                found += slow_hosts(collect(scan(paths, PAGES).select("key", "fetch_time")))
+    if not found:
+        return []
+    view = TableView(table)
+    records = []
+    for one in all_together(found):
+        host = view.find("hosts", one.key) or {}
+        own = settings_of_host(view.pinned, one.key)
+        records.append(slow_record(one, own, host.get("crawl_delay"), options.server_delay))
+    return records
 
 
 def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
@@ -145,7 +170,14 @@ def _print_tables(record: dict[str, Any]) -> None:
 
 
 def last_lines(record: dict[str, Any]) -> Iterator[str]:
-    """Yields the lines below the tables: warnings, work, and how the crawl ended."""
+    """Yields the lines below the tables: slow hosts, what is due, warnings, work, the ending."""
+    for slow in record["slow_hosts"]:
+        seconds = duration(slow["seconds"])
+        yield f"slow: {slow['host']}, {counted(slow['pages'], 'pages')} in {seconds}, {slow['advice']}"
+    if due := record["due"]:
+        counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in due.items())
+        first = record["next"]
+        yield f"due: {counts}" + (f"; the first one at {first['fetch_time']}" if first else "")
     for warning in record["warnings"]:
         yield f"warning: {warning['message']}"
     if record["rounds"]:

@@ -9,12 +9,15 @@ from typing import Any
 import polars as pl
 
 from ...web.base.safe_json import read_json
+from ..schedules.schedule import DAY_MS
 from ..schema import STATUS_NAMES
 from ..vocabulary import iso
 from .score_digest import Digest, digest_of, merged, quantiles_of
 
 # Nutch's db.stats.score.quantiles.
 QUANTILES = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
+# When rows are due.
+WHEN_DUE = ("now", "within_a_day", "later")
 
 
 @dataclasses.dataclass
@@ -31,6 +34,7 @@ class Statistics:
         digest: The scores, for quantiles.
         nans: Number of scores that are NaN.
         missing: Number of rows without a score.
+        due: Number of rows by when they are due, see ``WHEN_DUE``.
     """
 
     rows: int = 0
@@ -42,10 +46,16 @@ class Statistics:
     digest: Digest = dataclasses.field(default_factory=Digest)
     nans: int = 0
     missing: int = 0
+    due: Counter[str] = dataclasses.field(default_factory=Counter)
 
 
-def statistics_of(rows: pl.DataFrame) -> Statistics:
-    """Returns the statistics of STATE rows: status, retries, intervals, due times, scores."""
+def statistics_of(rows: pl.DataFrame, now: int | None = None) -> Statistics:
+    """Returns the statistics of STATE rows: status, retries, intervals, due times, scores.
+
+    Args:
+        rows: The rows.
+        now: The time, ms, to count how many rows are due when.
+    """
     numbers = rows.get_column("score").drop_nulls()
     scores = numbers.filter(numbers.is_not_nan())
     return Statistics(
@@ -58,7 +68,19 @@ def statistics_of(rows: pl.DataFrame) -> Statistics:
         digest=digest_of(scores.to_numpy()),
         nans=len(numbers) - len(scores),
         missing=len(rows) - len(numbers),
+        due=Counter() if now is None else _due(rows.get_column("fetch_time"), now),
     )
+
+
+def _due(times: pl.Series, now: int) -> Counter[str]:
+    """Returns how many due times are in each part of ``WHEN_DUE``.
+
+    >>> dict(_due(pl.Series([5, 10, 11, 10 + DAY_MS, 11 + DAY_MS, None]), 10))
+    {'now': 2, 'within_a_day': 2, 'later': 1}
+    """
+    ends = [int((times <= now + wait).sum()) for wait in (0, DAY_MS)]
+    counts = zip(WHEN_DUE, (ends[0], ends[1] - ends[0], times.count() - ends[1]), strict=True)
+    return Counter({name: number for name, number in counts if number})
 
 
 def to_json(statistics: Statistics) -> str:
@@ -73,6 +95,7 @@ def from_json(text: str) -> Statistics:
     record["digest"] = Digest(tuple(digest["means"]), tuple(digest["counts"]), digest["exact"])
     for name in ("statuses", "retries"):
         record[name] = Counter({int(key): number for key, number in record[name].items()})
+    record["due"] = Counter(record["due"])
     for name in ("intervals", "times", "scores"):
         record[name] = record[name] and tuple(record[name])
     return Statistics(**record)
@@ -93,7 +116,7 @@ def merge(parts: Iterable[Statistics]) -> Statistics:
         total.rows += part.rows
         total.nans += part.nans
         total.missing += part.missing
-        for name in ("statuses", "retries"):
+        for name in ("statuses", "retries", "due"):
             getattr(total, name).update(getattr(part, name))
         for name in ("intervals", "times", "scores"):
             setattr(total, name, _widen(getattr(total, name), getattr(part, name)))
@@ -133,6 +156,8 @@ def summary(statistics: Statistics) -> dict[str, Any]:
         record["fetch_time"] = {n: iso(int(time)) for n, time in record["fetch_time"].items()}
     if statistics.digest.means:
         record["score"]["quantiles"] = {f"{q:g}": v for q, v in quantiles(statistics).items()}
+    if statistics.due:
+        record["due"] = {name: statistics.due[name] for name in WHEN_DUE}
     if statistics.nans:
         record["score_nan"] = statistics.nans
     return record

@@ -14,6 +14,8 @@ from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.written import Written
+from nutbeam.pipelines import generate
+from nutbeam.pipelines.command_line.cli import main
 from nutbeam.policy.schema import HOSTS, STATE
 from nutbeam.web.urls.row_keys import host_key, to_key
 
@@ -235,3 +237,23 @@ def test_a_wrong_expression_is_one_line(tmp_path, capsys, words):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "--expr: unknown name 'scroe'; did you mean 'score'? at character 1" in error
+
+
+def test_the_closing_line_is_that_of_this_generate_even_if_another_job_has_committed_since(
+    tmp_path, monkeypatch, capsys
+):
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, "http://a.example.com/") == 0
+    run_job = generate.run_job
+
+    def overtaken(*words):
+        code = run_job(*words)
+        assert main(["inject", str(table), "http://b.example.com/", "--progress", "false"]) == 0
+        return code
+
+    monkeypatch.setattr(generate, "run_job", overtaken)
+    capsys.readouterr()
+    assert nutbeam("generate", table, "--expr", "score > 7") == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "1 URL is due, and none was chosen: 1 expr (--expr is not true of them)"
+    )

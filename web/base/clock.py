@@ -30,24 +30,33 @@ def clock_ms() -> int:
     return _clocks[-1]()
 
 
+def pause(seconds: float) -> None:
+    """Lets time pass on this clock; not for politeness, which takes real time."""
+    _pauses[-1](seconds)
+
+
 @contextlib.contextmanager
-def clock_of(read: Callable[[], int]) -> Iterator[None]:
+def clock_of(read: Callable[[], int], wait: Callable[[float], None] = time.sleep) -> Iterator[None]:
     """Replaces the clock of this process, in all threads, until the block ends.
 
     Waiting for politeness takes real time, as before.
 
     Args:
         read: Returns the time, UTC ms.
+        wait: Lets so many seconds pass on this clock.
 
     >>> with clock_of(lambda: EARLIEST_MS + 5):
     ...     now_ms() - EARLIEST_MS
     5
     """
     _clocks.append(read)
+    _pauses.append(wait)
     try:
         yield
     finally:
         _clocks.remove(read)
+        _pauses.remove(wait)
 
 
 _clocks: list[Callable[[], int]] = [lambda: time.time_ns() // 1_000_000]
+_pauses: list[Callable[[float], None]] = [time.sleep]

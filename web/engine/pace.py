@@ -52,8 +52,9 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     time_limit: float = seconds(
         10_800.0,
-        "Time after which no request is begun; waiting pages stay due. Negative for no limit.",
-        nutch="fetcher.timelimit.mins, crawl --time-limit-fetch",
+        "Time after which a fetch, or a whole crawl, begins no request; waiting pages stay due. "
+        "Negative for no limit.",
+        nutch="fetcher.timelimit.mins",
         minimum=None,
     )
     max_exceptions_per_host: int = option(

@@ -82,10 +82,10 @@ FLAGS = {
     },
     "crawl": {
         "-i": "--index main", "-s": "arguments, after TABLE",
-        "-sm": "nutbeam sitemap", "-w": "cron", "--wait": "cron", "--hostdbupdate": "not needed",
+        "-sm": "nutbeam sitemap", "-w": "--wait", "--hostdbupdate": "not needed",
         "--hostdbgenerate": "not needed", "--sitemaps-from-hostdb": "--sitemaps",
         "--num-slaves": "--num_fetchers", "--num-tasks": "not needed",
-        "--size-fetchlist": "--top_n", "--time-limit-fetch": "--time_limit",
+        "--size-fetchlist": "--top_n", "--time-limit-fetch": "--fetch_time_limit",
         "--num-threads": "--threads", "-topN": "--top_n", "-threads": "--threads",
         "-depth": "--rounds", "-dir": "TABLE", "-solr": "--index main",
         "-noParsing": "--parse_while_fetching false",

@@ -5,6 +5,7 @@ import random
 from collections import Counter
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +16,8 @@ from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.figures.statistics import QUANTILES
+from nutbeam.pipelines.views.readdb import best_of, better
+from nutbeam.policy.figures.statistics import QUANTILES, statistics_of
 from nutbeam.policy.schema import STATE, STATUS_NAMES
 from nutbeam.web.urls.row_keys import from_key, to_key
 
@@ -219,3 +221,43 @@ def test_a_wrong_expression_names_the_nearest_column(tmp_path, capsys, command):
     assert error.count("\n") == 1
     assert "--expr: unknown name 'fetch_intervall'; did you mean 'fetch_interval'?" in error
     assert "at character 5 of the expression" in error
+
+
+def test_of_equal_scores_the_lowest_keys_are_shown(tmp_path, shown, monkeypatch):
+    dice = random.Random(3)
+    keys = sorted(to_key(f"http://{dice.choice(HOSTS)}/{n}") for n in range(400))
+    rows = [
+        {"key": key, "score": float(dice.randrange(3)), "status": 1, "retries": 0} for key in keys
+    ]
+    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 90)
+    table = store(tmp_path / "table", rows)
+    for number in (1, 5, 100, 300, 1000):
+        best = sorted(rows, key=lambda row: (-row["score"], row["key"]))[:number]
+        found = [row["url"] for row in shown("readdb", table, "--top", number)]
+        assert found == [from_key(row["key"]) for row in best]
+
+
+def test_the_best_rows_do_not_depend_on_the_pieces():
+    dice = random.Random(4)
+    rows = [(f"k{n:03d}", float(dice.randrange(4))) for n in range(300)]
+    dice.shuffle(rows)
+    frame = pl.DataFrame(rows, ["key", "score"], orient="row")
+    for size in (1, 7, 300):
+        best = []
+        for start in range(0, 300, size):
+            piece = better(frame.slice(start, size), best, 20)
+            best = [best_of(pl.concat([*best, piece]), 20)]
+        assert best[0].equals(best_of(frame, 20))
+
+
+def test_rows_are_counted_by_when_they_are_due(table, shown):
+    (record,) = shown("readdb", table)
+    assert record["due"] == {"now": len(ROWS), "within_a_day": 0, "later": 0}
+    now = ROWS[0]["fetch_time"]
+    frame = pl.DataFrame({name: [row.get(name) for row in ROWS]
+                          for name in ("status", "retries", "fetch_interval", "fetch_time", "score")})  # fmt: skip
+    counts = statistics_of(frame, now).due
+    times = [row["fetch_time"] - now for row in ROWS]
+    assert counts["now"] == sum(time <= 0 for time in times)
+    assert counts["within_a_day"] == sum(0 < time <= 86_400_000 for time in times)
+    assert counts.total() == len(ROWS)

@@ -14,7 +14,14 @@ from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
 from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
-from nutbeam.pipelines.views.endings import Work, ending_of, unfetched_of, warnings_of, work_of
+from nutbeam.pipelines.views.endings import (
+    Stopped,
+    Work,
+    ending_of,
+    unfetched_of,
+    warnings_of,
+    work_of,
+)
 from nutbeam.pipelines.views.next_due import NextUrl
 from nutbeam.pipelines.views.summary import print_summary
 from nutbeam.transforms.wiring.metrics import DROPPED_TASKS
@@ -109,20 +116,34 @@ def test_the_most_frequent_reasons_come_first():
         (Work(), NextUrl(URL, 0, 0, "", (("backoff", "its host is left alone until …"),)), 1,
          "nothing_due",
          f"no URL can be fetched now: {URL}: backoff: its host is left alone until …"),
+        (Work(unchosen={"due": 2, "left_out/host_blocked": 2}), DUE, 1, "none_chosen",
+         ("2 URLs are due, and none was chosen: 2 host_blocked (a setting of the host blocks it); the "
+         f"next URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
     ],
 )  # fmt: skip
 def test_endings(work, waiting, code, reason, text):
-    found = ending_of(work, OPTIONS, None, waiting, {})
+    found = ending_of(work, OPTIONS, Stopped(), waiting, {})
     assert (found.code, found.reason, found.text) == (code, reason, text)
 
 
 def test_stopped_and_no_rounds():
-    assert ending_of(Work(), OPTIONS, "t/.STOP", DUE, {}).text == (
+    assert ending_of(Work(), OPTIONS, Stopped("t/.STOP"), DUE, {}).text == (
         "stopped by t/.STOP: remove it to go on"
     )
-    found = ending_of(Work(seeds=1), Options(rounds=0), None, NOW, {})
+    found = ending_of(Work(seeds=1), Options(rounds=0), Stopped(), NOW, {})
     assert (found.code, found.reason) == (1, "no_rounds")
     assert "--rounds is 0" in found.text
+
+
+def test_a_crawl_whose_time_is_over_says_how_to_go_on():
+    work, options = Work(rounds=1, tried=True, fetched=3), Options(time_limit=90.0)
+    found = ending_of(work, options, Stopped(time_up=True), NOW, {})
+    assert (found.code, found.reason) == (0, "time_limit")
+    assert found.text == (
+        "--time_limit, 90 s, is over: what was fetched is kept, and the same command goes on"
+    )
+    # Then nothing is left to do.
+    assert ending_of(work, options, Stopped(time_up=True), None, {}).reason == "done"
 
 
 def test_what_is_left_for_the_next_crawl():

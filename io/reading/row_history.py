@@ -1,0 +1,84 @@
+"""Reads the history of a row of the state: its values in the snapshots that are kept."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from ...web.base.errors import UserError
+from ..snapshots.manifest import Manifest, Pinned, lineage
+from ..table.opening import open_table
+from ..tablets.tablets import tablets
+
+_STATE = "state"
+# Each snapshot is a look into the table.
+_MOST = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class _At(Pinned):
+    """A snapshot of a table."""
+
+    table: str
+    snapshot: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """The values of a row from one snapshot on.
+
+    Attributes:
+        made: The snapshot that changed it; the oldest one that is kept may only have it.
+        values: The values; None is no row.
+    """
+
+    made: Manifest
+    values: dict[str, Any] | None
+
+
+def row_history(table: str, key: str, columns: Sequence[str]) -> list[Version]:
+    """Returns the versions of a row of the state, the newest first.
+
+    Args:
+        table: Address of the table.
+        key: The row key.
+        columns: The columns that make a version.
+    """
+    found: list[Version] = []
+    for made in _changing(table):
+        try:
+            values = _values(_At(table, made.snapshot), key, columns)
+        except UserError:  # it has expired, or is damaged
+            break
+        if found and found[-1].values == values:
+            found.pop()  # it was so before
+        found.append(Version(made, values))
+    # Before it was added, it was not there; that is no news.
+    return found[:-1] if len(found) > 1 and found[-1].values is None else found
+
+
+def _changing(table: str) -> Iterator[Manifest]:
+    """Yields the newest snapshots of the lineage that have changed the state, and the oldest."""
+    number, later = 0, None
+    with_gaps = lineage(open_table(table))
+    while number < _MOST:
+        try:
+            made = next(with_gaps, None)
+        except UserError:  # a damaged manifest: older ones are not reached
+            made = None
+        if made is None:
+            break
+        if later is not None and later.components.get(_STATE) != made.components.get(_STATE):
+            yield later
+            number += 1
+        later = made
+    if later is not None:
+        yield later
+
+
+def _values(pinned: Pinned, key: str, columns: Sequence[str]) -> dict[str, Any] | None:
+    with pinned.reading():
+        known = tablets(pinned.files(_STATE))
+        rows = pinned.root.find(_STATE, known, pl.Series("key", [key]), columns)
+    return rows.row(0, named=True) if len(rows) else None

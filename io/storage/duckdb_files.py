@@ -1,0 +1,103 @@
+"""Lets DuckDB read files in stores, by nutbeam's own clients: no extension of DuckDB is needed."""
+
+import contextlib
+import datetime
+import functools
+import io
+import os
+from collections.abc import Iterator, Mapping
+from typing import IO, Any, cast
+
+from ...web.base.errors import UserError
+from . import stores
+from .file_errors import unreadable
+from .places import Place, Remote, place_of
+
+# So many small files are kept in memory, because DuckDB opens a file several times.
+_KEPT = 64
+_NEVER_CHANGED = datetime.datetime(2025, 1, 1)
+
+
+def register_files(connection: Any, sizes: Mapping[Place, int], failures: list[UserError]) -> None:
+    """Makes files in a store readable by a connection of DuckDB, which reads local ones itself.
+
+    It reads the parts of a file that a query needs, each with one request. Other files of the
+    store are not readable.
+
+    Args:
+        connection: The connection.
+        sizes: The size of each file, in bytes. No file changes while the connection is open.
+        failures: Gets the errors of reading; those of DuckDB have only a traceback as their text.
+    """
+    remote = {str(place): size for place, size in sizes.items() if isinstance(place, Remote)}
+    for scheme in {address.partition("://")[0] for address in remote}:
+        connection.register_filesystem(_system_of(scheme, remote, failures))
+
+
+class _Parts(io.RawIOBase):
+    """An open file; notes errors of reading it."""
+
+    def __init__(self, file: IO[bytes], place: Remote, failures: list[UserError]) -> None:
+        self._file, self._place, self._failures = file, place, failures
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int | None = -1) -> bytes:
+        with _noted(self._place, self._failures):
+            return self._file.read(-1 if size is None else size)
+
+
+@contextlib.contextmanager
+def _noted(place: Remote, failures: list[UserError]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        failures.append(unreadable(place, error))
+        raise
+
+
+def _system_of(scheme: str, sizes: Mapping[str, int], failures: list[UserError]) -> Any:
+    """Returns a file system of fsspec, which DuckDB accepts."""
+    from fsspec.spec import AbstractFileSystem  # late: few commands need it
+
+    @functools.lru_cache(maxsize=_KEPT)
+    def small(address: str) -> bytes:
+        return stores.read_object(_remote(address))
+
+    class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
+        """The methods that DuckDB calls."""
+
+        protocol = scheme
+        cachable = False  # instances are not shared
+
+        def glob(self, path: str, **_: Any) -> list[str]:
+            return [path] if path in sizes else []
+
+        def exists(self, path: str, **_: Any) -> bool:
+            return path in sizes
+
+        def info(self, path: str, **_: Any) -> dict[str, Any]:
+            if path not in sizes:
+                raise FileNotFoundError(path)
+            return {"name": path, "size": sizes[path], "type": "file"}
+
+        def modified(self, _: str) -> datetime.datetime:
+            return _NEVER_CHANGED
+
+        def open(self, path: str, mode: str = "rb", **_: Any) -> IO[bytes]:
+            if path not in sizes or mode != "rb":
+                raise PermissionError(f"not a file of the table: {path}")
+            place = _remote(path)
+            if sizes[path] > stores.WHOLE_BYTES:
+                return cast("IO[bytes]", _Parts(stores.ranges(place, sizes[path]), place, failures))
+            with _noted(place, failures):
+                return io.BytesIO(small(path))
+
+    return StoreFiles()
+
+
+def _remote(address: str) -> Remote:
+    place = place_of(address)
+    assert isinstance(place, Remote)
+    return place

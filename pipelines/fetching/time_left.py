@@ -1,0 +1,28 @@
+"""Limits a fetch to the time that its crawl has left."""
+
+import dataclasses
+from typing import TypeVar
+
+from ...web.base.clock import now_ms
+from ...web.engine.pace import FetchOptions
+
+_Of = TypeVar("_Of", bound=FetchOptions)
+
+
+def in_time_left(options: _Of, until: int | None) -> _Of:
+    """Returns options of a fetch that ends no later than its crawl.
+
+    Args:
+        options: The options of the fetch.
+        until: Time at which the crawl ends, ms; None is no limit.
+
+    >>> in_time_left(FetchOptions(time_limit=60.0), None).time_limit
+    60.0
+    >>> in_time_left(FetchOptions(time_limit=-1.0), 0).time_limit
+    0.0
+    """
+    if until is None:
+        return options
+    left = max(0.0, (until - now_ms()) / 1000)
+    limit = left if options.time_limit < 0 else min(options.time_limit, left)
+    return dataclasses.replace(options, time_limit=limit)

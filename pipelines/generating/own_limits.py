@@ -1,0 +1,52 @@
+"""The settings and limits of single hosts, as generate applies them: for commands that explain."""
+
+from typing import Any
+
+import polars as pl
+
+from ...io.reading.host_rows import LARGE, find_hosts
+from ...io.rows.host_settings import read_host_settings
+from ...io.snapshots.manifest import Pinned
+from ...policy.hosting.host_limits import HostLimits, host_expressions, host_limits_of
+from ...policy.hosting.host_settings import HostSettings
+from ...policy.schema import HOSTS, empty
+from ...policy.selection import GenerateOptions
+from ...web.rules.url_rules import host_keys
+
+_UNSET = HostSettings()
+
+
+def limits_of(pinned: Pinned, options: GenerateOptions, keys: pl.Series, now: int) -> HostLimits:
+    """Returns the limits of the hosts of some rows at a time (ms); see ``host_limits_of``."""
+    expressions = host_expressions(options, now)
+    hosts = empty(HOSTS)
+    if expressions:  # then a part of the host table is read for each tablet
+        needs = {name for expression in expressions.values() for name in expression.needs}
+        hosts = find_hosts(pinned, host_keys(keys).unique(), without=LARGE - needs)
+    return host_limits_of(read_host_settings(pinned), hosts, expressions)
+
+
+def settings_of_host(pinned: Pinned, host: str) -> HostSettings:
+    """Returns the operator's settings of a host (reversed)."""
+    return read_host_settings(pinned).get(host, _UNSET)
+
+
+def host_record(pinned: Pinned, options: GenerateOptions, key: str, now: int) -> dict[str, Any]:
+    """Returns what is special about the host of a row key at a time (ms), for people and JSON.
+
+    Returns:
+        ``settings`` of the operator that are set; what generate uses: ``max_count``, ``delay`` (s)
+        and ``boost``, or None for the usual.
+    """
+    keys = pl.Series("key", [key])
+    host = host_keys(keys).item()
+    own, limits = settings_of_host(pinned, host), limits_of(pinned, options, keys, now)
+    usual = vars(_UNSET)
+    settings = {name: value for name, value in vars(own).items() if value != usual[name]}
+    settings |= settings.pop("metadata", {})
+    return {
+        "settings": settings,
+        "max_count": limits.max_counts.get(host),
+        "delay": limits.delays.get(host),
+        "boost": limits.boosts.get(host),
+    }

@@ -1,0 +1,66 @@
+"""Waits until pages of a table are due: crawl --wait."""
+
+import sys
+import time
+
+from ...io.snapshots.manifest import load_manifest
+from ...io.snapshots.rounds import may_have_due, stop_file
+from ...io.storage.reach import look_interval
+from ...io.table.opening import open_table
+from ...io.table.web_table import WebTable
+from ...policy.selection import GenerateOptions
+from ...policy.vocabulary import iso
+from ...web.base.clock import now_ms, pause
+from ...web.base.progress import PROGRESS
+from ..generating.survey import due_at
+from .next_due import next_url
+
+# Looking for due pages may take one part in so many of the time.
+_SHARE = 20
+# Pause after rounds that fetched nothing, doubled by each further one, s.
+_FIRST_S, _LONGEST_S = 60.0, 3600.0
+
+
+def wait_for_due(table: str, options: GenerateOptions, until: int | None, idle: int = 0) -> bool:
+    """Waits until a page may be due; returns False if the crawl ends instead.
+
+    It ends because of a stop file, because its time is over, or because the table has no URL.
+
+    Args:
+        table: Address of the table.
+        options: Options of generate.
+        until: Time at which the crawl ends, ms; None is no limit.
+        idle: How many times in a row pages were due, and none was fetched. They are still due, so
+            the next try waits for longer, unless another page becomes due.
+    """
+    root, earliest = open_table(table), 0
+    waiting = next_url(table, options, after_now=idle > 0)
+    if waiting is None and not idle:
+        return False
+    if idle:
+        earliest = now_ms() + int(1000 * min(_LONGEST_S, _FIRST_S * 2.0 ** min(idle - 1, 20)))
+        earliest = min(earliest, waiting.time) if waiting is not None else earliest
+    when = max(earliest, 0 if idle or waiting is None else waiting.time)
+    print(f"waiting for pages that are due: until {iso(when)}", file=sys.stderr)
+    PROGRESS.start("wait")
+    try:
+        return _wait(root, options, until, earliest)
+    finally:
+        PROGRESS.finish()
+
+
+def _wait(root: WebTable, options: GenerateOptions, until: int | None, earliest: int) -> bool:
+    poll = look_interval(root.files)
+    while stop_file(root) is None and (until is None or now_ms() < until):
+        if now_ms() >= earliest:
+            began = time.monotonic()
+            if _may_be_due(root, options):
+                return True
+            earliest = now_ms() + int(1000 * _SHARE * (time.monotonic() - began))
+        pause(poll if until is None else max(0.0, min(poll, (until - now_ms()) / 1000)))
+    return False
+
+
+def _may_be_due(root: WebTable, options: GenerateOptions) -> bool:
+    newest = load_manifest(root, root.latest_snapshot())
+    return may_have_due(root, newest, lambda clock: due_at(clock, options))

@@ -160,7 +160,8 @@ def changes_of(
     schema, order = scorings.changes(CHANGES), pl.lit(origin.order, pl.Int64).alias("order")
     both = pl.concat([to_frame(conform(part, schema)) for part in (events, told)])
     narrow = (
-        to_frame(conform(part, pa.schema(columns(schema, *part.columns)))) for part in (sums, inherited)
+        to_frame(conform(part, pa.schema(columns(schema, *part.columns))))
+        for part in (sums, inherited)
     )
     return FileChanges(*(part.with_columns(order) for part in (both, *narrow))), counts
 

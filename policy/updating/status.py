@@ -166,7 +166,9 @@ def update_range(
     tried = np.flatnonzero(found.tried)
     visited = arrived if len(tried) == len(arrived) else gather([arrived], tried)
     # Arrived links may have revived an orphan already; the outcome tells what it was.
-    visited = visited.hstack(found.events).with_columns(old_status=right.get_column("status")[tried])
+    visited = visited.hstack(found.events).with_columns(
+        old_status=right.get_column("status")[tried]
+    )
     visited = _schedule(_statuses(visited, options), options, table)
     resolved = scorings.judged(visited.select(*STATE.names), now).with_columns(_gone_since(visited))
     resolved = resolved.cast(_TYPES)

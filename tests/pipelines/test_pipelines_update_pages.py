@@ -1,6 +1,5 @@
 """What update makes of the answers of a real server, months after one another."""
 
-
 import pytest
 from crawling import files_of, manifest_of, nutbeam, rows_of, statuses_of
 from web_servers import reply, serve
@@ -33,7 +32,7 @@ class Site:
             return reply(b"", "404 Not Found")
         links = "".join(f'<a href="{to}">{to}</a>' for to in self.links[path])
         tag = f'ETag: "{hash(links)}"'
-        if f'If-None-Match: {tag.split()[1]}' in self.server.current.head:
+        if f"If-None-Match: {tag.split()[1]}" in self.server.current.head:
             return reply(b"", "304 Not Modified", tag)
         page = f"<html><title>{path}</title>{path} {links}</html>"
         return reply(page.encode(), "200 OK", "Content-Type: text/html", tag)

@@ -8,8 +8,8 @@ from status_rows import BEFORE, DAY_MS, NOW, A, B, event, linked, old_row, one
 from nutbeam.policy.blocklist import Blocklist
 from nutbeam.policy.filtering import DropOptions, filter_rows
 from nutbeam.policy.schema import CHANGES, STATE, Status
-from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,

@@ -6,7 +6,7 @@ import polars as pl
 from file_changes import changes_of
 from frames import frame_of
 
-from nutbeam.policy.links import Before, BatchOrigin, LinkOptions
+from nutbeam.policy.links import BatchOrigin, Before, LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.scope import Seeds

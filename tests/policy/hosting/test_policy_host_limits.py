@@ -129,7 +129,9 @@ def test_intervals_stay_within_the_bounds_of_their_host():
 @pytest.mark.parametrize(("low", "high"), [(200, None), (1, 1), (None, 2), (100, 100), (None, 89)])
 @pytest.mark.parametrize("schedule", ["default", "adaptive", "rate"])
 @pytest.mark.parametrize("age", [0, 90, 4_000])
-def test_settings_of_a_host_never_put_a_date_before_the_fetch_nor_too_late(low, high, schedule, age):
+def test_settings_of_a_host_never_put_a_date_before_the_fetch_nor_too_late(
+    low, high, schedule, age
+):
     """In days: bounds of the host, age of the content. The longest interval is 90 days."""
     options = UpdateOptions(schedule=schedule)
     own = HostSettings(*[None] * 3, low and low * DAY_S, high and high * DAY_S)

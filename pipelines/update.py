@@ -34,6 +34,7 @@ from ..io.rows.hosts import (
     seed_files,
     with_host_counts,
 )
+from ..io.rows.representatives import Representatives
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
@@ -231,6 +232,8 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     before, lost = _before(item, pages)
     merits = domain_merits(item.operation, options) if _by_merit(options) else None
     documents, before, unvouched = _vouched(documents, before, merits)
+    representatives = Representatives(item.operation, options, seeds, pages, documents)
+    before = before._replace(alone=representatives.outdated(before.rows))
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
     counts |= unvouched | ({"documents_missing": lost} if lost else {})
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
@@ -278,7 +281,8 @@ def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
     keys = pl.col("key").is_in(pages.get_column("key").implode())
     listed = scan([root / path for path in item.fetchlist], FETCHLIST)
     rows = collect(listed.filter(keys).select(LISTED))
-    unchanged = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key")
+    # A file of a resumed attempt may have a key twice.
+    unchanged = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key").unique()
     wanted = rows.join(unchanged, on="key").filter(pl.col("document").is_not_null())
     found = []
     for (path,), some in wanted.group_by("document"):

@@ -68,6 +68,7 @@ def set_right(
         fetch_time=pl.when(new).then(now).otherwise(pl.col("fetch_time") - ahead),
         last_fetch_time=last - ahead,
         modified_time=_at_most("modified_time", late, since),
+        gone_since=_at_most("gone_since", late, since),
         last_inlink_day=_at_most("last_inlink_day", late // DAY_MS, now // DAY_MS).cast(pl.Int32),
     )
     far = pl.when(_too_far(now, options)).then(now).otherwise("fetch_time")

@@ -5,7 +5,6 @@ the table has that one already, the two rows become one.
 """
 
 import dataclasses
-import math
 from collections import Counter
 
 import polars as pl
@@ -17,22 +16,19 @@ from ..web.rules.url_rules import host_keys
 from .blocklist import REASON as PURGED
 from .blocklist import Blocklist
 from .rule_counts import by_rule
-from .schedules.schedule import ScheduleOptions
 from .schema import HOSTS, STATE, TEXT, Status, conform, to_frame
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
 from .scoring.scoring_options import OrphanOptions
 
 # The columns that decide whether a row stays.
-JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day", "modified_time",
-          "fetch_interval", "fixed_interval")  # fmt: skip
+JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day", "gone_since")
 # The changes of filterdb: a row that moves to its new key, the key of a row that goes, or the key of
 # a duplicate whose page goes.
 REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_()), ("questioned", pa.bool_())])
 # Duplicates with the page that was kept instead, and pages that go, for a join of the two.
 KEPT_PAGE = pa.schema([STATE.field("key"), ("kept", TEXT)])
 LEAVING = pa.schema([("kept", TEXT), ("leaves", TEXT)])
-_GROWTH = 1.5  # of the interval of a gone page, see ``gone_interval``
 # Columns about a body, which files have under the key that it was fetched with.
 _OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
             "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
@@ -42,17 +38,15 @@ _OF_ALL = ("key", "distance", "last_inlink_day", "cash", *_OF_BODY)
 
 
 @dataclasses.dataclass(frozen=True)
-class DropOptions(OrphanOptions, ScheduleOptions):
+class DropOptions(OrphanOptions):
     """Options of dropping URLs by their status and age."""
 
     GROUP = "filterdb"
 
     drop_gone: int = option(
         -1,
-        "Drop URLs that have been gone for this long; -1 drops none. A row does not say since when "
-        "it is gone, but its interval tells for how long at least, because it grows with each "
-        "failure. Once it is 0.9 times --max_fetch_interval, the age of the page's last change "
-        "counts. Give the same intervals as to updatedb.",
+        "Drop URLs that have been gone for this long; -1 drops none. If a row was written by a "
+        "version that did not note since when, the time since its last fetch counts.",
         unit="s",
         nutch="db.update.purge.404",
         minimum=-1,
@@ -112,7 +106,7 @@ def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
     reasons = []
     if options.drop_gone >= 0:
         gone = pl.col("status") == int(Status.DB_GONE)
-        old = gone_for(now, options) >= options.drop_gone
+        old = gone_for(now) >= options.drop_gone
         reasons.append(reason_if(gone & old, "gone"))
     if options.drop_orphans >= 0:
         # An orphan to which no link was ever found is none of ours: another program has set it.
@@ -121,36 +115,20 @@ def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
     return reasons
 
 
-def gone_for(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns how long a page that is gone has been gone, s; seldom more than it really is.
+def gone_for(now: int) -> pl.Expr:
+    """Returns how long a page that is gone has been gone, s; never more than it really is.
 
-    Each failure makes the interval 1.5 times as long, up to a limit. So the intervals before this
-    one are known, and those longer than the page's own interval began with a failure, too. At the
-    limit their number is unknown; then the time since the page's last change counts, if that is
-    longer.
+    A row that was written before nutbeam noted since when says only that it was gone when it was
+    last fetched.
 
     Args:
         now: The time, ms.
-        options: The intervals with which update works.
 
-    >>> day = 86_400
-    >>> rows = {"fetch_interval": [45 * day, 81 * day], "fixed_interval": [None, None],
-    ...         "last_fetch_time": [0, 0], "modified_time": [0, -400 * day * 1000]}
-    >>> age = gone_for(10 * day * 1000, ScheduleOptions()) // day
-    >>> pl.DataFrame(rows).select(age).to_series().to_list()
-    [10.0, 410.0]
+    >>> rows = {"gone_since": [1_000, None], "last_fetch_time": [7_000, 7_000]}
+    >>> pl.DataFrame(rows).select(gone_for(9_000)).to_series().to_list()
+    [8.0, 2.0]
     """
-    interval, limit = pl.col("fetch_interval").cast(pl.Float64), options.max_fetch_interval
-    own = pl.coalesce("fixed_interval", pl.lit(options.fetch_interval))
-    at_limit = (interval >= options.shortened).fill_null(False)
-    # What led to the limit was at least this long.
-    before = pl.when(at_limit).then(limit / _GROWTH).otherwise(interval / _GROWTH).fill_null(0.0)
-    steps = 1 + math.ceil(math.log(limit, _GROWTH))
-    failed = (before / _GROWTH**step for step in range(steps))
-    known = pl.sum_horizontal(pl.when(time > own + 1).then(time).otherwise(0.0) for time in failed)
-    surely = known + (now - pl.col("last_fetch_time").fill_null(now)) / 1000
-    unchanged = (now - pl.col("modified_time").fill_null(0)) / 1000
-    return pl.when(at_limit).then(pl.max_horizontal(surely, unchanged)).otherwise(surely)
+    return (now - pl.coalesce("gone_since", "last_fetch_time", pl.lit(now))) / 1000
 
 
 def departures(leaving: pl.DataFrame) -> pl.DataFrame:
@@ -168,7 +146,6 @@ def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
     moved = rows.join(moving, on="key", maintain_order="left")
     moved = moved.rename({"key": "origin", "target": "key"})
-    moved = moved.with_columns(duplicate_of=pl.lit(None, pl.String))
     return to_frame(conform(moved, REKEYED))
 
 
@@ -211,7 +188,8 @@ def rekey_rows(
 
     Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that of
     the older ones. It gets the smallest distance, the latest day of a link, and the cash of all, so
-    that none is lost. The row whose key it was before keeps its
+    that none is lost: if one has cash, the score of another one counts as its cash. If it was a
+    duplicate of one of the others, it is none any more. The row whose key it was before keeps its
     body: files have the body of a row that has moved under its old key. A row without its body is
     due at once, and fetched without conditions.
 
@@ -227,16 +205,18 @@ def rekey_rows(
     gone = changes.filter(leaves).get_column("key")
     questioned = pl.col("questioned").fill_null(False)
     asked = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
-    left = rows.filter(~pl.col("key").is_in(gone.implode())).with_columns(
-        duplicate_of=pl.when(~asked).then("duplicate_of")
-    )
+    stayed = rows.filter(~pl.col("key").is_in(gone.implode()))
+    left = stayed.with_columns(duplicate_of=pl.when(~asked).then("duplicate_of"))
     arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():
         return left, {}
     met = pl.col("key").is_in(arrived.get_column("key").implode())
-    resident = left.filter(met).with_columns(origin=pl.lit(None, pl.String))
+    resident = stayed.filter(met).with_columns(origin=pl.lit(None, pl.String))
     together = pl.concat([resident, arrived.select(resident.columns)])
-    united = _united(together, now)
+    united = _united(together, now).with_columns(
+        # A duplicate that has moved, or whose page leaves, is compared again.
+        duplicate_of=pl.when(~asked & pl.col("unmoved")).then("duplicate_of")
+    )
     merged = len(together) - len(united)
     due = int(united.get_column("bare").sum())
     counts = {"moved": len(arrived), "merged": merged, "due_again": due}
@@ -254,23 +234,31 @@ def _united(rows: pl.DataFrame, now: int) -> pl.DataFrame:
     stayed = pl.col("origin").is_null()
     has_body = pl.col("document").is_not_null() | pl.col("page").is_not_null()
     # The newest is last; if all is equal, the one that stayed, or the smallest old key.
-    ordered = rows.with_columns(stayed=stayed, has_body=has_body).sort(
+    was = pl.coalesce("origin", "key")
+    ordered = rows.with_columns(was=was, stayed=stayed, has_body=has_body).sort(
         ["key", "last_fetch_time", "fetch_time", "stayed", "origin"],
         descending=[False, False, False, False, True],
     )
     kept = [name for name in rows.columns if name not in _OF_ALL]
+    is_duplicate = pl.col("status").last() == int(Status.DB_DUPLICATE)
+    itself = is_duplicate & (pl.col("was") == pl.col("duplicate_of").last()).any()
     united = ordered.group_by("key", maintain_order=True).agg(
         pl.col(*kept, "has_body").last(),
         pl.col("distance").min(),
         pl.col("last_inlink_day").max(),
         pl.col(_OF_BODY).filter("stayed").first(),
-        cash=pl.when(pl.col("cash").count() > 0).then(pl.col("cash").sum()),
+        cash=pl.when(pl.col("cash").count() > 0).then(pl.coalesce("cash", "score").sum()),
+        itself=itself.fill_null(False),
+        unmoved=pl.col("stayed").last(),
         maps=pl.col("metadata").drop_nulls(),
     )
     bare = pl.col("has_body") & pl.col("document").is_null() & pl.col("page").is_null()
     due = pl.min_horizontal("fetch_time", pl.lit(now))
     united = united.with_columns(
-        bare=bare, fetch_time=pl.when(bare).then(due).otherwise("fetch_time")
+        bare=bare,
+        fetch_time=pl.when(bare).then(due).otherwise("fetch_time"),
+        status=pl.when("itself").then(int(Status.DB_FETCHED)).otherwise("status").cast(pl.UInt8),
+        duplicate_of=pl.when(~pl.col("itself")).then("duplicate_of"),
     )
     return _overlaid(united)
 

@@ -211,7 +211,7 @@ KINDS = {
             in_order=True,
             refers=("page", "document"),
             times=STATE_TIMES,
-            later_versions=("change_shape",),
+            later_versions=("change_shape", "gone_since"),
             due="fetch_time",
             cell="s:state",
         ),

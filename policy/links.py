@@ -1,6 +1,7 @@
 """Derives changes from the files of a batch: an event per page, a sum per link target."""
 
 import dataclasses
+from collections.abc import Collection
 from typing import NamedTuple
 
 import polars as pl
@@ -9,8 +10,7 @@ import pyarrow as pa
 from ..web.base.options import option
 from ..web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_PERM, FETCH_SUCCESS, SUCCESS
 from ..web.rules.url_rules import host_keys
-from ..web.urls.representative import choose_representative
-from ..web.urls.row_keys import from_key
+from .heirs import INHERITED, heirs
 from .parts import pages_first
 from .rule_counts import by_rule
 from .schema import CHANGES, DOCUMENTS, FETCHLIST, STATE, columns, conform, empty, to_frame
@@ -23,9 +23,8 @@ COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
 DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
                     "part_of", "fetch_time", "content_type", "usage")  # fmt: skip
-_INHERITED = ("fetch_interval", "fixed_interval", "metadata")
 # What changes depend on of the rows before.
-LISTED = ("key", "signature", "document", "repr_url", *_INHERITED)
+LISTED = ("key", "signature", "document", "repr_url", *INHERITED)
 _TYPES = empty(DOCUMENTS).schema
 
 
@@ -74,10 +73,12 @@ class Before(NamedTuple):
             followed has none.
         documents: DOCUMENTS rows of the newest bodies of pages that answered 304: ``key`` and
             ``outlinks``.
+        alone: Keys of pages for which no other URL stands any more.
     """
 
     rows: pl.DataFrame = empty(FETCHLIST)
     documents: pl.DataFrame = empty(DOCUMENTS)
+    alone: Collection[str] = ()
 
 
 _NOTHING = Before()
@@ -145,7 +146,7 @@ def changes_of(
     told, by_pages = _parts(documents, once, origin, options)
     if scorings.passed:
         redirects = _with_passed(redirects, once, scorings, rows)
-    heirs = _heirs(redirects, before.rows)
+    inherited = heirs(redirects, before.rows, before.alone)
     shared, left_out = _links_of(pages, options, scorings)
     if left_out:
         counts["dropped/by_scoring"] = left_out
@@ -159,7 +160,8 @@ def changes_of(
     schema, order = scorings.changes(CHANGES), pl.lit(origin.order, pl.Int64).alias("order")
     both = pl.concat([to_frame(conform(part, schema)) for part in (events, told)])
     narrow = (
-        to_frame(conform(part, pa.schema(columns(schema, *part.columns)))) for part in (sums, heirs)
+        to_frame(conform(part, pa.schema(columns(schema, *part.columns))))
+        for part in (sums, inherited)
     )
     return FileChanges(*(part.with_columns(order) for part in (both, *narrow))), counts
 
@@ -176,27 +178,6 @@ def _linking(pages: pl.DataFrame, documents: pl.DataFrame, before: Before) -> pl
     kept = before.documents.select("key", "outlinks").join(answered, on="key")
     kept = kept.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
     return pl.concat([judged, kept], how="diagonal")
-
-
-def _heirs(redirects: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
-
-    The target of several redirects is the heir of the first.
-    """
-    known = rows.select("repr_url", *_INHERITED, source="key")
-    found = redirects.join(known, on="source", how="left", maintain_order="left")
-    ends = found.select("source", "repr_url", "key", "temporary")
-    chosen = pl.Series("repr_url", [_representative(*end) for end in ends.iter_rows()], pl.String)
-    found = found.select("key", *_INHERITED).with_columns(chosen)
-    found = found.filter(pl.any_horizontal(pl.exclude("key").is_not_null()))
-    return found.unique("key", keep="first", maintain_order=True)
-
-
-def _representative(source: str, known: str | None, target: str, temporary: bool) -> str | None:
-    """Returns the URL that stands for a redirect's target; None if it is its own."""
-    url = from_key(target)
-    better = choose_representative(known or from_key(source), url, temporary=temporary)
-    return better if better != url else None
 
 
 def _parts(

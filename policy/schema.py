@@ -114,6 +114,7 @@ STATE_COLUMNS = Columns(
             TEXT,
             "What the page allows its content to be used for: `train-ai=n`; null: it does not say.",
         ),
+        time_column("gone_since", "Of a page that is `db_gone`: since when; null: unknown."),
     )
 )
 STATE = STATE_COLUMNS.schema

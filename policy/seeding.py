@@ -73,11 +73,13 @@ def inject_seeds(
     fresh = last if options.overwrite_known else last.filter(~is_known)
     created = scorings.injected(_new_rows(fresh, now, options))
     kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
-    if options.update_known:
-        kept = scorings.renewed(_renew(kept, known))
     if len(known):
         is_seed = pl.col("key").is_in(known.get_column("key").implode())
-        kept = kept.with_columns(distance=pl.when(is_seed).then(0).otherwise("distance"))
+        seen = kept.filter(is_seed)
+        if options.update_known:
+            seen = scorings.renewed(_renew(seen, known))
+        seen = seen.with_columns(distance=pl.lit(0, pl.Int32))
+        kept = pl.concat([kept.filter(~is_seed), seen])
     merged = pl.concat([kept, created]).sort("key")
     counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}
     counts["duplicate_lines"] = len(seeds) - len(last)

@@ -195,7 +195,7 @@ def read(
     try:
         common = CommonOptions(**_fields(CommonOptions, values))
         options = module.Options(**_fields(module.Options, values))
-        validate(options)
+        validate(options, values)
     except ValueError as error:
         raise UsageError(one_line(error)) from error
     invocation = Invocation(

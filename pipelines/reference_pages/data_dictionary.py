@@ -17,7 +17,7 @@ _STATUSES = {
     Status.DB_REDIR_PERM: "Redirects to another URL, for good.",
     Status.DB_NOTMODIFIED: "Fetched again, with the same content as before.",
     Status.DB_DUPLICATE: "Has the same content as a better URL.",
-    Status.DB_ORPHAN: "Not used yet.",
+    Status.DB_ORPHAN: "No page has linked to it for long (only with `--scoring orphan`).",
     Status.DB_PARSE_FAILED: "Could not be parsed (only with `--delete_failed_parse`).",
 }
 _TYPES = {

@@ -23,22 +23,24 @@ def interval_bounds(settings: Mapping[str, HostSettings]) -> Bounds:
     }
 
 
-def within_bounds(visits: pl.DataFrame, bounds: Bounds) -> pl.DataFrame:
+def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.DataFrame:
     """Returns scheduled rows with intervals within the bounds of their hosts, and due accordingly.
 
-    A row with a fixed interval keeps it: it was set for this URL.
+    A row with a fixed interval keeps it: it was set for this URL. An interval that a bound changes
+    counts from the fetch, even if the schedule has moved the date towards the last change.
 
     Args:
-        visits: Rows with ``key``, ``visited``, ``fixed_interval``, ``fetch_interval`` and
-            ``fetch_time``.
+        visits: Rows with ``key``, ``visited``, ``fixed_interval``, ``fetch_interval``,
+            ``fetch_time`` and ``event.fetch_time``.
         bounds: The bounds.
+        longest: The longest interval of all pages, s; it has priority over bounds.
     """
     hosts = host_keys(visits.get_column("key")) if bounds else None
     if hosts is None or not hosts.is_in(list(bounds)).any():
         return visits
     low, high = (
         hosts.replace_strict(
-            list(bounds), [pair[at] for pair in bounds.values()], default=None,
+            list(bounds), [min(pair[at], longest) for pair in bounds.values()], default=None,
             return_dtype=pl.Int64,
         )
         for at in (0, 1)
@@ -48,5 +50,7 @@ def within_bounds(visits: pl.DataFrame, bounds: Bounds) -> pl.DataFrame:
     within = pl.when(free).then(interval.clip(pl.lit(low), pl.lit(high))).otherwise(interval)
     return visits.with_columns(
         fetch_interval=within.cast(pl.Int32),
-        fetch_time=pl.col("fetch_time") + (within - interval) * 1000,
+        fetch_time=pl.when(within == interval)
+        .then("fetch_time")
+        .otherwise(pl.col("event.fetch_time") + within * 1000),
     )

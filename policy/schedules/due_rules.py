@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...web.base.times import in_words
-from ...web.exchange.status import NOTMODIFIED, SUCCESS
+from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
 from ..base.row_status import Status
 from .change_rate import PRIOR_DAYS, PRIOR_SHAPE
@@ -16,6 +16,8 @@ from .schedule import DAY_S, LONGEST_RETRY_S
 from .schedule_options import RescheduleOptions
 
 _CONDITIONS = ("etag", "last_modified")
+# What scoring orphan makes of pages without links, whatever their server answers.
+_MARKED = (Status.DB_GONE, Status.DB_ORPHAN)
 _KNOWN_ENOUGH = 0.01  # float32 holds less than this of the numbers of a rate
 
 
@@ -52,10 +54,19 @@ def due_rule(
     if status == Status.DB_UNFETCHED and _is_forced(row):
         detail = "it was not modified, and its interval was over max_fetch_interval: it is fetched "
         return DueRule("forced", f"{detail}again without conditions")
+    rule = _answered(row, wait, options, hosts)
     if status == Status.DB_UNFETCHED:
-        date = _visited(row, wait, options, hosts).detail
         detail = "it was an orphan until a link to it was found, and has kept its date"
-        return DueRule("revived", f"{detail}: {date}")
+        return DueRule("revived", f"{detail}: {rule.detail}")
+    return rule
+
+
+def _answered(
+    row: Mapping[str, Any], wait: float, options: RescheduleOptions, hosts: HostIntervals | None
+) -> DueRule:
+    """Returns the rule for the last answer, whatever status a scoring has set since."""
+    if _may_pass(row, wait, options):
+        return _failed(row["retries"], wait, options)
     if _is_gone(row) and wait == row["fetch_interval"]:
         interval, limit = row["fetch_interval"], options.shortened
         grown = "nine tenths of max_fetch_interval" if interval == limit else "grown by half"
@@ -78,11 +89,19 @@ def _is_forced(row: Mapping[str, Any]) -> bool:
     return due_at_once and all(row[name] is None for name in _CONDITIONS)
 
 
+def _may_pass(row: Mapping[str, Any], wait: float, options: RescheduleOptions) -> bool:
+    """Returns whether a page that scoring orphan has marked failed, and is tried again soon."""
+    failed = row["status"] in _MARKED and row["protocol_status"] in (EXCEPTION, FAILED)
+    return bool(failed and 0 < row["retries"] < options.retry_max and wait <= LONGEST_RETRY_S)
+
+
 def _is_gone(row: Mapping[str, Any]) -> bool:
     """Returns whether the page itself is gone; its server still has one without links to it."""
-    if row["status"] == Status.DB_GONE:
-        return row["protocol_status"] not in (SUCCESS, NOTMODIFIED)
-    return bool(row["status"] == Status.DB_PARSE_FAILED)
+    status = row["status"]
+    if status in (Status.DB_GONE, Status.DB_ORPHAN, Status.DB_UNFETCHED):
+        unknown = (*ANSWERED, None) if status != Status.DB_GONE else ANSWERED
+        return row["protocol_status"] not in unknown
+    return bool(status == Status.DB_PARSE_FAILED)
 
 
 def _visited(

@@ -19,7 +19,14 @@ from ...web.exchange.status import NOTMODIFIED, SUCCESS
 from .allocation import best_intervals, best_threshold
 from .change_rate import PRIOR_DAYS, PRIOR_SHAPE, Array, ChangeRate, changed, dated, unchanged
 from .schedule import DAY_MS, DAY_S
-from .visits import FETCHED, ScheduleContext, content_time, next_fetch, server_time
+from .visits import (
+    EARLIEST_CHANGE_MS,
+    FETCHED,
+    ScheduleContext,
+    content_time,
+    next_fetch,
+    server_time,
+)
 
 # A Last-Modified that is less old was probably made for the answer.
 _MADE_FOR_ANSWER_MS = 60_000
@@ -54,8 +61,13 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
 
 
 def _age() -> pl.Expr:
-    """Returns how old the content is by the server's word, in days; null if that is not usable."""
-    age = FETCHED - server_time()
+    """Returns how old the content is by the server's word, in days; null if that is not usable.
+
+    Before the first visit a sitemap may have told the time of the last change.
+    """
+    first = pl.col("last_fetch_time").is_null()
+    usable = pl.col("modified_time").is_between(EARLIEST_CHANGE_MS, FETCHED)
+    age = FETCHED - pl.coalesce(server_time(), pl.when(first & usable).then("modified_time"))
     return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
 
 

@@ -1,6 +1,7 @@
 """What all schedules share: the options of intervals, when a row is due, gone pages and retries."""
 
 import dataclasses
+from collections.abc import Collection
 from typing import NamedTuple
 
 import polars as pl
@@ -42,8 +43,14 @@ class ScheduleOptions:
     )
 
     def __post_init__(self) -> None:
-        # Who lowers the limit alone gets shorter intervals; who gives both has made a mistake.
-        if USUAL_INTERVAL_S != self.fetch_interval > self.max_fetch_interval:
+        self.check_given(("fetch_interval",) if self.fetch_interval != USUAL_INTERVAL_S else ())
+
+    def check_given(self, given: Collection[str]) -> None:
+        """Refuses an interval that was given and is too long.
+
+        Who lowers the limit alone gets shorter intervals; who gives both has made a mistake.
+        """
+        if "fetch_interval" in given and self.fetch_interval > self.max_fetch_interval:
             raise ValueError(
                 f"--fetch_interval must be at most --max_fetch_interval {self.max_fetch_interval}, "
                 f"got {self.fetch_interval}"
@@ -111,7 +118,7 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
     >>> pl.select(gone_interval(pl.lit(86_400 * 30), ScheduleOptions())).item() // 86_400
     45
     """
-    longer = (interval * 1.5).cast(pl.Int64)
+    longer = (interval * 1.5 + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
     limit = options.max_fetch_interval
     return pl.when(longer < limit).then(longer).otherwise(options.shortened).cast(pl.Int32)
 

@@ -10,7 +10,7 @@ others where a job reads them all, as filterdb does.
 
 import polars as pl
 
-from ...web.exchange.status import NOTMODIFIED, SUCCESS
+from ...web.exchange.status import ANSWERED
 from ..base.row_status import Status
 from .scoring import Scoring
 from .scoring_options import OrphanOptions
@@ -28,13 +28,14 @@ class Orphan(Scoring):
         """Makes orphans to which a link has arrived db_unfetched; their due time stays."""
         status = pl.col("status")
         # Of gone pages only those that ``judged`` has marked: the server still has them.
-        marked = (status == int(Status.DB_GONE)) & pl.col("protocol_status").is_in(
-            [SUCCESS, NOTMODIFIED]
-        )
+        marked = (status == int(Status.DB_GONE)) & pl.col("protocol_status").is_in(list(ANSWERED))
         linked = pl.col("inlink_distance").is_not_null()
         revived = linked & ((status == int(Status.DB_ORPHAN)) | marked).fill_null(False)
         unfetched = pl.lit(int(Status.DB_UNFETCHED), pl.UInt8)
-        return rows.with_columns(status=pl.when(revived).then(unfetched).otherwise(status))
+        return rows.with_columns(
+            status=pl.when(revived).then(unfetched).otherwise(status),
+            gone_since=pl.when(~revived).then("gone_since"),
+        )
 
     def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Marks pages that were tried, and that no page links to any more."""

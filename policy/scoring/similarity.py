@@ -52,9 +52,13 @@ class Similarity(Scoring):
         """Measures the text of pages; a page without a text keeps its score."""
         gold = gold_words(self._text, self._stop)
         found = similarities(pages.get_column("document.text"), gold, self._stop)
-        score = pl.coalesce(_OWN, "score")
-        return pages.with_columns(found.alias(_OWN)).with_columns(
-            score=score, share=score, **{_PASSED: score}
+        pages = pages.with_columns(found.alias(_OWN))
+        measured = pl.coalesce(_OWN, "score")
+        # The links of an unchanged page count as seen, but scorings after this one share nothing.
+        return pages.with_columns(
+            score=pl.when("unchanged").then("score").otherwise(measured),
+            share=pl.when("unchanged").then(0.0).otherwise(measured),
+            **{_PASSED: measured},
         )
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import polars as pl
 from ...web.base.clock import EARLIEST_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
+from ..heirs import INHERITED, NO_URL
 from ..hosting.merit import KnownUrls, within_room
 from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
@@ -22,7 +23,7 @@ from ..traps import BudgetOptions, within_budget
 Counts = dict[str, int]
 Numbers = npt.NDArray[np.int64]
 # What the target of a redirect inherits.
-HERITAGE = ("repr_url", "fetch_interval", "fixed_interval", "metadata")
+HERITAGE = ("repr_url", *INHERITED)
 _NOT_OF_EVENTS = ("key", "at", "order", "inlink_score", "inlink_distance", *HERITAGE)
 
 
@@ -227,7 +228,9 @@ def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
     given = changes.filter(
         pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(HERITAGE).is_not_null())
     )
-    first = _first(given, "order")
+    # A URL that now stands for a page has priority over the word that none does.
+    given = given.with_columns(none=(pl.col("repr_url") == NO_URL).fill_null(False))
+    first = _first(given, "none", "order")
     # A new URL that is left out has no row. The numbers of the rows ascend.
     targets = first.get_column("at").to_numpy()
     here = pl.Series(np.searchsorted(at, targets), dtype=pl.Int64)

@@ -25,6 +25,7 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
 )
 from ..clocks import COUNT, set_right
+from ..heirs import INHERITED, NO_URL
 from ..hosting.host_counts import COUNTED, changed_counts
 from ..hosting.interval_bounds import Bounds, within_bounds
 from ..hosting.merit import KnownUrls, Room
@@ -38,7 +39,7 @@ from ..schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import BudgetOptions
-from .arrivals import HERITAGE, Arrived, Counts, Numbers, arrive, index_by_number, nullable
+from .arrivals import Arrived, Counts, Numbers, arrive, index_by_number, nullable
 
 _TYPES = empty(STATE).schema
 _STATUS_OF = {
@@ -164,9 +165,13 @@ def update_range(
     arrived = _inherit(_defaults(right, now, options, scorings), found)
     tried = np.flatnonzero(found.tried)
     visited = arrived if len(tried) == len(arrived) else gather([arrived], tried)
-    visited = visited.hstack(found.events).with_columns(is_known=pl.Series(tried < found.known))
+    # Arrived links may have revived an orphan already; the outcome tells what it was.
+    visited = visited.hstack(found.events).with_columns(
+        old_status=right.get_column("status")[tried]
+    )
     visited = _schedule(_statuses(visited, options), options, table)
-    resolved = scorings.judged(visited.select(*STATE.names), now).cast(_TYPES)
+    resolved = scorings.judged(visited.select(*STATE.names), now).with_columns(_gone_since(visited))
+    resolved = resolved.cast(_TYPES)
     outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
     counts = _counts(resolved) | found.counts | {COUNT: wrong}
     arrived = arrived.select(*STATE.names).cast(_TYPES)
@@ -222,14 +227,14 @@ def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
     at = index_by_number(found.heirs, len(rows))
     given = found.heirs.drop("at").rename(lambda name: f"given.{name}")
     is_new = pl.Series(np.arange(len(rows)) >= found.known)
+    repr_url = pl.coalesce("given.repr_url", "repr_url")
     return (
         rows.hstack(given[nullable(at)])
         .with_columns(
-            pl.coalesce("given.repr_url", "repr_url").alias("repr_url"),
+            pl.when(repr_url != NO_URL).then(repr_url).alias("repr_url"),
             *(
                 pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
-                for name in HERITAGE
-                if name != "repr_url"
+                for name in INHERITED
             ),
         )
         .drop(given.columns)
@@ -282,8 +287,8 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         modified=_is(FETCH_SUCCESS) & ~equal.fill_null(True),
         notmodified=unchanged,
         visited=~_is(FETCH_RETRY) & ~gone & ~failed,
-        old_status=pl.when("is_known").then("status"),
         old_retries=retries,
+        gone_before=_gone_before(),
         old_document=pl.col("document"),
         old_signature=old,
         status=pl.when(failed)
@@ -302,6 +307,22 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     )
 
 
+def _gone_before() -> pl.Expr:
+    """Returns since when a page was gone before this visit, ms; null if it was not.
+
+    A row that does not say it was gone when it was last fetched.
+    """
+    was_gone = pl.col("status") == int(Status.DB_GONE)
+    return pl.when(was_gone).then(pl.coalesce("gone_since", "last_fetch_time"))
+
+
+def _gone_since(visited: pl.DataFrame) -> pl.Expr:
+    """Returns since when resolved rows are gone, ms; null if they are not."""
+    since = visited.select(pl.coalesce("gone_before", "event.fetch_time")).to_series()
+    is_gone = pl.col("status") == int(Status.DB_GONE)
+    return pl.when(is_gone).then(pl.lit(since)).alias("gone_since")
+
+
 def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
@@ -314,7 +335,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
         fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
     )
     frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
-    frame = within_bounds(frame, table.bounds)
+    frame = within_bounds(frame, table.bounds, options.max_fetch_interval)
     has_body = frame.get_column("event.fetch_status") == FETCH_SUCCESS
     scheduled = frame.with_columns(
         *_renewed(frame, _OF_BODY, has_body),

@@ -17,8 +17,10 @@ from nutbeam.web.exchange.status import (
     FETCH_REDIR_TEMP,
     FETCH_RETRY,
     FETCH_SUCCESS,
+    MOVED,
     NOTFOUND,
     SUCCESS,
+    TEMP_MOVED,
 )
 from nutbeam.web.rule_files.rule_files import RuleFile
 
@@ -123,7 +125,7 @@ NOTHING = "nothing is known yet of how often it changes"
 # Event, columns of the row and of the event, what is said of the page's changes.
 RATES = [
     (FETCH_SUCCESS, {"protocol_status": SUCCESS}, NEW, "by its visits it changes about every "),
-    (FETCH_SUCCESS, {"last_fetch_time": None}, NEW, NOTHING),
+    (FETCH_SUCCESS, {"last_fetch_time": None, "modified_time": None}, NEW, NOTHING),
     (FETCH_REDIR_TEMP, {}, {}, NOTHING),
     (FETCH_REDIR_TEMP, {"change_shape": 0.15, "change_days": 0.7}, {}, NOTHING),
     (FETCH_NOTMODIFIED, {}, {}, "it has not changed in the 30 days of its visits"),
@@ -178,6 +180,38 @@ def test_a_page_that_its_server_has_and_no_page_links_to():
     row["fetch_time"] = BEFORE + MONTH * 1000
     expected = ("interval", "30 days, its interval, after its last fetch")
     assert due_rule(row, UpdateOptions()) == expected
+
+
+@pytest.mark.parametrize("status", [Status.DB_GONE, Status.DB_ORPHAN])
+@pytest.mark.parametrize(
+    ("answer", "columns", "expected"),
+    [
+        (MOVED, {}, ("interval", "30 days, its interval, after its last fetch")),
+        (TEMP_MOVED, {}, ("interval", "30 days, its interval, after its last fetch")),
+        (NOTFOUND, {}, ("gone", "it is gone: its interval is 30 days, grown by half")),
+        (EXCEPTION, {"retries": 3}, ("gone", "it is gone: its interval is 30 days, grown by half")),
+        (
+            EXCEPTION,
+            {"retries": 1, "fetch_time": BEFORE + DAY_MS},
+            ("retry", "failure 1 of 3: tried again a day later"),
+        ),
+        (
+            EXCEPTION,
+            {"retries": 2, "fetch_time": BEFORE + 60_000},
+            ("retry_after", "failure 2 of 3: its server asked for a wait of 0:01:00"),
+        ),
+    ],
+)
+def test_what_scoring_orphan_marks_keeps_the_rule_of_its_answer(status, answer, columns, expected):
+    row = {**old_row(status, protocol_status=answer), **NONE, "fetch_time": BEFORE + MONTH * 1000}
+    assert due_rule(row | columns, UpdateOptions()) == expected
+
+
+def test_an_orphan_that_its_server_does_not_have_and_that_came_back():
+    row = {**old_row(Status.DB_UNFETCHED, protocol_status=NOTFOUND), **NONE, "retries": 0}
+    name, detail = due_rule(row | {"fetch_time": BEFORE + MONTH * 1000}, UpdateOptions())
+    assert name == "revived"
+    assert detail.endswith("it is gone: its interval is 30 days, grown by half")
 
 
 def test_an_interval_from_the_file_of_hosts_names_the_file():

@@ -20,7 +20,6 @@ from nutbeam.policy.filtering import (
     questioned_duplicates,
     rekey_rows,
 )
-from nutbeam.policy.schedules.schedule import ScheduleOptions, gone_interval
 from nutbeam.policy.schema import STATE, Status, empty
 from nutbeam.policy.scope import Seeds, judge_known
 from nutbeam.web.urls.key_columns import from_keys
@@ -112,28 +111,6 @@ def test_gone_pages_go_by_how_long_they_are_gone():
     assert dropped(rows, NOW) == {}
     assert dropped(rows, NOW, drop_gone=10 * DAY_S) == {"1": "gone"}
     assert dropped(rows, NOW, drop_gone=0) == {"1": "gone", "2": "gone"}
-
-
-@pytest.mark.parametrize(("limit", "fixed"), [(30, None), (90, None), (90, 10), (365, None)])
-def test_a_gone_page_is_dropped_though_the_crawl_tries_it_again_and_again(limit, fixed):
-    options, first = ScheduleOptions(), 1_000
-    page = {"status": int(Status.DB_GONE), "last_fetch_time": first * DAY, "fixed_interval": fixed,
-            "fetch_interval": 30 * DAY_S, "modified_time": (first - 30) * DAY}  # fmt: skip
-    if fixed:
-        page |= {"fixed_interval": fixed * DAY_S, "fetch_interval": fixed * DAY_S}
-    due = first
-    for day in range(first, first + 3 * 365, 5):
-        if day >= due:  # the server says 404 again
-            interval = pl.select(gone_interval(pl.lit(page["fetch_interval"]), options)).item()
-            page |= {"last_fetch_time": day * DAY, "fetch_interval": interval}
-            due = day - -interval // DAY_S
-        if dropped(
-            frame_of(STATE, row("com.a:http/1", **page)), day * DAY, drop_gone=limit * DAY_S
-        ):
-            break
-    # Up to the page's own interval earlier if its last change counts; later by one interval at most.
-    assert limit - 30 <= day - first <= limit + 90
-    assert limit == 365 or day - first >= limit
 
 
 def test_orphans_go_by_the_time_without_a_link_whether_or_not_they_are_marked():
@@ -231,10 +208,16 @@ def expected(rows, fates):
         distances = [one["distance"] for one in group if one["distance"] is not None]
         best |= {"key": target, "distance": min(distances, default=None)}
         days = [one["last_inlink_day"] for one in group if one["last_inlink_day"] is not None]
-        cash = [one["cash"] for one in group if one["cash"] is not None]
+        has_cash = any(one["cash"] is not None for one in group)
+        cash = [one["score"] if one["cash"] is None else one["cash"] for one in group if has_cash]
         best |= {"last_inlink_day": max(days, default=None), "cash": sum(cash) if cash else None}
         best["metadata"] = metadata if any(one["metadata"] is not None for one in group) else None
         best |= {name: stayed[0][name] if stayed else None for name in BODY}
+        # A duplicate that has moved is compared again, and one of a page that has become itself is none.
+        if best["status"] == 7 and best["duplicate_of"] in [one["key"] for one in group]:
+            best["status"] = 2
+        if best["status"] != 7 or by_age[-1]["key"] != target:
+            best["duplicate_of"] = None
         if had_body and not (best["document"] or best["page"]):
             best["fetch_time"] = min(best["fetch_time"], NOW)
             counts["due_again"] += 1
@@ -249,10 +232,10 @@ def random_rows(dice, number):
     return [
         {
             "key": f"com.a:http/{at:03}",
-            "status": dice.choice([1, 2, 3, 6]),
+            "status": dice.choice([1, 2, 3, 6, 7]),
             "fetch_time": NOW + dice.choice([-5, 0, 5]),
             "last_fetch_time": some(1, 2, 3),
-            "score": dice.random(),
+            "score": dice.randrange(64) / 64,
             "distance": some(0, 1, 2),
             "last_inlink_day": some(5, 6),
             "cash": some(0.5, 0.25),
@@ -271,6 +254,9 @@ def test_rows_that_go_move_and_meet_are_what_plain_python_makes_of_them(seed):
     dice = random.Random(seed)
     records = random_rows(dice, 40)
     keys = [one["key"] for one in records]
+    for one in records:
+        if one["status"] == int(Status.DB_DUPLICATE):
+            one["duplicate_of"] = dice.choice([*keys[::4], "com.a:http/elsewhere"])
     targets = [*keys[::4], *(f"com.a:http/new{n}" for n in range(4))]
     fates = {key: dice.choice([None, *targets]) for key in keys if dice.random() < 0.6}
     rows = frame_of(STATE, *records)
@@ -291,6 +277,39 @@ def test_rows_that_go_move_and_meet_are_what_plain_python_makes_of_them(seed):
     assert left["key"].to_list() == sorted(right)
     assert {one["key"]: one for one in left.to_dicts()} == right
     assert counts == numbers
+
+
+@pytest.mark.parametrize("stays", ["page", "duplicate", "neither"])
+def test_a_page_that_meets_its_own_duplicate_is_no_duplicate(stays):
+    """Nothing would compare it again: no other page has its content."""
+    page, duplicate = (f"com.a:http/{name}" for name in ("page", "duplicate"))
+    rows = frame_of(
+        STATE,
+        row(page, status=int(Status.DB_FETCHED), last_fetch_time=1),
+        row(duplicate, status=int(Status.DB_DUPLICATE), duplicate_of=page, last_fetch_time=2),
+    )
+    target = {"page": page, "duplicate": duplicate, "neither": "com.a:http/new"}[stays]
+    judged = rows.with_columns(key=pl.lit(target), reason=pl.lit(None, pl.String))
+    leaving, _ = filter_rows(rows, judged, Blocklist(), NOW)
+    joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")
+    changes = [empty(REKEYED), arrivals(rows, leaving), departures(leaving),
+               questioned_duplicates(joined)]  # fmt: skip
+    left, counts = rekey_rows(rows, pl.concat(changes, how="diagonal"), NOW)
+    found = left.select("key", "status", "duplicate_of").rows()
+    assert found == [(target, int(Status.DB_FETCHED), None)]
+    assert counts["merged"] == 1
+
+
+def test_cash_that_is_not_written_down_is_not_lost():
+    """Of a row without cash the score is its cash."""
+    cash = [0.5, None]
+    rows = frame_of(STATE, *(row(f"com.a:http/{n}", score=n + 1.0, cash=some)
+                             for n, some in enumerate(cash)))  # fmt: skip
+    judged = rows.with_columns(key=pl.lit("com.a:http/0"), reason=pl.lit(None, pl.String))
+    leaving, _ = filter_rows(rows, judged, Blocklist(), NOW)
+    changes = [empty(REKEYED), departures(leaving), arrivals(rows, leaving)]
+    left, _ = rekey_rows(rows, pl.concat(changes, how="diagonal"), NOW)
+    assert left.get_column("cash").to_list() == [2.5]
 
 
 def test_a_range_without_arrivals_only_loses_rows():

@@ -1,10 +1,13 @@
 """What changes depend on of the rows before: redirects, unchanged pages, pages that answered 304."""
 
+from itertools import pairwise
+
 import pytest
 from file_changes import changes_of
 from frames import frame_of
 from status_rows import MONTH, NOW, OPTIONS
 
+from nutbeam.policy.heirs import NO_URL
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -13,7 +16,7 @@ from nutbeam.policy.links import (
     LinkOptions,
 )
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status
+from nutbeam.policy.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.updating.status import update_state
 from nutbeam.web.exchange.status import (
@@ -30,9 +33,9 @@ ORIGIN = BatchOrigin(1, "b", "pages/p", "documents/d")
 GIVEN = {"fetch_interval": 7 * 86_400, "fixed_interval": 86_400, "metadata": [("lang", "fr")]}
 
 
-def updated(state, pages, documents=(), listed=(), old=()):
+def updated(state, pages, documents=(), listed=(), old=(), alone=()):
     """The rows of a state by URL, after pages were fetched."""
-    before = Before(frame_of(FETCHLIST, *listed), frame_of(DOCUMENTS, *old))
+    before = Before(frame_of(FETCHLIST, *listed), frame_of(DOCUMENTS, *old), alone)
     changes, _ = changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
@@ -92,6 +95,48 @@ def test_a_chain_of_redirects_is_shown_by_its_best_url():
         listed=[{"key": to_key(middle), "repr_url": SOURCE}],
     )
     assert rows[to_key(TARGET)]["repr_url"] == SOURCE
+
+
+@pytest.mark.parametrize("hops", [2, 3, 5])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_chain_that_the_fetch_follows_hands_on_at_each_hop(hops, backwards):
+    urls = [SOURCE, *(f"{SOURCE}{'/'.join('abcdef'[:hop])}" for hop in range(1, hops + 1))]
+    pages = [page(url, FETCH_REDIR_TEMP, redirect=target) for url, target in pairwise(urls)]
+    pages = [*(pages[::-1] if backwards else pages), page(urls[-1], FETCH_SUCCESS)]
+    rows = updated([row(SOURCE, **GIVEN)], pages, listed=[{"key": to_key(SOURCE), **GIVEN}])
+    for url in urls[1:]:
+        target = rows[to_key(url)]
+        assert {name: target[name] for name in GIVEN} == {**GIVEN, "metadata": {"lang": "fr"}}
+        assert target["repr_url"] == SOURCE
+
+
+def test_redirects_in_a_circle_hand_on_once():
+    one, two = f"{SOURCE}one", f"{SOURCE}two"
+    ways = [(SOURCE, one), (one, two), (two, one), (f"{SOURCE}3", f"{SOURCE}4"),
+            (f"{SOURCE}4", f"{SOURCE}3")]  # fmt: skip
+    pages = [page(url, FETCH_REDIR_PERM, redirect=target) for url, target in ways]
+    rows = updated([row(SOURCE, **GIVEN)], pages, listed=[{"key": to_key(SOURCE), **GIVEN}])
+    assert rows[to_key(two)]["fixed_interval"] == GIVEN["fixed_interval"]
+    assert rows[to_key(f"{SOURCE}3")]["fixed_interval"] is None
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_page_for_which_no_url_stands_any_more_is_shown_as_itself(again):
+    known = row(TARGET, repr_url="http://a.example.com/x")
+    pages = [page(SOURCE, FETCH_REDIR_TEMP, redirect=TARGET)] if again else []
+    rows = updated([known], [*pages, page(TARGET, FETCH_SUCCESS)], alone=[to_key(TARGET)])
+    assert rows[to_key(TARGET)]["repr_url"] == (SOURCE if again else None)
+
+
+def test_of_several_files_a_redirect_counts_more_than_no_redirect():
+    shown = {"key": to_key(TARGET), "inlink_score": 0.0, "inlink_distance": 1}
+    changes = frame_of(
+        CHANGES,
+        {"key": to_key(TARGET), "order": 1, "repr_url": NO_URL},
+        {**shown, "order": 2, "repr_url": SOURCE, "metadata": [("a", "b")]},
+    )
+    rows, _, _ = update_state(frame_of(STATE, row(TARGET, repr_url="x")), changes, NOW, OPTIONS)
+    assert rows["repr_url"].to_list() == [SOURCE]
 
 
 def test_a_page_that_fetch_followed_has_nothing_to_give():

@@ -181,3 +181,20 @@ def test_each_row_keeps_its_place():
     together = rate_schedule(rows, context).select("key", "change_shape", "change_days")
     alone = [rate_schedule(rows[n], context).select(together.columns) for n in range(4)]
     assert together.equals(pl.concat(alone))
+
+
+@pytest.mark.parametrize("days", [1, 400])
+def test_the_date_of_a_sitemap_counts_as_that_of_a_server(days):
+    """Before the first visit; later the date is that of nutbeam's own visits."""
+    said = NOW - days * DAY_MS
+    date = pl.Series([said]).cast(pl.Datetime("ms")).dt.strftime("%a, %d %b %Y %H:%M:%S GMT").item()
+    new = {"last_fetch_time": None, "modified_time": None}
+    by_server = visit(rate_schedule, UNKNOWN, new, {"last_modified": date})
+    by_sitemap = visit(rate_schedule, UNKNOWN, new | {"modified_time": said})
+    assert by_sitemap[0] == pytest.approx(by_server[0], rel=1e-6)
+    neither = visit(rate_schedule, UNKNOWN, new)
+    assert by_sitemap[0] != neither[0]
+    for useless in (0, NOW + DAY_MS, -5):
+        assert visit(rate_schedule, UNKNOWN, new | {"modified_time": useless})[0] == neither[0]
+    seen = visit(rate_schedule, UNKNOWN, {"modified_time": said})
+    assert seen[2]["change_shape"] == visit(rate_schedule, UNKNOWN, {})[2]["change_shape"]

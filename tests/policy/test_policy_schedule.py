@@ -33,7 +33,7 @@ def test_due(fetch_time, expected):
 
 @pytest.mark.parametrize(
     ("interval", "expected"),
-    [(0, 0), (1, 1), (30 * DAY, 45 * DAY), (45 * DAY, 67.5 * DAY), (67.5 * DAY, 81 * DAY),
+    [(0, 0), (1, 2), (2, 3), (3, 5), (30 * DAY, 45 * DAY), (45 * DAY, 67.5 * DAY), (67.5 * DAY, 81 * DAY),
      (81 * DAY, 81 * DAY), (59 * DAY, 88.5 * DAY), (60 * DAY, 81 * DAY), (2**31 - 1, 81 * DAY)],
 )  # fmt: skip
 def test_gone_interval(interval, expected):

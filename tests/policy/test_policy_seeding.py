@@ -3,6 +3,9 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.schema import SEEDS, STATE, Status
+from nutbeam.policy.scoring.scoring import Scoring
+from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scorings import Scorings
 from nutbeam.policy.seeding import SeedOptions, inject_seeds
 
 NOW = 1_700_000_000_000
@@ -97,6 +100,24 @@ def test_updating_puts_the_line_over_what_was_known():
         },
     )
     assert rows == expected.to_dicts()
+
+
+class Marking(Scoring):
+    """Marks the rows that it is shown."""
+
+    def renewed(self, rows):
+        return rows.with_columns(score=pl.lit(99.0))
+
+
+def test_scorings_see_only_the_seeds_of_the_rows_that_are_written_again():
+    """A piece of the table has other rows, too."""
+    others = [KNOWN | {"key": f"com.example:http/{name}"} for name in "acd"]
+    rows, _ = inject_seeds(
+        frame_of(STATE, others[0], KNOWN, *others[1:]), frame_of(SEEDS, seed()), NOW,
+        SeedOptions(update_known=True), Scorings((Marking(ScoringOptions()),)),
+    )  # fmt: skip
+    assert rows["score"].to_list() == [3.0, 99.0, 3.0, 3.0]
+    assert rows["distance"].to_list() == [4, 0, 4, 4]
 
 
 def test_updating_leaves_alone_what_was_not_given():

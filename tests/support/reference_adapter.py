@@ -1,5 +1,6 @@
 """Runs the product and the reference on the same rows, and lists where they differ."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -17,12 +18,13 @@ from nutbeam.policy.links import (
     BatchOrigin,
     LinkOptions,
 )
+from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
-from nutbeam.policy.updating.status import UpdateOptions, update_range
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_range
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",
@@ -53,8 +55,14 @@ class Difference(NamedTuple):
 def options_of(rules: Rules) -> UpdateOptions:
     """Returns the product's options; they add all URLs that are found."""
     limits = rules.limits
+    adaptive = rules.adaptive
+    named = dataclasses.asdict(adaptive) if adaptive else {}
+    own = {name: named[name] for name in named if name not in ("hosts", "mimes")}
+    if adaptive:
+        own |= {"schedule": "adaptive", "max_interval": adaptive.longest(limits)}
     return UpdateOptions(
         **NO_BUDGETS,
+        **own,
         fetch_interval=limits.fetch_interval,
         max_fetch_interval=limits.max_fetch_interval,
         retry_max=limits.retry_max,
@@ -78,7 +86,9 @@ def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Ru
     ordered = sorted(rows, key=lambda row: row["key"])
     frame = frame_of(STATE, *map(_to_state, ordered))
     frames = frame, frame_of(CHANGES, *changes)
-    found = update_range(*frames, now, options_of(rules), scorings=scorings_of(rules))
+    options = options_of(rules)
+    table = Surroundings(schedule=built_in_schedule(options))
+    found = update_range(*frames, now, options, table, scorings_of(rules))
     late = frozenset(found.rows.filter(due(Clock(now), options_of(rules))).get_column("key"))
     counts = tuple(found.host_counts.to_dicts())
     return Updated(_by_key(found.rows), _by_key(found.outcome), late, counts)

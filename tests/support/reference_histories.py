@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reference_adapter import Updated, run_product, run_reference
-from reference_schedules import DAY_S, Limits, Row
+from reference_schedules import DAY_S, Adaptive, Limits, Row
 from reference_update import (
     DAY_MS,
     DUPLICATE,
@@ -44,6 +44,8 @@ class Web:
         too_long: Intervals of some seeds are longer than the longest one.
         orphans: Pages without links become gone, and later orphans.
         gap_days: Longest time between two updates.
+        adaptive: The schedule is adaptive, and some seeds have an interval for good.
+        redirects: Redirects lead to some pages.
     """
 
     pages: int = 60
@@ -51,6 +53,8 @@ class Web:
     returning: bool = False
     too_long: bool = False
     orphans: bool = False
+    adaptive: bool = False
+    redirects: bool = False
 
 
 class Step(NamedTuple):
@@ -76,7 +80,8 @@ def history(seed: int, web: Web) -> Iterator[Step]:
     numbers = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
     days = (30, 40) if web.orphans else None
-    rules = Rules(limits, delete_failed_parse=numbers.random() < 0.5, orphan_days=days)
+    adaptive = Adaptive() if web.adaptive else None
+    rules = Rules(limits, True, numbers.random() < 0.5, adaptive, days)
     keys = [f"com.example.h{at % 7}:http/{at:05}" for at in range(web.pages)]
     rows = {key: _seed(numbers, key, limits, web) for key in keys[: web.pages // 3]}
     product = reference = Updated(rows, {})
@@ -86,6 +91,7 @@ def history(seed: int, web: Web) -> Iterator[Step]:
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
         links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
+        links += _redirects(numbers, keys) if web.redirects else []
         changes = [*fetched.values(), *_ignored(numbers, reference.rows, fetched), *links]
         numbers.shuffle(changes)
         before = product.rows
@@ -102,7 +108,10 @@ def _seed(numbers: random.Random, key: str, limits: Limits, web: Web) -> Row:
         intervals += [longest + 1, 5 * longest]
     row = dict.fromkeys(KNOWN) | {"key": key, "status": UNFETCHED, "fetch_time": START}
     row |= {"retries": 0, "score": 1.0, "distance": 0, "metadata": {"seed": key[-5:]}}
-    return row | {"fetch_interval": numbers.choice(intervals)}
+    row |= {"fetch_interval": numbers.choice(intervals)}
+    if web.adaptive and numbers.random() < 0.3:
+        row["fixed_interval"] = numbers.choice((1, 7200, longest, 2 * longest))
+    return row
 
 
 def _mark(numbers: random.Random, *tables: dict[str, Row]) -> None:
@@ -110,8 +119,9 @@ def _mark(numbers: random.Random, *tables: dict[str, Row]) -> None:
     for key, row in tables[0].items():
         if row["status"] in (FETCHED, UNCHANGED) and numbers.random() < 0.02:
             status = numbers.choice((DUPLICATE, ORPHAN))
+            winner = "com.example.h0:http/00000" if status == DUPLICATE else None
             for table in tables:
-                table[key] = table[key] | {"status": status}
+                table[key] = table[key] | {"status": status, "duplicate_of": winner}
 
 
 def _fetches(numbers: random.Random, rows: dict[str, Row], now: int, web: Web) -> dict[str, Row]:
@@ -168,3 +178,22 @@ def _links(numbers: random.Random, keys: list[str], distances: tuple[int | None,
          "inlink_distance": numbers.choice(distances)}
         for order in range(numbers.randrange(12))
     ]  # fmt: skip
+
+
+def _redirects(numbers: random.Random, keys: list[str]) -> list[Row]:
+    """Returns what redirects bring to known and to new URLs: no score, their interval, a better URL.
+
+    For some pages another URL stands no more.
+    """
+    given = [
+        {"key": numbers.choice(keys), "order": 100 + order, "inlink_score": 0.0, "inlink_distance": 1,
+         "fetch_interval": numbers.choice((3600, 10 * DAY_S)), "metadata": {"from": str(order)},
+         "repr_url": numbers.choice((None, "http://example.com/", "http://www.example.com/"))}
+        for order in range(numbers.randrange(4))
+    ]  # fmt: skip
+    ended = [
+        {"key": numbers.choice(keys), "order": 90 + order, "inlink_score": 0.0,
+         "inlink_distance": 1, "repr_url": ""}
+        for order in range(numbers.randrange(3))
+    ]  # fmt: skip
+    return given + ended

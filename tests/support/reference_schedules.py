@@ -5,8 +5,9 @@ and not from policy/. Times are ms, intervals are s. A row is a dict with column
 
 Where the specification leaves a choice:
 
-- Intervals are whole seconds: 1.5 and 0.9 of an interval are rounded down; adaptive ones are
-  computed exactly, rounded to the nearest second in the row, and to the nearest ms in the due time.
+- Intervals are whole seconds: 0.9 of an interval is rounded down, a half second of 1.5 times an
+  interval is rounded up; adaptive ones are computed exactly, rounded to the nearest second in the
+  row, and to the nearest ms in the due time.
 - An interval that is missing, 0 or negative counts as the default, for failures too.
 - Only a page with a body gets a ``modified_time``: a redirect, a 304 and a failure keep the old one,
   because the column is the time when the content was first seen.
@@ -20,6 +21,7 @@ Where the specification leaves a choice:
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -85,7 +87,7 @@ def gone_schedule(row: Row, fetched: int, limits: Limits) -> tuple[int, int]:
     >>> days
     [45.0, 67.5, 81.0, 81.0]
     """
-    longer = interval_of(row, limits) * 3 // 2
+    longer = (interval_of(row, limits) * 3 + 1) // 2
     if longer >= limits.max_fetch_interval:
         longer = limits.shortened
     return longer, fetched + longer * 1000
@@ -153,11 +155,20 @@ def adaptive_schedule(settings: Adaptive, limits: Limits) -> Schedule:
             offset = delta * settings.sync_delta_rate
             if offset > most * 1000:
                 offset = settings.sync_delta_rate * most * 1000
-            reference = fetched - round(offset)
+            reference = fetched - rounded(offset)
         interval = min(max(interval, least), most)
-        return interval, reference + round(interval * 1000)
+        return interval, reference + rounded(interval * 1000)
 
     return schedule
+
+
+def rounded(number: float) -> int:
+    """Returns the nearest whole number; a half is rounded up, as in Java.
+
+    >>> rounded(2.5), rounded(3.5)
+    (3, 4)
+    """
+    return math.floor(number + 0.5)
 
 
 def host_of(key: str) -> str:

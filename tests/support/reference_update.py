@@ -16,8 +16,10 @@ Where the specification leaves a choice:
   redirect and a body that was not parsed are treated as a parsed body.
 - Orphans are judged after an event with which no link came; ages are whole days, and seeds are no
   orphans. A link revives an orphan, and a page that is gone only for want of links (its server
-  has it): it is db_unfetched, and its date stays. No other status is changed by links.
-- Of several redirects to a new URL the first by ``order`` hands on its interval and metadata.
+  has it, or redirects): it is db_unfetched, and its date stays. No other status is changed by links.
+- Of several redirects to a new URL the first by ``order`` hands on its interval and metadata; and
+  the first to any URL says which URL stands for it, even if another one stands no more.
+- A page that is gone remembers since which fetch; an older row was gone at its last fetch.
 - Wrong clocks and parts of pages are not in the reference: times are assumed to be possible.
 """
 
@@ -39,6 +41,7 @@ from reference_schedules import (
     interval_of,
     modified_time_of,
     retry_due,
+    rounded,
 )
 
 DAY_MS = DAY_S * 1000
@@ -46,16 +49,17 @@ DAY_MS = DAY_S * 1000
  PARSE_FAILED) = range(1, 10)  # fmt: skip
 SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED = range(33, 39)
 FAILED_TO_PARSE = 2
-STILL_THERE = (1, 21)  # protocol status: success, not modified
+STILL_THERE = (1, 12, 13, 21)  # protocol status: success, moved for good or for now, not modified
 
 OF_EVENT = ("protocol_status", "protocol_message", "http_code", "response_ms")
 OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status", "batch_id",
            "document", "page", "usage")  # fmt: skip
 HANDED_ON = ("fetch_interval", "fixed_interval", "metadata")
+SAID = (*HANDED_ON, "repr_url")
 # The columns of STATE that this reference knows.
 KNOWN = ("key", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
          "modified_time", "score", "distance", "fixed_interval", "last_inlink_day", "metadata",
-         *OF_EVENT, *OF_BODY)  # fmt: skip
+         "gone_since", "repr_url", "duplicate_of", *OF_EVENT, *OF_BODY)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,13 +92,31 @@ def update_url(
         return None, None
     row = dict(old) if old else _new_row(changes[0]["key"], links, now, rules)
     _add_links(row, links, now)
+    _show_as(row, links)
     if links and rules.orphan_days:
         revive_orphan(row)
+    since = gone_since(row)
     if events:
         _resolve(row, old, events[0], rules)
     if events and not links:
         judge_orphan(row, now, rules.orphan_days)
+    if events and since is None:
+        since = events[0]["fetch_time"]
+    if events or row["status"] != GONE:
+        row["gone_since"] = since if row["status"] == GONE else None
     return row, _outcome(row, old, events[0]) if events else None
+
+
+def gone_since(row: Row) -> int | None:
+    """Returns since when a page is gone; of an old row that does not say it, its last fetch.
+
+    >>> gone_since({"status": GONE, "gone_since": None, "last_fetch_time": 5})
+    5
+    """
+    if row["status"] != GONE:
+        return None
+    since = row.get("gone_since")
+    return row["last_fetch_time"] if since is None else since
 
 
 def _new_row(key: str, links: list[Row], now: int, rules: Rules) -> Row:
@@ -102,7 +124,7 @@ def _new_row(key: str, links: list[Row], now: int, rules: Rules) -> Row:
     row |= {"key": key, "status": UNFETCHED, "fetch_time": now, "retries": 0, "score": 0.0}
     row["fetch_interval"] = rules.limits.fetch_interval
     redirects = [link for link in links if link.get("fetch_interval") is not None]
-    return row | {name: redirects[0][name] for name in HANDED_ON} if redirects else row
+    return row | {name: redirects[0].get(name) for name in HANDED_ON} if redirects else row
 
 
 def _add_links(row: Row, links: list[Row], now: int) -> None:
@@ -114,10 +136,18 @@ def _add_links(row: Row, links: list[Row], now: int) -> None:
     row["distance"] = min((d for d in distances if d is not None), default=None)
 
 
+def _show_as(row: Row, links: list[Row]) -> None:
+    """Sets the URL that stands for a page: the first redirect says it; empty, if none does now."""
+    told = [link for link in links if any(link.get(name) is not None for name in SAID)]
+    told.sort(key=lambda link: link.get("repr_url") == "")
+    if told and told[0].get("repr_url") is not None:
+        row["repr_url"] = told[0]["repr_url"] or None
+
+
 def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     """Applies an event: nutch.md's transition table."""
     row |= {name: event.get(name) for name in OF_EVENT}
-    row["last_fetch_time"] = event["fetch_time"]
+    row |= {"last_fetch_time": event["fetch_time"], "duplicate_of": None}
     row["fetch_interval"] = interval_of(row, rules.limits)
     row["retries"] = row["retries"] or 0
     status = event["fetch_status"]
@@ -163,7 +193,7 @@ def _schedule(row: Row, event: Row, change: str, rules: Rules) -> None:
     adaptive = rules.adaptive
     schedule = adaptive_schedule(adaptive, limits) if adaptive else default_schedule(limits)
     interval, due = schedule(row, fetched, change)
-    row |= {"fetch_interval": round(interval), "fetch_time": due, "retries": 0}
+    row |= {"fetch_interval": rounded(interval), "fetch_time": due, "retries": 0}
     if interval <= limits.max_fetch_interval or (adaptive and row["fixed_interval"]):
         return
     row |= {"fetch_interval": limits.shortened, "fetch_time": fetched + limits.shortened * 1000}
@@ -233,6 +263,8 @@ def _outcome(row: Row, old: Row | None, event: Row) -> Row:
     outcome["fetch_status"] = event["fetch_status"]
     outcome["old_status"] = old["status"] if old else None
     outcome["old_document"] = old["document"] if old else None
+    outcome["old_signature"] = old["signature"] if old else None
+    outcome["repr_url"] = row.get("repr_url")
     parsed = event["fetch_status"] == SUCCESS and event.get("document") is not None
     has_text = parsed or event["fetch_status"] == NOT_CHANGED
     outcome["document"] = row["document"] if has_text else None

@@ -6,7 +6,7 @@ import polars as pl
 from file_changes import changes_of
 from frames import frame_of
 
-from nutbeam.policy.links import BatchOrigin, LinkOptions
+from nutbeam.policy.links import BatchOrigin, Before, LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.scope import Seeds
@@ -18,6 +18,7 @@ from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
 NOW = 20_500 * DAY_MS
 INTERVAL = 30 * DAY_MS
+_NOTHING = Before()
 
 
 def key(name):
@@ -51,7 +52,7 @@ class ScoredWeb:
             self.rows, frame_of(SEEDS, *lines), self.now, SeedOptions(**options), self.scorings
         )
 
-    def changes(self, pages, order=0, **columns):
+    def changes(self, pages, order=0, before=_NOTHING, **columns):
         """The changes of a file with pages: names, and the names that they link to."""
         known = {row["key"]: row for row in self.rows.to_dicts()}
         fetched, documents = [], []
@@ -69,7 +70,7 @@ class ScoredWeb:
         origin = BatchOrigin(order, "b", "p", "d")
         changes, self.counts = changes_of(
             frame_of(PAGES, *fetched), frame_of(DOCUMENTS, *documents), origin, Seeds(),
-            self.links, self.scorings, self.rows,
+            self.links, self.scorings, self.rows, before,
         )  # fmt: skip
         return changes
 

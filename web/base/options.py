@@ -10,7 +10,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any, Literal, TypedDict, Unpack
 
 from .quoting import refused
@@ -227,11 +227,16 @@ def _annotations(cls: type) -> dict[str, Any]:
     return dict(vars(cls).get("__annotations__", {}))
 
 
-def validate(options: Any) -> None:
+def validate(options: Any, given: Collection[str] = ()) -> None:
     """Checks every option of a dataclass, then the ``__post_init__`` of all its classes.
 
     So a class that inherits from several others keeps the checks of each, whether or not they
-    call ``super()``.
+    call ``super()``. A class may also have a method ``check_given`` for what is only a mistake if
+    it was given, even if it is the default.
+
+    Args:
+        options: The options.
+        given: Names of the options that were given.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -241,6 +246,8 @@ def validate(options: Any) -> None:
     for base in type(options).__mro__:
         if "__post_init__" in vars(base):
             vars(base)["__post_init__"](options)
+        if "check_given" in vars(base):
+            vars(base)["check_given"](options, given)
 
 
 def parse_value(option: Option, text: str) -> Any:

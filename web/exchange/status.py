@@ -30,6 +30,8 @@ EXCEPTION = 16
 ACCESS_DENIED = 17
 ROBOTS_DENIED = 18
 NOTMODIFIED = 21
+# Of a page that its server has, or redirects.
+ANSWERED = (SUCCESS, MOVED, TEMP_MOVED, NOTMODIFIED)
 
 _FROM_TEN = (
     "proto_not_found gone moved temp_moved notfound retry exception access_denied robots_denied "

@@ -214,11 +214,12 @@ def test_a_row_is_written_in_the_oldest_layout_that_has_its_columns():
         {"key": "b", "usage": "train-ai=n", "etag": "y"},
         {"key": "c", "change_shape": 0.5},
         {"key": "d"},
+        {"key": "e", "gone_since": 5},
     ]
     table = table_of(STATE, *rows)
     cells = encode(table, STATE_CELL)
-    assert [cell[8] for cell in cells.column("cell").to_pylist()] == [1, 2, 2, 1]
-    assert cells.column("key").to_pylist() == [b"a", b"b", b"c", b"d"]
+    assert [cell[8] for cell in cells.column("cell").to_pylist()] == [1, 2, 2, 1, 3]
+    assert cells.column("key").to_pylist() == [b"a", b"b", b"c", b"d", b"e"]
     assert decode(cells, STATE_CELL).equals(table)
     (empty_row,) = encode(table_of(STATE, rows[3]), STATE_CELL).column("cell").to_pylist()
     assert len(empty_row) == 8 + 1 + 8 + 61 + 10 * 4  # as many bytes as before these columns
@@ -244,6 +245,7 @@ def test_the_layouts_of_the_state_and_the_hosts_follow_from_their_declarations()
     assert STATE_CELL.layouts == (
         Layout(1, fixed, variable, due="fetch_time"),
         Layout(2, (*fixed, *later[0]), (*variable, *later[1]), due="fetch_time"),
+        Layout(3, (*fixed, *later[0], "gone_since"), (*variable, *later[1]), due="fetch_time"),
     )
     fixed = ("seed", "robots_status", "robots_time", "crawl_delay", "exceptions", "backoff_until",
              "requests", "last_request_time")  # fmt: skip
@@ -334,7 +336,7 @@ def test_a_newer_version_is_refused():
     newer = cells.set_column(1, "cell", pa.array([bytes(cell)], pa.large_binary()))
     with pytest.raises(
         UserError,
-        match=r"cell s:state of row 'com.a:http/' has version 7, this nutbeam reads up to 2: upgrade "
+        match=r"cell s:state of row 'com.a:http/' has version 7, this nutbeam reads up to 3: upgrade "
         "nutbeam; if no newer nutbeam has written to the table, this is damage$",
     ):
         decode(newer, STATE_CELL)

@@ -50,3 +50,22 @@ def test_usage_errors_are_json_where_logs_are(words, environ):
 
 def test_other_usage_errors_are_text():
     assert said("nosuch").startswith("nutbeam: unknown command 'nosuch'")
+
+
+@pytest.mark.parametrize("given", ["line", "file"])
+def test_an_interval_that_is_given_and_too_long_is_refused_even_if_it_is_the_usual_one(
+    given, tmp_path, capsys
+):
+    """Who lowers the limit alone gets shorter intervals."""
+    table, limit = str(tmp_path / "table"), ["--max_fetch_interval", "10d"]
+    assert main(["updatedb", table, *limit]) != 0
+    assert "fetch_interval" not in capsys.readouterr().err  # there is no table
+    words = ["--fetch_interval", "30d"]
+    if given == "file":
+        config = tmp_path / "config.toml"
+        config.write_text('fetch_interval = "30d"\n')
+        words = ["--config", str(config)]
+    assert main(["updatedb", table, *limit, *words]) == 2
+    assert capsys.readouterr().err == (
+        "nutbeam updatedb: --fetch_interval must be at most --max_fetch_interval 864000, got 2592000\n"
+    )

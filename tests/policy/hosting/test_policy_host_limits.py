@@ -5,6 +5,7 @@ import random
 import polars as pl
 import pytest
 from frames import frame_of
+from status_rows import NOW, A, event, old_row
 
 from nutbeam.policy.hosting.host_limits import (
     NO_LIMIT,
@@ -18,8 +19,12 @@ from nutbeam.policy.hosting.host_limits import (
 )
 from nutbeam.policy.hosting.host_settings import HostSettings
 from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
-from nutbeam.policy.schema import HOSTS
+from nutbeam.policy.schedules.built_in import built_in_schedule
+from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, Clock, due
+from nutbeam.policy.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.selection import GenerateOptions
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_TEMP, FETCH_SUCCESS
 
 HOST_ROWS = frame_of(
     HOSTS,
@@ -120,10 +125,36 @@ def test_intervals_stay_within_the_bounds_of_their_host():
         "fixed_interval": [None, None, 5, None, None],
         "fetch_interval": [10, 500, 5, 10, 10],
         "fetch_time": [1_010_000, 1_500_000, 1_005_000, 1_010_000, 1_010_000],
+        "event.fetch_time": [1_000_000] * 5,
     }, schema_overrides={"fixed_interval": pl.Int32, "fetch_interval": pl.Int32})  # fmt: skip
-    found = within_bounds(rows, bounds)
+    found = within_bounds(rows, bounds, 1_000)
     assert found["fetch_interval"].to_list() == [60, 100, 5, 10, 10]
     assert found["fetch_time"].to_list() == [
         1_060_000, 1_100_000, 1_005_000, 1_010_000, 1_010_000
     ]  # fmt: skip
-    assert within_bounds(rows, {}).equals(rows)
+    assert within_bounds(rows, {}, 1_000).equals(rows)
+    lower = within_bounds(rows, bounds, 50)
+    assert lower["fetch_interval"].to_list() == [50, 50, 5, 10, 10]
+
+
+@pytest.mark.parametrize(("low", "high"), [(200, None), (1, 1), (None, 2), (100, 100), (None, 89)])
+@pytest.mark.parametrize("schedule", ["default", "adaptive", "rate"])
+@pytest.mark.parametrize("age", [0, 90, 4_000])
+def test_settings_of_a_host_never_put_a_date_before_the_fetch_nor_too_late(
+    low, high, schedule, age
+):
+    """In days: bounds of the host, age of the content. The longest interval is 90 days."""
+    options = UpdateOptions(schedule=schedule)
+    own = HostSettings(*[None] * 3, low and low * DAY_S, high and high * DAY_S)
+    table = Surroundings(
+        schedule=built_in_schedule(options), bounds=interval_bounds({"com.example": own})
+    )
+    old = old_row(Status.DB_FETCHED, signature=A, modified_time=NOW - age * DAY_MS,
+                  fetch_interval=90 * DAY_S)  # fmt: skip
+    for status in (FETCH_SUCCESS, FETCH_NOTMODIFIED, FETCH_REDIR_TEMP):
+        changes = frame_of(CHANGES, event(status, signature=A))
+        rows, _, _ = update_state(frame_of(STATE, old), changes, NOW, options, table)
+        (interval,), (when,) = rows["fetch_interval"], rows["fetch_time"]
+        assert min(low or 1, 90) * DAY_S <= interval <= min(high or 90, 90) * DAY_S
+        assert NOW < when < NOW + interval * 1000 + 1000  # intervals are whole seconds
+        assert not rows.select(due(Clock(NOW), options)).item()

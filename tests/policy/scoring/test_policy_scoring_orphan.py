@@ -6,6 +6,7 @@ from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schema import Status
 from nutbeam.policy.scoring.orphan import is_orphan
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 
 GONE, ORPHAN = int(Status.DB_GONE), int(Status.DB_ORPHAN)
 UNFETCHED, FETCHED = int(Status.DB_UNFETCHED), int(Status.DB_FETCHED)
@@ -50,6 +51,29 @@ def test_a_link_revives_an_orphan(days):
     assert web.column("status")["a"] == UNFETCHED
     assert web.column("fetch_time")["a"] == due
     assert web.column("last_inlink_day")["a"] == web.now // DAY_MS
+
+
+@pytest.mark.parametrize("days", [35, 400])
+def test_the_outcome_says_what_a_revived_page_was(days):
+    web = linked_page(days)
+    web.update(web.changes({"a": []}))
+    was = web.column("status")["a"]
+    web.now += DAY_MS
+    changes = web.changes({"seed": ["a"], "a": []})
+    _, outcome, _ = update_state(
+        web.rows, changes, web.now, UpdateOptions(), Surroundings(), web.scorings
+    )
+    told = {row["key"][-1]: (row["old_status"], row["status"]) for row in outcome.to_dicts()}
+    assert told["a"] == (was, FETCHED)
+
+
+@pytest.mark.parametrize("answer", [12, 13])
+def test_a_link_revives_a_redirect_that_is_gone_only_for_want_of_links(answer):
+    web = linked_page(0)
+    gone = pl.lit(GONE, pl.UInt8), pl.lit(answer, pl.UInt8)
+    web.rows = web.rows.with_columns(status=gone[0], protocol_status=gone[1])
+    web.update(web.changes({"seed": ["a"]}))
+    assert web.column("status")["a"] == UNFETCHED
 
 
 def test_a_link_does_not_revive_a_page_that_its_server_does_not_have():

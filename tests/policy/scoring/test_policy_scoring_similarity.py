@@ -5,8 +5,11 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from scored_web import ScoredWeb, scorings
+from frames import frame_of
+from scored_web import ScoredWeb, key, scorings
 
+from nutbeam.policy.links import Before
+from nutbeam.policy.schema import FETCHLIST
 from nutbeam.policy.scoring import similarity
 from nutbeam.policy.scoring.similarity import gold_words, similarities
 
@@ -65,6 +68,18 @@ def test_opic_divides_the_similarity(gold):
     web.inject("a")
     web.fetch({"a": ["b", "c"]}, text={"a": "red apple green apple"})
     assert web.column("score")["b"] == pytest.approx(1.0 + 0.5)  # similarity, then a share
+
+
+def test_an_unchanged_page_gives_no_score_again(gold):
+    web = ScoredWeb("similarity", "opic", goldstandard_file=gold)
+    web.inject("a")
+    text, signature = {"a": "red apple green apple"}, {"a": b"s"}
+    web.fetch({"a": ["b", "c"]}, text=text, signature=signature)
+    before = web.column("score")
+    pages = {"a": ["b", "c"]}
+    listed = Before(frame_of(FETCHLIST, {"key": key("a"), "signature": b"s"}))
+    web.update(web.changes(pages, before=listed, text=text, signature=signature))
+    assert web.column("score") == before
 
 
 def test_the_text_is_read_only_if_it_is_needed(gold):

@@ -1,0 +1,96 @@
+"""Finds out where URLs lead that stand for other pages."""
+
+import contextlib
+from collections.abc import Collection
+
+import polars as pl
+
+from ...policy.heirs import no_longer_shown
+from ...policy.schema import DOCUMENTS
+from ...policy.scope import Seeds, TargetOptions, judge
+from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
+from ...web.urls.row_keys import to_key
+from ..snapshots.operations import Operation
+from ..storage.errors import MissingFile
+from ..storage.parquet_files import collect, scan
+from ..tablets.tablets import tablets
+
+_COLUMNS = ("key", "protocol_status", "protocol_message", "document")
+
+
+class Representatives:
+    """Where URLs lead, by the newest answer that is known.
+
+    Args:
+        operation: The operation, with the table's rows.
+        options: The rules for targets of redirects.
+        seeds: Hosts and domains of the seeds.
+        pages: PAGES rows of a batch: ``key``, ``protocol_status``, ``redirect``.
+        documents: Their DOCUMENTS rows: ``key``, ``refresh``.
+    """
+
+    def __init__(
+        self,
+        operation: Operation,
+        options: TargetOptions,
+        seeds: Seeds,
+        pages: pl.DataFrame,
+        documents: pl.DataFrame,
+    ) -> None:
+        self._operation, self._options, self._seeds = operation, options, seeds
+        refresh = documents.select("key", "refresh").unique("key", keep="first")
+        answers = pages.select("key", "protocol_status", url="redirect").unique("key", keep="first")
+        answers = answers.join(refresh, on="key", how="left")
+        self._fetched = answers.select("key", "protocol_status", pl.coalesce("url", "refresh"))
+
+    def outdated(self, rows: pl.DataFrame) -> set[str]:
+        """Returns the keys of rows for which the URL in ``repr_url`` must not stand any more."""
+        shown = rows.select("key", "repr_url").drop_nulls().iter_rows()
+        return no_longer_shown({key: to_key(url) for key, url in shown}, self.leads_to)
+
+    def leads_to(self, keys: Collection[str]) -> dict[str, str | None]:
+        """Returns where URLs lead; see ``policy.heirs``."""
+        wanted = pl.Series("key", sorted(keys), pl.String)
+        fetched = self._fetched.filter(pl.col("key").is_in(wanted.implode()))
+        others = wanted.filter(~wanted.is_in(fetched.get_column("key").implode()))
+        known = pl.concat([fetched, self._of_table(others)]) if len(others) else fetched
+        # A failure that may pass says nothing.
+        unclear = pl.col("protocol_status").is_null() | pl.col("protocol_status").is_in(
+            [EXCEPTION, FAILED]
+        )
+        known = known.filter(~unclear)
+        leading = known.filter(pl.col("url").is_not_null())
+        links = leading.select(source="key")
+        judged = judge(links, leading.get_column("url"), "fetcher", self._options, self._seeds)
+        targets = dict(judged.select("source", "key").iter_rows())
+        return {key: targets.get(key) for key in known.get_column("key")}
+
+    def _of_table(self, keys: pl.Series) -> pl.DataFrame:
+        """Returns ``key``, ``protocol_status`` and ``url`` of rows of the table."""
+        operation = self._operation
+        rows = operation.root.find("state", tablets(operation.files("state")), keys, _COLUMNS)
+        answer = pl.col("protocol_status")
+        redirects = rows.filter(answer.is_in([MOVED, TEMP_MOVED]))
+        own = rows.filter(answer.is_in([SUCCESS, NOTMODIFIED]))
+        rest = rows.join(pl.concat([redirects, own]), on="key", how="anti")
+        parts = (
+            redirects.select("key", "protocol_status", url="protocol_message"),
+            own.join(self._refreshes(own), on="key").select("key", "protocol_status", "url"),
+            rest.select("key", "protocol_status", url=pl.lit(None, pl.String)),
+        )
+        return pl.concat(parts)
+
+    def _refreshes(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Returns ``key`` and ``url`` of pages: the target of their refresh, null if they have none.
+
+        A page whose document is not there any more is left out.
+        """
+        bare = rows.filter(pl.col("document").is_null())
+        found = [bare.select("key", url=pl.lit(None, pl.String))]
+        for (path,), some in rows.drop_nulls("document").group_by("document"):
+            known = pl.col("key").is_in(some.get_column("key").implode())
+            with contextlib.suppress(MissingFile):
+                documents = scan([self._operation.root / str(path)], DOCUMENTS)
+                read = collect(documents.filter(known).select("key", url="refresh"))
+                found.append(read.unique("key", keep="first"))
+        return pl.concat(found)

@@ -81,12 +81,12 @@ def order_by(options: DedupOptions, *, twins: bool) -> tuple[list[str], list[boo
 
 
 class Questioned(NamedTuple):
-    """What the outcome of batches calls into question.
+    """The signatures and duplicates that dedup must check after new outcomes of batches.
 
     Attributes:
         signatures: Signatures of pages to compare.
-        lost: Keys of pages that are gone, or have other content than they were known to have. Their
-            duplicates, if any, are none of them any more.
+        lost: Keys of pages that are gone, or whose content has changed. Pages that were their
+            duplicates no longer are.
     """
 
     signatures: pl.Series

@@ -107,8 +107,8 @@ class Kind:
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
         due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
-        ended: Column that is null in all rows that count. A row with a value is shown to nobody;
-            it is left out when its tablet is rewritten.
+        ended: Column that is null in all rows that count. Readers never see a row with a value; it
+            is left out when its tablet is rewritten.
         view: Its name for users, if that is not its own.
         cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
             ``NAME:row``.

@@ -185,7 +185,7 @@ def adopted_findings(
             such a host is left out.
     """
     folders = [root / name for name in folders_of(batch_component(batch, "host_findings"))]
-    there = names(folders[0].parent)  # one request, whichever of the folders there are
+    there = names(folders[0].parent)  # one request shows which of the folders exist
     paths = [
         path
         for folder in folders

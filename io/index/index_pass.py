@@ -1,4 +1,4 @@
-"""One run of the job that writes an index: what it continues, and what it must look at.
+"""Plans one run of ``index``: the last run, and which rows to read.
 
 A pass is made from the pinned operation alone, so each worker finds the same one.
 """

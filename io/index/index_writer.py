@@ -23,7 +23,7 @@ from ..tablets.file_lists import DataFile
 
 @dataclasses.dataclass(frozen=True)
 class IndexTarget:
-    """What a writer must know; it can be pickled.
+    """The parameters of a writer for one part of the work; can be pickled.
 
     Attributes:
         index: Name of the index.
@@ -132,7 +132,7 @@ class IndexWriter:
         raise NotImplementedError
 
     def close(self) -> WriteResult:
-        """Writes what is buffered at the end of a part; the part is done when it returns."""
+        """Writes the buffered documents at the end of a part; the part is done when it returns."""
         return WriteResult()
 
     def finish(self) -> None:

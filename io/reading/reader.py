@@ -86,9 +86,9 @@ def read(
         UserError: A file is missing or damaged, or a store does not answer.
     """
     if into not in INTO:
-        cure = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
-        cure = cure if str(into) == "pandas" else ""
-        raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{cure}")
+        advice = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
+        advice = advice if str(into) == "pandas" else ""
+        raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{advice}")
     view, wanted = _choice(what, columns)
     pinned = _pinned(os.fspath(table), snapshot)
     schema = shown_schema(wanted)

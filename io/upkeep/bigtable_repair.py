@@ -109,7 +109,7 @@ def repair_rows(
     if head.applying:
         return Repair(None)  # a file is lost, so no commit is possible
     if head.snapshot != snapshot:
-        raise ConflictError("the table was changed meanwhile: run it again")
+        raise ConflictError("another job changed the table: run the command again")
     base = load_manifest(table, snapshot)
     lost = [change for change in table.log.changes(head) if change.lost]
     # Only for files whose number of rows is known.

@@ -171,5 +171,5 @@ def error_lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if error.get("status"):
         lines.append(f"status: {error['status']}")
     message, reason = error["message"], error["reason"]
-    cure = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
-    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{cure}"]
+    advice = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
+    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{advice}"]

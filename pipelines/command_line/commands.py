@@ -91,7 +91,7 @@ COMMANDS = {
                  "retry_max"),
     ),
     "invertlinks": Command(
-        "invertlinks", "Bring the links of a batch into the link table.", group=CRAWL,
+        "invertlinks", "Add the links of a batch to the link table.", group=CRAWL,
         options=("batch", "ignore_internal_links", "ignore_external_links", "max_anchor_length",
                  "max_link_age"),
     ),

@@ -231,11 +231,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "empty": Function(1, 1, _empty, "Missing, or without characters or items."),
     "get": Function(2, 2, entry, "An entry of a map, as `metadata['name']`."),
     "time": Function(1, 1, _time, "A time that is written as `'2026-01-31T12:00:00Z'`, or ms."),
-    "weeks": Function(1, 1, _duration(604_800), "So many weeks."),
-    "days": Function(1, 1, _duration(86_400), "So many days."),
-    "hours": Function(1, 1, _duration(3600), "So many hours."),
-    "minutes": Function(1, 1, _duration(60), "So many minutes."),
-    "seconds": Function(1, 1, _duration(1), "So many seconds."),
+    "weeks": Function(1, 1, _duration(604_800), "A duration in weeks."),
+    "days": Function(1, 1, _duration(86_400), "A duration in days."),
+    "hours": Function(1, 1, _duration(3600), "A duration in hours."),
+    "minutes": Function(1, 1, _duration(60), "A duration in minutes."),
+    "seconds": Function(1, 1, _duration(1), "A duration in seconds."),
 }
 # Java's names, which Nutch's users write, and others.
 _OTHER_NAMES = {

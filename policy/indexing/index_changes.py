@@ -145,8 +145,8 @@ def decide_by_documents(
 
 def counts_of(decided: pl.DataFrame) -> dict[str, int]:
     """Returns the numbers of pages that are not sent or not kept, by reason."""
-    told = decided.filter(~pl.col("reason").is_in(SILENT) & (pl.col("action") != ADD))
-    return {str(reason): number for reason, number in told.group_by("reason").len().iter_rows()}
+    counted = decided.filter(~pl.col("reason").is_in(SILENT) & (pl.col("action") != ADD))
+    return {str(reason): number for reason, number in counted.group_by("reason").len().iter_rows()}
 
 
 def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int) -> pl.DataFrame:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from ...web.base.columns import gather
+from ...web.base.errors import one_line
 from ...web.base.quoting import quoted
 from ..base.row_status import Status
 from .default_schedule import default_schedule
@@ -67,7 +68,7 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
         if not wrong:
             return after.select(*SCHEDULED).cast(before.select(*SCHEDULED).schema)
     except Exception as error:
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
     raise ValueError(f"{what}: {wrong}")
 
 

@@ -78,7 +78,7 @@ def arrive(
     if len(fresh):
         pages = _pages(changes, events)
         new, dropped = _new_rows(fresh, known, pages, links, budgets, elsewhere)
-    # Where each row stands, known and then new, among all that changes name.
+    # The number of each row, known and then new, among all keys of the changes.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
     linked = links.drop("at")[nullable(index_by_number(links, total)[:known])]
     incoming = pl.concat([rows.hstack(linked), new.drop("at")], how="diagonal")

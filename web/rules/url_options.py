@@ -54,7 +54,7 @@ class UrlOptions(SchemeOptions):
     )
     exclude: tuple[str, ...] = option(
         (),
-        "Take no URL in which this regular expression is found, whatever --include says. May be "
+        "Refuse URLs in which this regular expression is found, even if --include matches. May be "
         "repeated.",
         unit="pattern",
         separator=" ",
@@ -78,7 +78,7 @@ class UrlOptions(SchemeOptions):
         minimum=-1,
     )
     no_filter: bool = option(
-        False, "Take URLs whatever the URL filters say; --include and --exclude still count."
+        False, "Do not apply the URL filters; --include and --exclude still count."
     )
     no_normalize: bool = option(
         False, "Leave out the URL rewriting rules; the form that row keys need remains."

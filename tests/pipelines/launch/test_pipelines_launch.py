@@ -306,7 +306,7 @@ def test_what_is_missing_on_workers_is_one_line(bare, tmp_path):
     code, _, said = run(*inject, cwd=tmp_path)
     assert (code, said) == (2, (
         "nutbeam inject: the workers do not find the table '/proc/self/cwd/t': its folder is not "
-        "shared with them, whatever --shared_path says\n"
+        "shared with them, although --shared_path says so\n"
     ))  # fmt: skip
     assert list(tmp_path.iterdir()) == []
     assert nutbeam("inject", table, "http://a.com/") == 0

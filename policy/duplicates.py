@@ -10,8 +10,9 @@ import polars as pl
 from ..web.base.columns import each_once
 from ..web.base.options import option
 from .dedup.near_pairs import Hashes, near_any
+from .dedup_schema import SIGNATURES
 from .schedules.schedule import TOLERANCE_MS
-from .schema import SIGNATURES, Status
+from .schema import Status
 from .selection import groups
 
 SCHEME = "httpsOverHttp"

@@ -176,23 +176,12 @@ def _graph_kinds(level: str) -> tuple["Kind", "Kind", "Kind"]:
     """Returns the kinds of the graph of pages, hosts or domains."""
     keys = (STATE_COLUMNS if level == "page" else HOSTS_COLUMNS).pick("key")
     nodes, ranks = joined(keys, NODE_COLUMNS), joined(keys, RANK_COLUMNS)
-    hosts = level != "page"
+    ordered = functools.partial(Kind, of_hosts=level != "page", in_order=True)
+    of_edges = f"up to a million links from one block of {level}s to one block"
     return (
-        Kind(
-            f"{level}_nodes",
-            nodes,
-            f"a {level} in the graph of {level}s",
-            of_hosts=hosts,
-            in_order=True,
-        ),
-        Kind(
-            f"{level}_edges",
-            EDGE_COLUMNS,
-            f"up to a million links from one block of {level}s to one block",
-            hashed=True,
-            in_order=True,
-        ),
-        Kind(f"{level}_ranks", ranks, f"the ranks of a {level}", of_hosts=hosts, in_order=True),
+        ordered(f"{level}_nodes", nodes, f"a {level} in the graph of {level}s"),
+        Kind(f"{level}_edges", EDGE_COLUMNS, of_edges, hashed=True, in_order=True),
+        ordered(f"{level}_ranks", ranks, f"the ranks of a {level}"),
     )
 
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 from ...policy.columns import Columns
 from ...policy.kinds import Kind, components_of
 from ...policy.page_rows import PageChoice
-from ...policy.schema import DOCUMENTS_COLUMNS, PAGE_COLUMNS, Status, conform, to_frame
+from ...policy.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
+from ...policy.view_columns import PAGE_COLUMNS
 from ...policy.vocabulary import View, shown_frame, shown_schema, views
 from ...web.base.errors import UsageError
 from ...web.urls.key_columns import from_keys

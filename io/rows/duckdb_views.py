@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from ...policy.columns import Column, Form
 from ...policy.kinds import Kind, components_of, kind_of
-from ...policy.schema import BATCHES_COLUMNS, STATE_COLUMNS, TEXT, to_frame
+from ...policy.schema import STATE_COLUMNS, TEXT, to_frame
+from ...policy.view_columns import BATCHES_COLUMNS
 from ...policy.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder

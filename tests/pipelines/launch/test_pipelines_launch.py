@@ -271,9 +271,9 @@ def test_a_plug_in_is_used_by_workers_that_have_nothing(bare, tmp_path):
     table = tmp_path / "table"
     with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as web:
         assert nutbeam("inject", table, *web.seeds) == 0
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         code, printed, said = run(
-            "round", "table", *doors, "--server_delay", 0, "--shared_path", *bare.options,
+            "round", "table", *connect_to, "--server_delay", 0, "--shared_path", *bare.options,
             "--plugin_package", "headings-filter", "--parse_filters", "headings",
             "--log_format", "json", cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"),
         )  # fmt: skip

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from bs4 import BeautifulSoup
 from canary import HOSTS, LEADING, lookup
-from ftp_servers import ftp_door, real_server, told_server
+from ftp_servers import ftp_mapping, real_server, told_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +27,11 @@ SITE = "ftp://ftp.example.com"
 
 
 def client(port, **options):
-    given = {"schemes": ("http", "https", "ftp"), "connect_to": (ftp_door(port),), "timeout": 5.0}
+    given = {
+        "schemes": ("http", "https", "ftp"),
+        "connect_to": (ftp_mapping(port),),
+        "timeout": 5.0,
+    }
     return Client(HttpOptions(**given | options))
 
 
@@ -137,8 +141,8 @@ def test_users_come_from_the_file_of_credentials_alone(site, tmp_path):
         asks = client(server.port, http_credentials=str(file))
         assert asks.get(f"{SITE}/page.html").status == 200
         assert asks.get("ftp://you:other@ftp.example.com/page.html").status == 200
-        door = ftp_door(server.port, "other.example.com")
-        other = client(server.port, http_credentials=str(file), connect_to=(door,))
+        mapping = ftp_mapping(server.port, "other.example.com")
+        other = client(server.port, http_credentials=str(file), connect_to=(mapping,))
         assert other.get("ftp://other.example.com/page.html").status == 401
         assert other.get("ftp://me:s3cret%20word@other.example.com/page.html").status == 401
         assert server.logins == ["me", "me"]
@@ -297,7 +301,7 @@ def test_port_21_is_ftps_alone():
 
 def test_a_gate_that_is_shut_lets_nothing_through():
     with told_server() as server:
-        options = HttpOptions(schemes=("ftp",), connect_to=(ftp_door(server.port),))
+        options = HttpOptions(schemes=("ftp",), connect_to=(ftp_mapping(server.port),))
         assert Client(options, gate=lambda: False).get(f"{SITE}/").error == "stopped"
         assert server.connections == 0
 
@@ -313,9 +317,9 @@ def test_ftp_is_not_asked_through_a_proxy():
 
 def test_ftp_is_off_by_default():
     with told_server() as server:
-        assert Client(HttpOptions(connect_to=(ftp_door(server.port),))).get(f"{SITE}/").error == (
-            "bad_url"
-        )
+        assert Client(HttpOptions(connect_to=(ftp_mapping(server.port),))).get(
+            f"{SITE}/"
+        ).error == ("bad_url")
         assert server.connections == 0
 
 

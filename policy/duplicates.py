@@ -60,7 +60,7 @@ class DedupOptions:
 
     @property
     def near(self) -> bool:
-        """Whether pages can have near duplicates; dedup alone does not know the kind of signature."""
+        """Whether pages can have near duplicates; the job dedup does not know the kind of signature."""
         return self.dedup_distance > 0 and getattr(self, "signature", "simhash") == "simhash"
 
 

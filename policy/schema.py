@@ -55,7 +55,7 @@ STATE_COLUMNS = Columns(
         time_column("fetch_time", "When the URL is due: from then on `generate` may choose it."),
         Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
         Column("retries", pa.int32(), "Failures in a row that may pass, such as timeouts and 503."),
-        time_column("last_fetch_time", "When it was last requested, whatever the answer was."),
+        time_column("last_fetch_time", "When it was last requested, with or without an answer."),
         time_column("modified_time", "When its content was first seen as it is now."),
         Column("etag", TEXT, "ETag of its newest body, as the server sent it."),
         Column("last_modified", TEXT, "Last-Modified of its newest body, as the server sent it."),

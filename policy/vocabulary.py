@@ -78,7 +78,7 @@ INDEX_NAMES = Columns([Column("index_name", TEXT, "Name of the index (`--index`)
 
 
 def views() -> dict[str, View]:
-    """Returns what users can query and export, by name: what is asked for most comes first.
+    """Returns the views that users can query and export, by name, the most used ones first.
 
     >>> list(views())[:6]
     ['state', 'hosts', 'inlinks', 'pages', 'links', 'batches']

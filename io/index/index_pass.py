@@ -193,7 +193,7 @@ def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
 
 
 def last_run(operation: Operation, index: str) -> IndexRun:
-    """Returns the last run of an index, as the pinned snapshot knows it."""
+    """Returns the last run of an index in the pinned snapshot."""
     with operation.reading():
         return _run_of(operation.root, operation.manifest(), index)
 

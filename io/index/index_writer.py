@@ -108,7 +108,7 @@ class IndexWriter:
                 )
 
     def prepare(self) -> None:
-        """Reaches the index, and creates what is missing; called before any part, perhaps again.
+        """Connects to the index, and creates it if it is missing; called before any part, perhaps again.
 
         Raises:
             UserError: The index cannot be reached or written; one line says why.

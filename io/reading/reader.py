@@ -184,7 +184,7 @@ def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
 
 
 def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
-    """Yields the links in the newest text of each URL, whatever its status is."""
+    """Yields the links in the newest text of each URL of any status."""
     choice = PageChoice(DOCUMENTS_COLUMNS.pick("outlinks"), tuple(Status))
     for pages in living_pages(pinned, choice):
         rows = pages.select("key", "outlinks").explode("outlinks").drop_nulls("outlinks")

@@ -38,7 +38,7 @@ class Options(RequestOptions, DocumentOptions):
     follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.")
     dump_text: bool = option(False, "Show the text, too.")
     force_as: str = option(
-        "", "Content type to parse as, whatever the server says.",
+        "", "Content type to parse as, instead of the server's.",
         pattern=r"|[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+",
     )  # fmt: skip
 

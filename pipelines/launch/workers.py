@@ -82,5 +82,7 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
         for group, names in plugins:
             load_plugins(group, names)
     except UsageError as error:
-        raise UsageError(f"on the workers: {error}; --plugin_package brings its package") from error
+        raise UsageError(
+            f"on the workers: {error}; --plugin_package sends its package to them"
+        ) from error
     return ticket

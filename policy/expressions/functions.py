@@ -224,7 +224,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "contains": Function(2, 2, _contains, "A text or list has it, as `in`."),
     "matches": Function(2, 2, _whole, "A regular expression matches the whole text, as `=~`."),
     "search": Function(2, 2, _search, "A regular expression matches somewhere in the text."),
-    "float": Function(1, 1, _float, "The number that a text is; missing if it is none."),
+    "float": Function(1, 1, _float, "A text as a number; missing if it is none."),
     "abs": Function(1, 1, _abs, "Without its sign."),
     "min": Function(2, 8, _extreme(pl.min_horizontal), "The smallest; missing ones do not count."),
     "max": Function(2, 8, _extreme(pl.max_horizontal), "The largest; missing ones do not count."),

@@ -35,7 +35,7 @@ def no_state_rows() -> pl.DataFrame:
 def decide_changes(
     rows: pl.DataFrame, journal: pl.DataFrame, options: IndexDecisionOptions, *, full: bool = False
 ) -> pl.DataFrame:
-    """Decides about pages by their rows alone; ``decide_by_documents`` looks into documents.
+    """Decides about pages by their rows; ``decide_by_documents`` also reads documents.
 
     Args:
         rows: Rows of the state, with the columns ``STATE_READ``.

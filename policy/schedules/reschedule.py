@@ -73,7 +73,7 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
 
 
 def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
-    """Returns what is wrong with the result of a schedule; empty if nothing is."""
+    """Returns the mistake in the result of a schedule; empty if there is none."""
     if not isinstance(after, pl.DataFrame):
         return f"it must return a frame, got {after!r}"
     if lost := [name for name in ("key", *SCHEDULED) if name not in after.columns]:

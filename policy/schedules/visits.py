@@ -24,7 +24,7 @@ _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 class ScheduleContext(NamedTuple):
-    """What a schedule knows besides the rows.
+    """The context of a schedule besides the rows.
 
     Attributes:
         options: The options of schedules.

@@ -31,7 +31,7 @@ class Metadata(Scoring):
     sorts = "no"
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Chooses the metadata: of the row, overlaid by what the document brings to the row."""
+        """Chooses the metadata: of the row, replaced by values of its document."""
         names = self.options.metadata_to_links
         maps = [name for name in (_OWN, "metadata") if name in pages.columns]
         return pages.with_columns(

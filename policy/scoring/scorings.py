@@ -214,7 +214,7 @@ def _failure(step: Scoring, method: str, what: str) -> ValueError:
 
 
 def _mistake(rows: pl.DataFrame, after: Any, *, may_drop: bool) -> str:
-    """Returns what is wrong with the result of a scoring; empty if nothing is."""
+    """Returns the mistake in the result of a scoring; empty if there is none."""
     if not isinstance(after, pl.DataFrame):
         return f"it must return a frame, got {after!r}"
     if len(after) != len(rows) and not may_drop:

@@ -75,7 +75,7 @@ class FilterChain:
 
 
 def rule_place(name: str, line: int) -> str:
-    """Returns ``FILE:LINE``, or the name alone if no line decided."""
+    """Returns ``FILE:LINE``, or only the name if no line decided."""
     return f"{name}:{line}" if line else name
 
 

@@ -113,7 +113,7 @@ class UrlOptions(SchemeOptions):
     url_normalizer_loop_count: int = option(
         5,
         "Most rounds through the normalizers until nothing changes; URLs that still change then "
-        "are dropped. 1: one round, whatever the result.",
+        "are dropped. 1: one round only.",
         nutch="urlnormalizer.loop.count",
         minimum=1,
         maximum=100,

@@ -315,7 +315,7 @@ def test_what_is_missing_on_workers_is_one_line(bare, tmp_path):
     code, _, said = run(*parse, PYTHONPATH=str(tmp_path / "site"))
     assert (code, said) == (2, (
         "nutbeam parse: on the workers: no parse filter 'headings' is installed: there is none; "
-        "--plugin_package brings its package\n"
+        "--plugin_package sends its package to them\n"
     ))  # fmt: skip
 
 

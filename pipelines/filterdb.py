@@ -64,8 +64,8 @@ from .upkeep.dry_run import BeginDryRun, EndDryRun, Example, run_dry
 ARGUMENTS = (TABLE,)
 _LOG = logging.getLogger("nutbeam.filterdb")
 _OPEN = (
-    "batch %s is not updated yet: it brings back no URL that is removed now, but it may add others by "
-    "the rules of its time: run filterdb again after its updatedb"
+    "batch %s is not updated yet: its update adds no URL again that is removed now, but it may add "
+    "others by the rules of its time: run filterdb again after its updatedb"
 )
 COUNTS = "counts"
 _SOURCES = "sources"

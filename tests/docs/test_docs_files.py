@@ -33,8 +33,9 @@ def test_every_file_of_a_table_is_listed(tmp_path):
         more = ("--links", "--index", "main", "--rounds", "2", "--sitemaps", "once")
         assert nutbeam("crawl", table, *web.seeds, *more, *reach(web)) == 0
     assert nutbeam("hostinject", table, tmp_path / "hosts") == 0
-    assert nutbeam("webgraph", table, "--level", "host") == 0
-    assert nutbeam("linkrank", table, "--level", "host", "--rounds", "1") == 0
+    internal = ("--ignore_internal_host", "false", "--ignore_internal_domain", "false")
+    assert nutbeam("webgraph", table, *internal) == 0
+    assert nutbeam("linkrank", table, "--rounds", "1") == 0
     found = [str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()]
     assert len(found) > 10
     known = patterns()
@@ -43,7 +44,7 @@ def test_every_file_of_a_table_is_listed(tmp_path):
     assert {
         "manifest/NUMBER.json", "state/NAME.parquet", "batches/ID/pages/NAME.parquet",
         "links/NAME.parquet", "host_settings/NAME.parquet", "index/NAME/indexed/NAME.parquet",
-        "host_nodes/NAME.parquet", "host_ranks/NAME.parquet",
+        "page_nodes/NAME.parquet", "page_ranks/NAME.parquet",
     } <= made  # fmt: skip
 
 

@@ -148,7 +148,7 @@ class ToldServer:
 
 
 @contextlib.contextmanager
-def told_server(answers=(), **kwargs):
+def scripted_server(answers=(), **kwargs):
     """Runs a server that says what it is told to."""
     server = ToldServer(answers, **kwargs)
     try:

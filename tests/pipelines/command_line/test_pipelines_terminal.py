@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from crawling import json_lines
-from ftp_servers import ftp_mapping, told_server
+from ftp_servers import ftp_mapping, scripted_server
 from plugins import install
 from terminals import EVIL, WORD, obeyed, process, typed
 from web_servers import connect_to, reply, serve
@@ -229,7 +229,7 @@ COUNTS = {"dedup", "generate", "next", "round", "simweb", "updatedb"}
 
 @pytest.fixture
 def ftp():
-    with told_server({"RETR": f"550 {EVIL}\r\n".encode(), "CWD": b"550 no\r\n"}) as server:
+    with scripted_server({"RETR": f"550 {EVIL}\r\n".encode(), "CWD": b"550 no\r\n"}) as server:
         yield server.port
 
 

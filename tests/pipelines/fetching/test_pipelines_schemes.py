@@ -6,7 +6,7 @@ import os
 import polars as pl
 import pytest
 from crawling import manifest_of, manifests_of, nutbeam, rows_of, state_of, statuses_of
-from ftp_servers import ftp_mapping, real_server, told_server
+from ftp_servers import ftp_mapping, real_server, scripted_server
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
@@ -177,7 +177,7 @@ def test_a_page_of_the_web_never_leads_to_the_disk(tables, tree, tmp_path):
 
     listing = b"".join(b"type=file; " + way.encode() + b"\r\n" for way in ways)
     page = f"<a href='{secret}'>x</a>".encode()
-    told = told_server(data=listing + b"type=file; x.html\r\n"), told_server(data=page)
+    told = scripted_server(data=listing + b"type=file; x.html\r\n"), scripted_server(data=page)
     table = tables(tmp_path / "table")
     with serve(answer) as server, told[0] as ftp, told[1] as ftp_page:
         assert nutbeam(

@@ -1,4 +1,4 @@
-"""invertlinks: adds the links of a batch to the link table.
+"""invertlinks: brings the links of a batch into the link table.
 
 ::
 
@@ -51,8 +51,8 @@ from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
-# In Bigtable a tablet has no zone map: each operation reads every sixteenth of them for old links.
-_AGING_CYCLE = 16
+# In Bigtable a tablet has no zone map: each operation looks at one of so many for old links.
+_TURNS = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,8 +126,8 @@ def _items(
     limit = operation.now - options.oldest_ms
     for number, tablet in enumerate(tablets(operation.files(COMPONENT))):
         first = tablet.min_fetch_time
-        is_next = (number + operation.snapshot) % _AGING_CYCLE == 0
-        if first < limit if first is not None else is_next:
+        turn = (number + operation.snapshot) % _TURNS == 0
+        if first < limit if first is not None else turn:
             items.append(Aging(operation, tablet))
     PROGRESS.start("invertlinks", total=len(items), unit="files")
     yield from items

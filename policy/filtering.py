@@ -226,9 +226,9 @@ def rekey_rows(
     leaves = pl.col("gone").fill_null(False)
     gone = changes.filter(leaves).get_column("key")
     questioned = pl.col("questioned").fill_null(False)
-    to_compare = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
+    asked = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
     left = rows.filter(~pl.col("key").is_in(gone.implode())).with_columns(
-        duplicate_of=pl.when(~to_compare).then("duplicate_of")
+        duplicate_of=pl.when(~asked).then("duplicate_of")
     )
     arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():

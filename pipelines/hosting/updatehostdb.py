@@ -72,7 +72,7 @@ def run(invocation: Invocation) -> int:
 
 
 def build(tickets: beam.PCollection[Ticket], options: CheckOptions) -> beam.PCollection[Ticket]:
-    """Updates the host table from a scan; returns the ticket for a next job."""
+    """Brings the host table up to date; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("updatehostdb")
     changes = operations | "Tablets" >> ForEach(
         _tablets, _count, (), tuple[str, Chunk],

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from crawling import manifest_of, manifests_of, nutbeam, reach, rows_of
 from reference_hosts import added, count_by_host, counts_in
-from simulated_web import served_web
+from simulated_web import SimWeb
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
@@ -14,7 +14,11 @@ from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.views.export import Reading
 from nutbeam.web.urls.row_keys import host_key
 
-web = served_web(hosts=3, pages=8, scope="module")
+
+@pytest.fixture(scope="module")
+def web():
+    with SimWeb(hosts=3, pages=8, seed=7, crawl_delay=0) as server:
+        yield server
 
 
 @pytest.fixture(scope="module", params=["folder", "bigtable"])

@@ -105,8 +105,9 @@ def documents_with_keys(
     chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
     start = 0
     for group in row_groups(path, DOCUMENTS, columns):
-        here = chosen.filter(chosen.is_between(start, start + len(group) - 1)) - start
-        start += len(group)
+        end = start + len(group)  # the group of a file without documents is empty
+        here = chosen.filter((chosen >= start) & (chosen < end)) - start
+        start = end
         if len(here):
             yield group if len(here) == len(group) else group.take(here.sort().to_arrow())
 

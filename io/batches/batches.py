@@ -105,9 +105,9 @@ def documents_with_keys(
     chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
     start = 0
     for group in row_groups(path, DOCUMENTS, columns):
-        end = start + len(group)  # the group of a file without documents is empty
-        here = chosen.filter((chosen >= start) & (chosen < end)) - start
-        start = end
+        # A row group may be empty, so it need not have a last row.
+        here = chosen.filter((chosen >= start) & (chosen < start + len(group))) - start
+        start += len(group)
         if len(here):
             yield group if len(here) == len(group) else group.take(here.sort().to_arrow())
 
@@ -186,7 +186,7 @@ def adopted_findings(
             such a host is left out.
     """
     folders = [root / name for name in folders_of(batch_component(batch, "host_findings"))]
-    there = names(folders[0].parent)  # one request shows which of the folders exist
+    there = names(folders[0].parent)  # one request, whichever of the folders there are
     paths = [
         path
         for folder in folders

@@ -56,8 +56,8 @@ class Options(JobOptions):
     )
     keep_inlinks: int = option(
         0,
-        "How many inlinks of a page stay in a tablet of the link table that is rewritten: the best, "
-        "as readers choose them; 0 keeps all. Ranks count all links that are there.",
+        "Number of inlinks of a page that a rewritten tablet of the link table keeps: the best, as "
+        "readers choose them; 0 keeps all. Ranks use all links that are kept.",
         minimum=0,
         group="compact",
     )

@@ -67,12 +67,12 @@ class RoundOptions(
     """Options of one round."""
 
     links: bool = option(
-        False, "Bring the links of each round into the link table, as invertlinks does.",
+        False, "Add the links of each round to the link table, as invertlinks does.",
         group="links",
     )  # fmt: skip
 
     index: str = option(
-        "", "Bring the pages of each round into the index of this name, as index does; none: do not.",
+        "", "Add the pages of each round to the index of this name, as index does; empty: do not.",
         pattern="[A-Za-z0-9_-]*", group="index",
     )  # fmt: skip
 

@@ -5,9 +5,9 @@
     batch.outcome signatures ─ probe ─ state[signature] of those only ─ FollowTwins ─ DedupByHash
         ─ LeadNearPages ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
 
-One step looks first which duplicates come back: those of pages that are gone or changed, and those
-whose page is not known any more. With near duplicates it and another one look which other pages the
-batch calls into question: pages near its pages, duplicates of those, and pages near these.
+A first step finds the duplicates that are none any more: their page is gone, changed or unknown.
+With near duplicates this step and a second one also find the other pages to compare again: pages
+near those of the batch, duplicates of these, and pages near these.
 """
 
 import dataclasses
@@ -24,6 +24,7 @@ from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
+from ..policy.dedup_schema import QUESTIONED, SIGNATURES, VERDICTS
 from ..policy.duplicates import (
     COMPARED,
     OF_STATE,
@@ -42,16 +43,7 @@ from ..policy.duplicates import (
     signature_rows,
     simhashes,
 )
-from ..policy.schema import (
-    OUTCOME,
-    QUESTIONED,
-    SIGNATURES,
-    VERDICTS,
-    Status,
-    conform,
-    empty,
-    to_frame,
-)
+from ..policy.schema import OUTCOME, Status, conform, empty, to_frame
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
 from ..transforms.elements.chunks import Chunk, to_chunks
@@ -90,7 +82,7 @@ class Probed:
     outcome: tuple[str, ...] | None
 
     def questioned(self) -> Questioned:
-        """Returns what the batches call into question."""
+        """Returns the signatures and duplicates that the batches make dedup check."""
         root = self.operation.root
         scanned = scan([root / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
         return questioned(collect(scanned))
@@ -108,7 +100,7 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
-    found, receipts, steps = _questioned(operations, options)
+    found, receipts, steps = _parts_to_compare(operations, options)
     probed = operations | "Tablets" >> ForEach(
         _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
     )
@@ -124,24 +116,28 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     )
 
 
-def _questioned(operations: beam.PCollection[Operation], options: DedupOptions) -> Any:
-    """Finds the parts of the table that a batch calls into question.
+def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOptions) -> Any:
+    """Finds the pages that must be compared again because of a batch.
 
     Returns:
         (side inputs of ``_probe``, receipts, names of the steps).
     """
-    tells = {"element": Chunk, "outputs": (_DONE,), "receipts": _DONE}
-    neighbours = operations | "Neighbours" >> ForEach(
-        _tablets_of_batch, _neighbours, (options,), step="Neighbours", **tells
+    common = {"element": Chunk, "outputs": (_DONE,), "receipts": _DONE}
+    near_pages = operations | "NearPages" >> ForEach(
+        _tablets_of_batch, _near_pages, (options,), step="NearPages", **common
     )
-    near = _listed(neighbours["main"], "Near")
+    near = _listed(near_pages["main"], "Near")
     if not options.near:
-        return (near,), (neighbours[_DONE],), ("Neighbours",)
-    back = operations | "Returning" >> ForEach(
-        _tablets_of_batch, _returning, (near,), step="Returning", **tells
+        return (near,), (near_pages[_DONE],), ("NearPages",)
+    duplicates = operations | "DuplicatesOfNear" >> ForEach(
+        _tablets_of_batch, _duplicates_of_near, (near,), step="DuplicatesOfNear", **common
     )
-    receipts = (neighbours[_DONE], back[_DONE])
-    return (near, _listed(back["main"], "Back")), receipts, ("Neighbours", "Returning")
+    receipts = (near_pages[_DONE], duplicates[_DONE])
+    return (
+        (near, _listed(duplicates["main"], "Duplicates")),
+        receipts,
+        ("NearPages", "DuplicatesOfNear"),
+    )
 
 
 def _listed(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
@@ -279,8 +275,8 @@ def _probed(operation: Operation) -> Iterator[Probed]:
         yield Probed(operation, tablet, outcome)
 
 
-def _neighbours(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
-    """Yields the signatures of duplicates that come back, and the keys of pages near the batch's."""
+def _near_pages(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
+    """Yields the signatures of freed duplicates, and the keys of pages near those of the batch."""
     found = probed.questioned()
     back = returning(found.lost)
     if not options.near or not len(found.hashes):
@@ -299,9 +295,9 @@ def _signatures(rows: pl.DataFrame) -> Iterator[Chunk]:
     yield from to_chunks(found.with_columns(hash=hashes), QUESTIONED)
 
 
-def _returning(probed: Probed, neighbours: list[Chunk]) -> Iterator[Chunk]:
+def _duplicates_of_near(probed: Probed, near_pages: list[Chunk]) -> Iterator[Chunk]:
     """Yields the hashes of near duplicates of pages near those of the batch."""
-    pages = _together(neighbours).drop_nulls("key")
+    pages = _together(near_pages).drop_nulls("key")
     if len(pages):
         rows = probed.rows(pl.col("duplicate_of").is_in(pages.get_column("key").implode()))
         back = near_duplicates_of(rows, pages)
@@ -312,7 +308,7 @@ def _returning(probed: Probed, neighbours: list[Chunk]) -> Iterator[Chunk]:
 def _probe(
     probed: Probed,
     options: DedupOptions,
-    neighbours: Iterable[Chunk] = (),
+    near_pages: Iterable[Chunk] = (),
     returned: Iterable[Chunk] = (),
 ) -> Iterator[Chunk]:
     PROGRESS.add()
@@ -322,7 +318,7 @@ def _probe(
     if probed.outcome is not None:
         found = probed.questioned()
         lost = found.lost
-        near = _together([*neighbours, *returned])
+        near = _together([*near_pages, *returned])
         signatures = pl.concat([found.signatures, near.get_column("signature").drop_nulls()])
         wanted = pl.col("signature").is_in(signatures.implode())
         pages = near.drop_nulls("key")

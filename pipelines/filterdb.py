@@ -59,13 +59,13 @@ from .command_line.command import TABLE, Invocation
 from .generating.todays_rules import judged_today
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
-from .upkeep.dry_run import Example, Look, Tell, run_dry
+from .upkeep.dry_run import BeginDryRun, EndDryRun, Example, run_dry
 
 ARGUMENTS = (TABLE,)
 _LOG = logging.getLogger("nutbeam.filterdb")
 _OPEN = (
-    "batch %s is not updated yet: it brings back no URL that is removed now, but it may add others by "
-    "the rules of its time: run filterdb again after its updatedb"
+    "batch %s is not updated yet: its update adds no URL again that is removed now, but it may add "
+    "others by the rules of its time: run filterdb again after its updatedb"
 )
 COUNTS = "counts"
 _SOURCES = "sources"
@@ -116,7 +116,7 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
     """Filters the rows of the state; returns the ticket for a next job."""
     trial = options.dry_run
-    begins = Look("filterdb") if trial else Begin("filterdb")
+    begins = BeginDryRun("filterdb") if trial else Begin("filterdb")
     operations = tickets | "Begin" >> begins
     judge = functools.partial(judged_today, options=options)
     found, counts = filter_known(operations, Filtering(judge, options, examples=trial), "Tablets")
@@ -126,7 +126,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     written = (operations, found) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
     reads = ("state", "hosts", "blocklist", "batches", COMPONENT)
-    ends = Tell(whole) if trial else Commit(reads=reads, whole=whole)
+    ends = EndDryRun(whole) if trial else Commit(reads=reads, whole=whole)
     return (operations, written, counts) | "Commit" >> ends
 
 
@@ -212,10 +212,10 @@ def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator
             hosts = hosts_of_seeds(arrived)
             yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
     if how.examples:
-        told: Any = [Example(*row) for row in leaving.group_by("reason").head(3).iter_rows()]
+        noted: Any = [Example(*row) for row in leaving.group_by("reason").head(3).iter_rows()]
     else:
-        told = note_removed(item.operation, leaving.get_column("key"))
-    yield from (beam.pvalue.TaggedOutput(COUNTS, some) for some in told)
+        noted = note_removed(item.operation, leaving.get_column("key"))
+    yield from (beam.pvalue.TaggedOutput(COUNTS, some) for some in noted)
 
 
 def _sources(rows: pl.DataFrame, leaving: pl.DataFrame) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""mergelinkdb: brings the links of other tables into the link table.
+"""mergelinkdb: adds the links of other tables to the link table.
 
 ::
 

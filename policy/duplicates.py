@@ -10,8 +10,9 @@ import polars as pl
 from ..web.base.columns import each_once
 from ..web.base.options import option
 from .dedup.near_pairs import Hashes, near_any
+from .dedup_schema import SIGNATURES
 from .schedules.schedule import TOLERANCE_MS
-from .schema import SIGNATURES, Status
+from .schema import Status
 from .selection import groups
 
 SCHEME = "httpsOverHttp"
@@ -59,7 +60,7 @@ class DedupOptions:
 
     @property
     def near(self) -> bool:
-        """Whether pages can have near duplicates; dedup alone does not know the kind of signature."""
+        """Whether pages can have near duplicates; the job dedup does not know the kind of signature."""
         return self.dedup_distance > 0 and getattr(self, "signature", "simhash") == "simhash"
 
 
@@ -81,12 +82,12 @@ def order_by(options: DedupOptions, *, twins: bool) -> tuple[list[str], list[boo
 
 
 class Questioned(NamedTuple):
-    """What the outcome of batches calls into question.
+    """The signatures and duplicates that dedup must check after new outcomes of batches.
 
     Attributes:
         signatures: Signatures of pages to compare.
-        lost: Keys of pages that are gone, or have other content than they were known to have. Their
-            duplicates, if any, are none of them any more.
+        lost: Keys of pages that are gone, or whose content has changed. Pages that were their
+            duplicates no longer are.
     """
 
     signatures: pl.Series

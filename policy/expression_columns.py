@@ -11,7 +11,8 @@ from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key
 from .columns import Column, Form
 from .expressions.values import Codes, Field, Type, Value
-from .schema import HOST_COLUMN, STATUS_NAMES, URL_COLUMN
+from .schema import STATUS_NAMES
+from .view_columns import HOST_COLUMN, URL_COLUMN
 from .vocabulary import STATUS_WORDS, statuses_of
 
 _DAY_MS = 86_400_000

@@ -107,8 +107,8 @@ class Kind:
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
         due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
-        ended: Column that is null in all rows that count. A row with a value is shown to nobody;
-            it is left out when its tablet is rewritten.
+        ended: Column that is null in all rows that count. Readers never see a row with a value; it
+            is left out when its tablet is rewritten.
         view: Its name for users, if that is not its own.
         cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
             ``NAME:row``.
@@ -176,23 +176,12 @@ def _graph_kinds(level: str) -> tuple["Kind", "Kind", "Kind"]:
     """Returns the kinds of the graph of pages, hosts or domains."""
     keys = (STATE_COLUMNS if level == "page" else HOSTS_COLUMNS).pick("key")
     nodes, ranks = joined(keys, NODE_COLUMNS), joined(keys, RANK_COLUMNS)
-    hosts = level != "page"
+    ordered = functools.partial(Kind, of_hosts=level != "page", in_order=True)
+    of_edges = f"up to a million links from one block of {level}s to one block"
     return (
-        Kind(
-            f"{level}_nodes",
-            nodes,
-            f"a {level} in the graph of {level}s",
-            of_hosts=hosts,
-            in_order=True,
-        ),
-        Kind(
-            f"{level}_edges",
-            EDGE_COLUMNS,
-            f"up to a million links from one block of {level}s to one block",
-            hashed=True,
-            in_order=True,
-        ),
-        Kind(f"{level}_ranks", ranks, f"the ranks of a {level}", of_hosts=hosts, in_order=True),
+        ordered(f"{level}_nodes", nodes, f"a {level} in the graph of {level}s"),
+        Kind(f"{level}_edges", EDGE_COLUMNS, of_edges, hashed=True, in_order=True),
+        ordered(f"{level}_ranks", ranks, f"the ranks of a {level}"),
     )
 
 

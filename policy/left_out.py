@@ -108,7 +108,7 @@ def in_brackets(reason: str) -> str:
 
 
 def tallied(counts: Mapping[str, int]) -> dict[str, int]:
-    """Returns the counts of a generate: what is due, was chosen, and was left out, by reason.
+    """Returns the counts of a generate: URLs that are due, chosen, and left out, by reason.
 
     Rows with a reason of their own are counted. The remaining rows had too low a score for this
     batch: nobody counts them, because a tablet that is read later has only the better ones.

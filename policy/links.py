@@ -66,7 +66,7 @@ class BatchOrigin:
 
 
 class Before(NamedTuple):
-    """What was known of pages when generate chose them.
+    """Rows of the fetched pages from before the fetch.
 
     Attributes:
         rows: FETCHLIST rows of these pages, with the columns ``LISTED``; a page that the fetch
@@ -143,7 +143,7 @@ def changes_of(
     pages = scorings.share(_pages(linking, options, scorings, rows))
     if too_deep := _dropped(pages):
         counts["dropped/too_deep"] = too_deep
-    told, by_pages = _parts(documents, once, origin, options)
+    of_parts, by_pages = _parts(documents, once, origin, options)
     if scorings.passed:
         redirects = _with_passed(redirects, once, scorings, rows)
     inherited = heirs(redirects, before.rows, before.alone)
@@ -154,11 +154,12 @@ def changes_of(
     sums = sum_links(pl.concat(links, how="diagonal"), scorings)
     if scorings.own:
         own = pages.select("key", *(column.name for column in scorings.own))
-        events, told = (
-            part.join(own, on="key", how="left", maintain_order="left") for part in (events, told)
+        events, of_parts = (
+            part.join(own, on="key", how="left", maintain_order="left")
+            for part in (events, of_parts)
         )
     schema, order = scorings.changes(CHANGES), pl.lit(origin.order, pl.Int64).alias("order")
-    both = pl.concat([to_frame(conform(part, schema)) for part in (events, told)])
+    both = pl.concat([to_frame(conform(part, schema)) for part in (events, of_parts)])
     narrow = (
         to_frame(conform(part, pa.schema(columns(schema, *part.columns))))
         for part in (sums, inherited)

@@ -8,7 +8,7 @@ import polars as pl
 from ..web.urls.key_columns import from_keys
 from .columns import Columns
 from .parts import pages_first
-from .schema import PAGE_COLUMNS, URL_COLUMN
+from .view_columns import PAGE_COLUMNS, URL_COLUMN
 from .vocabulary import LIVING, views
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from

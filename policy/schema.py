@@ -55,7 +55,7 @@ STATE_COLUMNS = Columns(
         time_column("fetch_time", "When the URL is due: from then on `generate` may choose it."),
         Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
         Column("retries", pa.int32(), "Failures in a row that may pass, such as timeouts and 503."),
-        time_column("last_fetch_time", "When it was last requested, whatever the answer was."),
+        time_column("last_fetch_time", "When it was last requested, with or without an answer."),
         time_column("modified_time", "When its content was first seen as it is now."),
         Column("etag", TEXT, "ETag of its newest body, as the server sent it."),
         Column("last_modified", TEXT, "Last-Modified of its newest body, as the server sent it."),
@@ -343,39 +343,6 @@ CHANGES = pa.schema(
     ]
 )
 
-# Rows that dedup compares.
-SIGNATURES = pa.schema(
-    [
-        *columns(STATE, "key", "status", "score", "last_fetch_time"),
-        ("url_length", pa.int32()),
-        ("https", pa.bool_()),
-        ("group", TEXT),  # signature, with host or domain if pages are only compared within these
-        (
-            "twins",
-            TEXT,
-        ),  # host or domain, and URL without its scheme; null: the scheme has no effect
-        ("ranked_as", TEXT),  # the key that decides last: that of the https twin, or its own
-        ("follows", pa.bool_()),  # whether it comes right after the page ``ranked_as``
-        ("returned", pa.bool_()),  # a duplicate that is in question; pages that stay come first
-        ("scope", pa.uint64()),  # hash of the host or domain
-        ("hash", pa.uint64()),  # SimHash; null: only pages with an equal signature are duplicates
-    ]
-)
-
-# Pairs of near hashes; and pages with the page that stays instead of them, their own key if they do.
-NEAR_PAIRS = pa.schema([("scope", pa.uint64()), ("hash", pa.uint64()), ("other", pa.uint64())])
-SETTLED = pa.schema(
-    [*columns(SIGNATURES, "key", "status", "group"), ("winner", TEXT), ("leads", pa.bool_())]
-)
-
-# Parts of the table that a batch calls into question: keys of pages near its pages, and hashes of
-# duplicates whose page may not stay.
-QUESTIONED = pa.schema([*columns(STATE, "key", "signature"), ("hash", pa.uint64())])
-
-# The changes of dedup: duplicates with the page that stays, and pages that are none any more.
-# ``near``: their contents are not equal; or, without ``duplicate_of``, the page has near duplicates.
-VERDICTS = pa.schema([*columns(STATE, "key", "duplicate_of"), ("near", pa.bool_())])
-
 # The blocklist: hashes of names that must not be added to the table again.
 BLOCKLIST_COLUMNS = Columns(
     (
@@ -385,50 +352,6 @@ BLOCKLIST_COLUMNS = Columns(
     )
 )
 BLOCKLIST = BLOCKLIST_COLUMNS.schema
-
-# The records of batches in the manifest, as rows.
-BATCHES_COLUMNS = Columns(
-    (
-        Column("batch_id", TEXT, "The batch."),
-        Column("phase", TEXT, "Its last phase: `generated`, `fetched`, `parsed`, `updated`."),
-        time_column("created", "When it was generated."),
-        Column("partitions", pa.int64(), "Number of parts into which generate divided it."),
-        Column("urls", pa.int64(), "Number of URLs to fetch."),
-        time_column("blocks_until", "Until when no other batch takes its URLs."),
-        Column("deduped", pa.bool_(), "Whether its pages were compared with all others."),
-    )
-)
-
-
-# How users see keys, in each view.
-URL_COLUMN = Column("url", TEXT, "The URL.")
-HOST_COLUMN = Column("host", TEXT, "The host.")
-
-# A page as users see it: its row in the state, with its newest text. `nutbeam pages` writes it;
-# `sql` has a few more columns.
-PAGE_COLUMNS = joined(
-    [URL_COLUMN],
-    DOCUMENTS_COLUMNS.pick("title", "text"),
-    STATE_COLUMNS.pick("status", "http_code", "content_type"),
-    DOCUMENTS_COLUMNS.pick("language"),
-    STATE_COLUMNS.pick("last_fetch_time", "modified_time", "fetch_time", "score"),
-    DOCUMENTS_COLUMNS.pick("distance", "metadata"),
-    DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of"),
-    STATE_COLUMNS.pick("repr_url"),
-    [Column("links", PAGE_LINKS, "Accepted links: URL of the target, anchor, rel.")],
-)
-
-# A link as users see it.
-LINK_COLUMNS = Columns(
-    (
-        URL_COLUMN,
-        Column("target_url", TEXT, "URL that the link leads to."),
-        Column("anchor", TEXT, "Text of the link."),
-        Column("rel", TEXT, "Its attribute `rel`."),
-        Column("key", TEXT, "Row key of `url`."),
-        Column("target_key", TEXT, "Row key of `target_url`."),
-    )
-)
 
 
 def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:

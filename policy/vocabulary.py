@@ -16,18 +16,8 @@ from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
 from .kinds import KINDS, Kind, kinds_in_tablets, kinds_of_batches
-from .schema import (
-    BATCHES_COLUMNS,
-    HOST_COLUMN,
-    LINK_COLUMNS,
-    PAGE_COLUMNS,
-    PAGES_COLUMNS,
-    STATE_COLUMNS,
-    STATUS_NAMES,
-    TEXT,
-    URL_COLUMN,
-    Status,
-)
+from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
+from .view_columns import BATCHES_COLUMNS, HOST_COLUMN, LINK_COLUMNS, PAGE_COLUMNS, URL_COLUMN
 
 # Statuses of URLs that exist, as far as the table knows: a retry may be due.
 LIVING = (Status.DB_FETCHED, Status.DB_NOTMODIFIED, Status.DB_UNFETCHED)
@@ -88,7 +78,7 @@ INDEX_NAMES = Columns([Column("index_name", TEXT, "Name of the index (`--index`)
 
 
 def views() -> dict[str, View]:
-    """Returns what users can query and export, by name: what is asked for most comes first.
+    """Returns the views that users can query and export, by name, the most used ones first.
 
     >>> list(views())[:6]
     ['state', 'hosts', 'inlinks', 'pages', 'links', 'batches']
@@ -153,7 +143,8 @@ def shown_frame(frame: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:
 
     If a frame with ``key`` lacks the declared column ``url`` or ``host``, it is added.
 
-    >>> from .schema import STATE_COLUMNS, URL_COLUMN
+    >>> from .schema import STATE_COLUMNS
+    >>> from .view_columns import URL_COLUMN
     >>> frame = pl.DataFrame({"key": ["com.a:http/"], "status": [2], "fetch_time": [0]})
     >>> shown_frame(frame, [URL_COLUMN, *STATE_COLUMNS]).rows()[0][1:2]
     ('db_fetched',)
@@ -189,7 +180,8 @@ def _shown(column: Column, frame: pl.DataFrame) -> pl.Expr:
 def record_of(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
     """Returns a stored row as a record for JSON or CSV: the declared columns, as users see them.
 
-    >>> from .schema import STATE_COLUMNS, URL_COLUMN
+    >>> from .schema import STATE_COLUMNS
+    >>> from .view_columns import URL_COLUMN
     >>> some = [URL_COLUMN, *STATE_COLUMNS.pick("status", "fetch_time")]
     >>> record_of({"key": "com.a:http/", "status": 2, "fetch_time": 0}, some)
     {'url': 'http://a.com/', 'status': 'db_fetched', 'fetch_time': '1970-01-01T00:00:00.000Z'}

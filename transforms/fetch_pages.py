@@ -81,9 +81,10 @@ class FetchPages(beam.PTransform):
         spool: Folder for pages, for retries; all workers must reach it. Use a new
             one for each run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: the input is operations, and the output is ``Written``.
-            The batch is divided into partitions with leases, and pages are written into its
-            files; see ``pipelines/fetch.py``.
+        batch: For the jobs of a table: this step is used in place of all others. Its input is
+            operations, its output ``Written``: it divides the batch into partitions with
+            leases, and writes pages into files of the batch; see ``pipelines/fetch.py``. Both
+            forms share the options, the tasks (``fetch_tasks``) and the engine.
     """
 
     def __init__(

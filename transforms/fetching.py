@@ -82,7 +82,7 @@ def admit(
     options = dataclasses.replace(URL_OPTIONS, schemes=schemes)
     urls = rows.get_column("url").str.strip_chars()
     admitted = UrlRules(options).admit(urls, filters=False).select("url", "reason")
-    # To fetch without the delay that was meant could be more than the host bears.
+    # A bad delay is not replaced by the default, which may be too fast for the host.
     bad_delay = reason_if(~pl.col("delay").is_between(0.0, MAX_DELAY), "bad_delay")
     rows = rows.with_columns(
         *admitted,

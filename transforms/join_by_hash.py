@@ -85,7 +85,7 @@ def _sides(inputs: Any) -> tuple[Any, Any]:
 def meet_by_hash(
     inputs: Any, hash: str, partitions: int | beam.pvalue.AsSideInput, columns: Sequence[str]
 ) -> beam.PCollection[tuple[int, Iterable[tuple[bool, Chunk]]]]:
-    """Brings two collections of chunks together, (rows, others), by the hash of a column.
+    """Joins two collections of chunks, (rows, others), by the hash of a column.
 
     Of the others only that column and ``columns`` come. ``sides_of`` divides what has met.
     """

@@ -8,7 +8,8 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.dedup.clusters import near_leaders, stars
-from ..policy.schema import SETTLED, to_frame
+from ..policy.dedup_schema import SETTLED
+from ..policy.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk, column_names, directions, through_chunks
 from .hash_columns import with_hashes

@@ -85,9 +85,10 @@ class ParsePages(beam.PTransform):
     Args:
         options: The options as one object; else each is a keyword.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: the input is operations, and the output is ``Written``.
-            The batch is divided into files of pages, and documents are written into its
-            files; see ``pipelines/parse.py``.
+        batch: For the jobs of a table: this step is used in place of all others. Its input is
+            operations, its output ``Written``: it parses the files of pages of the batch, and
+            writes documents into its files; see ``pipelines/parse.py``. Both forms share the
+            options and the pool of parse processes.
     """
 
     def __init__(

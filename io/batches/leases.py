@@ -217,7 +217,7 @@ def acquire(
     times: LeaseTimes | None = None,
     most: float = math.inf,
 ) -> Lease:
-    """Waits until nobody holds the lease of a partition, then takes and returns it.
+    """Waits until the lease of a partition is free, then takes and returns it.
 
     Args:
         root: The table's folder.
@@ -260,7 +260,7 @@ def acquire(
 def _try(
     watch: Watch, batch: str, partition: int, others: Callable[[], Iterable[str]], times: LeaseTimes
 ) -> Lease | Attempt | None:
-    """Claims a partition if nobody holds it.
+    """Claims a partition if its lease is free.
 
     Returns:
         The lease, or the attempt that holds it; None if another attempt claimed first.

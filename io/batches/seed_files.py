@@ -15,7 +15,7 @@ _BLOCK = 1 << 16
 
 
 def unpacked(file: IO[bytes]) -> io.BufferedReader:
-    """Returns the content of a file, unpacked if it begins as gzip does, whatever its name is.
+    """Returns the content of a file, unpacked if it begins as gzip does; its name does not matter.
 
     Reading it raises an OSError if the packed data is damaged, incomplete, or grows too much.
     Closing it leaves ``file`` open.

@@ -1,4 +1,4 @@
-"""Deletes duplicates from an index that lies in the table itself: a snapshot with the deletes.
+"""Deletes duplicates from an index whose files are in the table, in one commit.
 
 The journal notes that the writer no longer holds these pages, and which text each had. So the next
 runs of ``index`` do not bring a page back until it has a new text.
@@ -73,7 +73,7 @@ def _journal(task: IndexPass, writer: str, keys: pl.Series) -> Iterator[Written]
 
 
 def _without(writer: str, time: int) -> Resolver:
-    """Returns the resolver that takes a writer from the rows of a journal."""
+    """Returns the resolver that removes a writer from rows of a journal."""
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         hit = pl.col("key").is_in(changes.get_column("key").implode())

@@ -80,7 +80,7 @@ class FileWriter(IndexWriter):
         return WriteResult()
 
     def close(self) -> WriteResult:
-        """Writes what is buffered."""
+        """Writes the buffered documents."""
         self._flush()
         if self._deletes:
             ids = pl.concat(self._deletes).rename("id")

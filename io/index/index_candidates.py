@@ -110,7 +110,7 @@ Candidate = Changed | Removed | PurgedPages | Held | Unfinished
 
 
 def candidates(task: IndexPass) -> Iterator[Candidate]:
-    """Yields what a run must look at."""
+    """Yields the tablets and files that a run must read."""
     for number, make in enumerate(_items(task)):
         yield make(task.operation, number)
 

@@ -13,7 +13,7 @@ from ...policy.scoring.scoring_options import ScoringOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table
 from .index_writer import IndexTarget, chosen_writers, open_writer
-from .write_part import Making
+from .write_part import DocumentRules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class IndexMakingOptions(IndexFilterOptions, IndexDecisionOptions, ScoringOption
     """Options of what pages become in an index, and which of them it gets."""
 
 
-def making_of(options: IndexMakingOptions) -> Making:
+def making_of(options: IndexMakingOptions) -> DocumentRules:
     """Returns how pages become documents.
 
     Raises:
@@ -31,7 +31,7 @@ def making_of(options: IndexMakingOptions) -> Making:
     """
     own = tuple(name for name in options.index_filters if name not in BUILT_IN)
     filters = chosen_filters(options, dict(load_plugins(INDEX_FILTERS, own)))
-    return Making(filters, options, scorings_of(options), options, options.max_inlinks)
+    return DocumentRules(filters, options, scorings_of(options), options, options.max_inlinks)
 
 
 def check_index(options: IndexWriterOptions, table: str) -> None:

@@ -1,4 +1,4 @@
-"""One run of the job that writes an index: what it continues, and what it must look at.
+"""Plans one run of ``index``: the last run, and which rows to read.
 
 A pass is made from the pinned operation alone, so each worker finds the same one.
 """
@@ -193,7 +193,7 @@ def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
 
 
 def last_run(operation: Operation, index: str) -> IndexRun:
-    """Returns the last run of an index, as the pinned snapshot knows it."""
+    """Returns the last run of an index in the pinned snapshot."""
     with operation.reading():
         return _run_of(operation.root, operation.manifest(), index)
 

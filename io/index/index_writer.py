@@ -27,7 +27,7 @@ from ..tablets.file_lists import DataFile
 
 @dataclasses.dataclass(frozen=True)
 class IndexTarget:
-    """What a writer must know; it can be pickled.
+    """The parameters of a writer for one part of the work; can be pickled.
 
     Attributes:
         index: Name of the index.
@@ -112,7 +112,7 @@ class IndexWriter:
                 )
 
     def prepare(self) -> None:
-        """Reaches the index, and creates what is missing; called before any part, perhaps again.
+        """Connects to the index, and creates it if it is missing; called before any part, perhaps again.
 
         Raises:
             UserError: The index cannot be reached or written; one line says why.
@@ -136,7 +136,7 @@ class IndexWriter:
         raise NotImplementedError
 
     def close(self) -> WriteResult:
-        """Writes what is buffered at the end of a part; the part is done when it returns."""
+        """Writes the buffered documents at the end of a part; the part is done when it returns."""
         return WriteResult()
 
     def finish(self) -> None:

@@ -65,7 +65,7 @@ class SearchServerWriter(ServerWriter):
             index.begin(self._body)
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
-        """Sends documents and deletes; what is acknowledged is durable."""
+        """Sends documents and deletes; acknowledged ones are durable."""
         clean, counts = clean_documents(documents, _DATES)
         return self._deliver(bulk_actions(clean, deletes, self.target.version), counts=counts)
 

@@ -31,7 +31,7 @@ class ServerWriter(IndexWriter):
         return False
 
     def _send(self, batch: list[Action]) -> Verdict:
-        """Sends a batch, and returns what has become of it."""
+        """Sends a batch, and returns the result."""
         raise NotImplementedError
 
     def _deliver(

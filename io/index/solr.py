@@ -61,7 +61,7 @@ class SolrWriter(ServerWriter):
             if self.target.full and VERSION_FIELD in left:
                 raise UserError(
                     f"{self._client.address}: --full needs the field {VERSION_FIELD!r} (a long) in "
-                    f"the schema, which cannot be changed from here: {answer.said}"
+                    f"the schema, which cannot be changed from here: {answer.text}"
                 )
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
@@ -134,7 +134,7 @@ class SolrWriter(ServerWriter):
             self._schema = read_schema(answer.record)
         except ValueError as error:
             raise UserError(
-                f"{self._client.address} is no core of Solr: {error}, {quoted(answer.said)}"
+                f"{self._client.address} is no core of Solr: {error}, {quoted(answer.text)}"
             ) from None
         return self._schema
 
@@ -142,5 +142,5 @@ class SolrWriter(ServerWriter):
         if answer.status in NOT_ADMITTED:
             raise UserError(f"{self._client.address} {refused_credentials(answer.status)}")
         raise UserError(
-            f"{self._client.address} does not {what}: status {answer.status}, {quoted(answer.said)}"
+            f"{self._client.address} does not {what}: status {answer.status}, {quoted(answer.text)}"
         )

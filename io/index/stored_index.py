@@ -10,7 +10,7 @@ from .index_writer import WriteResult
 
 @runtime_checkable
 class StoredIndex(Protocol):
-    """An index that shows what it has stored.
+    """An index whose stored documents can be read back.
 
     Attributes:
         component: As in ``IndexWriter``: if it is not empty, the files of a result of ``remove``
@@ -23,4 +23,4 @@ class StoredIndex(Protocol):
         """Yields the documents that searches find: STORED rows."""
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
-        """Deletes documents that ``stored`` has given."""
+        """Deletes documents that ``stored`` has yielded."""

@@ -1,4 +1,4 @@
-"""Runs of an index that have begun to send pages and never committed: what they may have sent.
+"""Finds the pages that interrupted index runs may have sent.
 
 Before a run sends a part of the work, it writes the row keys of the part into its folder of
 receipts. If it never commits, the next run corrects what these pages are in the index.

@@ -46,8 +46,8 @@ _NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
 
 
 @dataclasses.dataclass(frozen=True)
-class Making:
-    """How pages become documents.
+class DocumentRules:
+    """The filters, scorings and rules that turn pages into documents.
 
     Attributes:
         filters: The index filters, in order.
@@ -77,7 +77,7 @@ class PartDone:
     written: tuple[Written, ...]
 
 
-def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: Making) -> PartDone:
+def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: DocumentRules) -> PartDone:
     """Writes a part, or returns what an earlier attempt has done.
 
     Args:
@@ -117,7 +117,7 @@ class _Part:
         # Rows that were sent, and for each writer whether it got them.
         self._sent: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
 
-    def write(self, name: str, making: Making) -> PartDone:
+    def write(self, name: str, making: DocumentRules) -> PartDone:
         if name.startswith("deletes/"):
             self._counts.update(counts_of(self._rows))
             self._delete(self._rows)
@@ -127,7 +127,7 @@ class _Part:
             self._results[kind].append(writer.close())
         return self._done()
 
-    def _add(self, name: str, making: Making) -> None:
+    def _add(self, name: str, making: DocumentRules) -> None:
         root, operation = self._task.operation.root, self._task.operation
         file = live_file(root, operation.manifest(), name)
         if file is None:  # compact has dropped it
@@ -142,14 +142,14 @@ class _Part:
         if missing := len(self._rows) - seen:
             self._counts["skipped_no_document"] += missing
 
-    def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, making: Making) -> None:
+    def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, making: DocumentRules) -> None:
         documents = documents_of_pages(
             pages, making.filters, making.filter_options, making.scorings
         )
-        said = pl.DataFrame(
+        from_texts = pl.DataFrame(
             {"directives": pages.get_column("directives"), "dropped_by": documents[DROPPED]}
         )
-        decided = decide_by_documents(rows, said, making.rules)
+        decided = decide_by_documents(rows, from_texts, making.rules)
         self._counts.update(counts_of(decided))
         added = decided.get_column("action") == ADD
         self._delete(decided.filter(pl.col("action") == DELETE))

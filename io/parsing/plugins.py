@@ -13,7 +13,7 @@ from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
 from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from ...policy.scoring.scorings import Scorings, chosen_scorings
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, one_line
 
 
 class PluginGroup(NamedTuple):
@@ -124,7 +124,7 @@ def _load(group: PluginGroup, point: EntryPoint) -> Callable[..., Any]:
     try:
         loaded = point.load()
     except (Exception, SystemExit) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
         raise UsageError(f"{what} cannot be imported: {reason}") from error
     if not callable(loaded):
         raise UsageError(f"{what} is no function: {point.value!r}")

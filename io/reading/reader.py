@@ -11,7 +11,8 @@ import pyarrow as pa
 from ...policy.columns import Columns
 from ...policy.kinds import Kind, components_of
 from ...policy.page_rows import PageChoice
-from ...policy.schema import DOCUMENTS_COLUMNS, PAGE_COLUMNS, Status, conform, to_frame
+from ...policy.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
+from ...policy.view_columns import PAGE_COLUMNS
 from ...policy.vocabulary import View, shown_frame, shown_schema, views
 from ...web.base.errors import UsageError
 from ...web.urls.key_columns import from_keys
@@ -86,9 +87,9 @@ def read(
         UserError: A file is missing or damaged, or a store does not answer.
     """
     if into not in INTO:
-        cure = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
-        cure = cure if str(into) == "pandas" else ""
-        raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{cure}")
+        advice = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
+        advice = advice if str(into) == "pandas" else ""
+        raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{advice}")
     view, wanted = _choice(what, columns)
     pinned = _pinned(os.fspath(table), snapshot)
     schema = shown_schema(wanted)
@@ -183,7 +184,7 @@ def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
 
 
 def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
-    """Yields the links in the newest text of each URL, whatever its status is."""
+    """Yields the links in the newest text of each URL of any status."""
     choice = PageChoice(DOCUMENTS_COLUMNS.pick("outlinks"), tuple(Status))
     for pages in living_pages(pinned, choice):
         rows = pages.select("key", "outlinks").explode("outlinks").drop_nulls("outlinks")

@@ -1,4 +1,4 @@
-"""Reads what the host table knows of registered domains: links to them, and their numbers of URLs."""
+"""Reads facts about registered domains from the host table: links to them, numbers of their URLs."""
 
 import functools
 from collections.abc import Mapping

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from ...policy.columns import Column, Form
 from ...policy.kinds import Kind, components_of, kind_of
-from ...policy.schema import BATCHES_COLUMNS, STATE_COLUMNS, TEXT, to_frame
+from ...policy.schema import STATE_COLUMNS, TEXT, to_frame
+from ...policy.view_columns import BATCHES_COLUMNS
 from ...policy.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
@@ -207,16 +208,16 @@ def _parts(root: Folder, kind: Kind, files: Sequence[tuple[str, DataFile]]) -> I
 
 def _folded(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[str]:
     """Yields SQL for tablets with runs: the newest row of each number, as in ``fold``."""
-    lies = ", ".join(
+    run_files = ", ".join(
         f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
         for tablet in layered
         for number, run in enumerate(tablet.runs)
     )
     runs = _read(root, [run for tablet in layered for run in tablet.runs], "filename = true")
     newest = (
-        f"SELECT run.*, lies.base AS _base FROM {runs} AS run "
-        f"JOIN (VALUES {lies}) AS lies (path, base, number) ON run.filename = lies.path "
-        f"QUALIFY row_number() OVER (PARTITION BY lies.base, run.{NUMBER} ORDER BY lies.number DESC) = 1"
+        f"SELECT run.*, run_files.base AS _base FROM {runs} AS run "
+        f"JOIN (VALUES {run_files}) AS run_files (path, base, number) ON run.filename = run_files.path "
+        f"QUALIFY row_number() OVER (PARTITION BY run_files.base, run.{NUMBER} ORDER BY run_files.number DESC) = 1"
     )
     bases = _read(
         root, [tablet.base for tablet in layered], "filename = true, file_row_number = true"

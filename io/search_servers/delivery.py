@@ -1,4 +1,4 @@
-"""Delivers batches to a search server: sends again what must be, until all is done or refused."""
+"""Delivers batches to a search server: retries until each document is accepted or refused."""
 
 import logging
 import time

@@ -79,5 +79,5 @@ def _checked(client: ServerClient, answer: Answer, what: str) -> Answer:
         return answer
     raise UserError(
         f"{client.address} does not show the documents of {what}: status {answer.status}, "
-        f"{answer.said}"
+        f"{answer.text}"
     )

@@ -51,7 +51,7 @@ def server_of(client: ServerClient) -> Server:
     if answer.status != 200 or found is None or not isinstance(version, dict):
         raise UserError(
             f"{client.address} is no OpenSearch or Elasticsearch: it answers with status "
-            f"{answer.status} and {quoted(answer.said)}"
+            f"{answer.status} and {quoted(answer.text)}"
         )
     kind = "opensearch" if version.get("distribution") == "opensearch" else "elasticsearch"
     return Server(kind, (int(found[1]), int(found[2])))
@@ -89,7 +89,7 @@ class SearchIndex:
             UserError: The server refuses it.
         """
         answer = self._client.send("PUT", f"/{_path(name)}", body)
-        if answer.status == 200 or "resource_already_exists" in answer.said:
+        if answer.status == 200 or "resource_already_exists" in answer.text:
             return
         self._fail(f"create index {name!r}", answer)
 
@@ -157,7 +157,7 @@ class SearchIndex:
 
     def _fail(self, what: str, answer: Answer) -> None:
         raise UserError(
-            f"{self._client.address} does not {what}: status {answer.status}, {answer.said}"
+            f"{self._client.address} does not {what}: status {answer.status}, {answer.text}"
         )
 
 

@@ -37,7 +37,7 @@ class Hit:
 
 @dataclasses.dataclass(frozen=True)
 class FoundPages:
-    """What a query has found.
+    """The result of a query.
 
     Attributes:
         total: Number of all pages.

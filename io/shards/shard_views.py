@@ -224,7 +224,7 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
 
 
 def _fill_part(root: Folder, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
-    """Brings the files of a shard into a folder, from an older view if one has them."""
+    """Puts the files of a shard into a folder, from an older view if one has them."""
     if file.path in known:
         with contextlib.suppress(OSError, ValueError, KeyError):
             record = json.loads((known[file.path] / _SHARDS).read_bytes())[file.path]
@@ -244,7 +244,7 @@ def _fill_part(root: Folder, file: DataFile, part: Path, known: Mapping[str, Pat
 
 
 def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
-    """Deletes documents of a tantivy index that nobody else uses."""
+    """Deletes documents of a tantivy index that is not in use."""
     if not len(keys):
         return
     with tantivy_errors(lambda reason: damaged_shard(shard, reason)):

@@ -83,5 +83,5 @@ def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], 
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:
-    """Returns the batches that a crawl finishes first; only one of those that need dedup."""
+    """Returns the batches that a crawl finishes first: one that needs dedup, and all open ones."""
     return manifest.without_dedup()[:1] + manifest.open_batches(now)

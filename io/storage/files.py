@@ -21,7 +21,7 @@ from .places import Place, Remote
 
 
 def new_name(suffix: str = ".parquet") -> str:
-    """Returns a file name that nobody else uses."""
+    """Returns a unique file name."""
     return f"{secrets.token_hex(8)}{suffix}"
 
 

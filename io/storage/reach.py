@@ -56,7 +56,7 @@ def limit_after(place: Place, time: float) -> float:
 
 
 def folders_and_dead_links(folder: Place) -> list[Path]:
-    """Returns the folders and the links to nothing in a folder; a store has neither."""
+    """Returns sub-folders, and symbolic links whose target is missing; a store has neither."""
     found = [] if isinstance(folder, Remote) else sorted(folder.glob("*"))
     return [path for path in found if path.is_dir() or (path.is_symlink() and not path.exists())]
 

@@ -241,7 +241,7 @@ class WebTable(abc.ABC):
         """
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
-        """Returns those columns, which are null in most rows, in which a tablet may have values."""
+        """Returns the given columns that may have values in a tablet; the others have only nulls."""
         return set(columns)
 
     @abc.abstractmethod

@@ -109,8 +109,16 @@ def repair_rows(
     if head.applying:
         return Repair(None)  # a file is lost, so no commit is possible
     if head.snapshot != snapshot:
-        raise ConflictError("the table was changed meanwhile: run it again")
-    base = load_manifest(table, snapshot)
+        raise ConflictError("another job changed the table: run the command again")
+    plan = _plan(table, load_manifest(table, snapshot), rows, drop)
+    return commit_repair(table, operation, plan)
+
+
+def _plan(
+    table: BigtableWebTable, base: Manifest, rows: Rows, drop: Mapping[str, frozenset[str]] | None
+) -> RepairPlan:
+    """Returns the plan of a repair, and writes the files of changes that it names."""
+    head, snapshot = table.log.head(), base.snapshot
     lost = [change for change in table.log.changes(head) if change.lost]
     # Only for files whose number of rows is known.
     counts = Counter[str]()
@@ -133,11 +141,10 @@ def repair_rows(
     # Snapshot numbers have no gaps: numbers that operations have seen also become repairs.
     numbers_to_make = range(snapshot + 1, max([snapshot, *seen_snapshots(table)]) + 2)
     files_to_drop = {n: paths for n, paths in (drop or {}).items() if table.in_files(n)}
-    plan = RepairPlan(
+    return RepairPlan(
         base, numbers_to_make, lists, files_to_drop,
         changes=changes, dropped=tuple(gone), counts=counts,
     )  # fmt: skip
-    return commit_repair(table, operation, plan)
 
 
 def _is_wrong(table: BigtableWebTable, base: Manifest, name: str, rows: Rows) -> bool:

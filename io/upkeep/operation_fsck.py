@@ -57,7 +57,7 @@ def check_operations(table: WebTable) -> list[Problem]:
 
 
 def record_files(table: WebTable) -> Iterator[Found]:
-    """Yields the files of records, and those which say that an operation has lost."""
+    """Yields the files of records, and the marks of operations that lost to another commit."""
     for found in list_files(table / OPERATIONS):
         direct = found.path.parent == table / OPERATIONS and not found.path.name.startswith(".")
         if direct and found.path.suffix in (".json", LOST):

@@ -127,7 +127,7 @@ def commit_repair(table: WebTable, operation: str, plan: RepairPlan) -> Repair:
     for number in plan.numbers:
         made = dataclasses.replace(made, snapshot=number)
         if not store_manifest(table, made, plan.changes if number > top else {}):
-            raise ConflictError("the table was changed meanwhile: run it again")
+            raise ConflictError("another job changed the table: run the command again")
     names = tuple(name for name in lists if name not in plan.drop)
     return Repair(made, base.snapshot, names, tuple(dropped), lost, plan.counts)
 

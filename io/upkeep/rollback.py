@@ -161,7 +161,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
             **clock_notes(content),
         )
         if not store_manifest(root, made, _way_back(root, latest, content)):
-            raise ConflictError("the table was changed meanwhile: run it again")
+            raise ConflictError("another job changed the table: run the command again")
         return made
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...io.index.index_making import IndexMakingOptions, check_index, making_of
 from ...io.index.index_writer import IndexTarget, chosen_writers, open_writer
-from ...io.index.write_part import Making
+from ...io.index.write_part import DocumentRules
 from ...io.snapshots.operations import new_id
 from ...io.storage.places import place_of
 from ...policy.indexing.index_decision import decide_on_pages
@@ -64,7 +64,7 @@ def _only_filters(options: Options) -> Options:
     )
 
 
-def _checked(page: Mapping[str, Any], options: Options, making: Making) -> dict[str, Any]:
+def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -> dict[str, Any]:
     """Returns ``document``, or why there is none: ``error`` or ``left_out``."""
     parsed, _, error = parsechecker.documents_of(page, options)
     if error:

@@ -38,7 +38,7 @@ class Options(RequestOptions, DocumentOptions):
     follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.")
     dump_text: bool = option(False, "Show the text, too.")
     force_as: str = option(
-        "", "Content type to parse as, whatever the server says.",
+        "", "Content type to parse as, instead of the server's.",
         pattern=r"|[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+",
     )  # fmt: skip
 
@@ -171,5 +171,5 @@ def error_lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if error.get("status"):
         lines.append(f"status: {error['status']}")
     message, reason = error["message"], error["reason"]
-    cure = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
-    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{cure}"]
+    advice = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
+    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{advice}"]

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ...web.base.agent import missing_agent
 from ...web.base.counting import counted
 
-# (meaning, cure); the cure may be empty, and names of fields are in braces: see ``_fields``.
+# (meaning, advice); the advice may be empty, and names of fields are in braces: see ``_fields``.
 Explanation = tuple[str, str]
 _SERVER = "the same URL is tried again in a day"
 _LATER = "its URLs stay due: run the crawl again later"
@@ -122,7 +122,7 @@ def explained(
     examples: Mapping[str, str],
     options: Any,
 ) -> str:
-    """Returns the most frequent reasons in one line, with an example and a cure for each.
+    """Returns the most frequent reasons in one line, with an example and a advice for each.
 
     Args:
         reasons: Number of URLs by reason.
@@ -146,14 +146,14 @@ _SHOWN = 3
 
 
 def detail(reason: str, known: Mapping[str, Explanation], url: str, options: Any) -> str:
-    """Returns the URL of an example, the meaning and the cure of a reason, in brackets.
+    """Returns the URL of an example, the meaning and the advice of a reason, in brackets.
 
     >>> detail("http_502", NOT_FETCHED, "", None)
     ' (the server failed; the same URL is tried again in a day)'
     """
-    meaning, cure = known.get(reason) or _of_code(reason)
+    meaning, advice = known.get(reason) or _of_code(reason)
     parts = [f"{url}: {meaning}" if url and meaning else url or meaning]
-    parts += [cure.format_map(_Fields(url, options))] if cure else []
+    parts += [advice.format_map(_Fields(url, options))] if advice else []
     text = "; ".join(part for part in parts if part)
     return f" ({text})" if text else ""
 
@@ -167,7 +167,7 @@ def _of_code(reason: str) -> Explanation:
 
 
 class _Fields(dict[str, Any]):
-    """The fields of a cure: options by name, and what the URL of the example needs.
+    """The fields of a advice: options by name, and what the URL of the example needs.
 
     Args:
         url: The URL of the example; may be empty.

@@ -113,7 +113,7 @@ def split(
 def _unknown_option(
     command: str, flag: str, ours: Iterable[str], beams: Iterable[str]
 ) -> UsageError:
-    """Returns the error for an unknown flag: who has it, or which option may be meant."""
+    """Returns the error for an unknown flag: which commands have it, or a similar option."""
     name, ours = flag.lstrip("-").replace("-", "_"), [f"--{each}" for each in ours]
     others = sorted(listed_options().get(name, frozenset()) - {command})
     if others and flag.startswith("--"):  # only typing errors are likelier

@@ -210,12 +210,12 @@ def _without_command(words: list[str]) -> int:
 
 def _unknown_command(name: str) -> UsageError:
     if is_page(name):
-        cure = f"; to crawl a site: nutbeam crawl TABLE {name}"
+        advice = f"; to crawl a site: nutbeam crawl TABLE {name}"
     elif hint := command_hint(name):
-        cure = f", a command of Nutch; {hint}"
+        advice = f", a command of Nutch; {hint}"
     else:
-        cure = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
-    return UsageError(f"unknown command {quoted(name)}{cure}")
+        advice = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
+    return UsageError(f"unknown command {quoted(name)}{advice}")
 
 
 def _beam_parser() -> "ArgumentParser":

@@ -91,7 +91,7 @@ COMMANDS = {
                  "retry_max"),
     ),
     "invertlinks": Command(
-        "invertlinks", "Bring the links of a batch into the link table.", group=CRAWL,
+        "invertlinks", "Add the links of a batch to the link table.", group=CRAWL,
         options=("batch", "ignore_internal_links", "ignore_external_links", "max_anchor_length",
                  "max_link_age"),
     ),
@@ -193,13 +193,13 @@ COMMANDS = {
         LINKS, example="mine --level host -o mine-host", options=("level", "output"),
     ),
     "index": Command(
-        "indexing.index", "Bring the pages of the table into an index.", group=INDEX,
+        "indexing.index", "Add the pages of the table to an index.", group=INDEX,
         example="mine",
         options=("index", "writer", "writer_parameters", "index_writers", "full", "batch",
                  "index_filters", "index_expr"),
     ),
     "clean": Command(
-        "indexing.clean", "Delete from an index what is gone, moved or a duplicate.", group=INDEX,
+        "indexing.clean", "Delete pages from an index that are gone, moved or duplicates.", group=INDEX,
         example="mine",
         options=("index", "writer", "writer_parameters", "index_writers"),
     ),
@@ -228,7 +228,7 @@ COMMANDS = {
         example="mine backup",
     ),
     "mergelinkdb": Command(
-        "mergelinkdb", "Bring the links of other tables into the link table.",
+        "mergelinkdb", "Add the links of other tables to the link table.",
         example="mine backup",
         options=("normalize_links", "filter_links"),
     ),

@@ -67,8 +67,8 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
             continue
         near = misspelt(name, known.options)
         if near and known.unknown([name], known.commands):
-            cure = f"did you mean {PREFIX}{near[0].upper()}?"
-            raise UsageError(f"unknown environment variable {variable!r}; {cure}")
+            advice = f"did you mean {PREFIX}{near[0].upper()}?"
+            raise UsageError(f"unknown environment variable {variable!r}; {advice}")
     return values
 
 
@@ -127,8 +127,8 @@ def _sections(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _check_keys(name: str, section: str, keys: Iterable[str], known: Known) -> None:
     if section != COMMON and section not in known.commands:
-        cure = suggestion(section, [COMMON, *known.commands])
-        raise UsageError(f"unknown section {section!r} in {name}{cure}")
+        advice = suggestion(section, [COMMON, *known.commands])
+        raise UsageError(f"unknown section {section!r} in {name}{advice}")
     common = section == COMMON
     missing = [key for key in keys if not (common and key in known.options)]
     unknown = known.unknown(missing, known.commands if common else [section])

@@ -1,4 +1,4 @@
-"""How long a job that sends requests waits for another one on the same table."""
+"""Options of the wait for another job that sends requests for the same table."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""What the commands share that count rows of the state by some key.
+"""Counts rows of the state by a key; shared by ``domainstats`` and similar commands.
 
 ::
 

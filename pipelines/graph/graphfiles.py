@@ -36,7 +36,12 @@ ARGUMENTS = (TABLE,)
 class Options(LevelOptions):
     """Options of graphfiles."""
 
-    level: str = option("host", "Which graph.", choices=("host", "domain"), group="graphfiles")
+    level: str = option(
+        "host",
+        "The graph to write: of hosts or of domains.",
+        choices=("host", "domain"),
+        group="graphfiles",
+    )
     output: str = option(
         "", "Start of the names of the files, such as web/mine-host.", short="o", group="graphfiles"
     )

@@ -49,8 +49,7 @@ class Options(LevelOptions, JobOptions):
 
     ranking: str = option(
         "linkrank",
-        "What is computed: LinkRank or PageRank; hits, hubs and authorities; harmonic, harmonic "
-        "centrality.",
+        "Method: LinkRank or PageRank; hits, hubs and authorities; harmonic, harmonic centrality.",
         choices=RANKINGS,
         group="linkrank",
     )

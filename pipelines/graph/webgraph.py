@@ -46,7 +46,9 @@ class LevelOptions:
 
     GROUP = "webgraph"
 
-    level: str = option("page", "What the nodes of the graph are.", choices=GRAPH_LEVELS)
+    level: str = option(
+        "page", "The graph: its nodes are pages, hosts or domains.", choices=GRAPH_LEVELS
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""clean: deletes from an index what is gone, redirected, a duplicate or an orphan.
+"""clean: deletes pages from an index that are gone, redirects, duplicates or orphans.
 
 ``index`` does so, too, for what has changed. This job looks at every page that the index has.
 """

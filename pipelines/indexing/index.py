@@ -1,4 +1,4 @@
-"""index: brings the pages of the table into an index, and deletes what has gone from it.
+"""index: adds the pages of the table to an index, and deletes pages that are gone from it.
 
 ::
 
@@ -109,7 +109,7 @@ def build(
 # Each process reads the history once, not for each part.
 @functools.lru_cache(maxsize=4)
 def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
-    """Returns the run of an operation; each part of the work asks for it."""
+    """Returns the run of an operation; each part of the work calls this."""
     return plan_pass(
         operation, options.index, chosen_writers(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",

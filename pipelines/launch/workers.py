@@ -76,11 +76,13 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
     if not is_shared(files) and (late or not exists(files)):
         raise UsageError(
             f"the workers do not find the table {ticket.table!r}: its folder is not shared "
-            "with them, whatever --shared_path says"
+            "with them, although --shared_path says so"
         )
     try:
         for group, names in plugins:
             load_plugins(group, names)
     except UsageError as error:
-        raise UsageError(f"on the workers: {error}; --plugin_package brings its package") from error
+        raise UsageError(
+            f"on the workers: {error}; --plugin_package sends its package to them"
+        ) from error
     return ticket

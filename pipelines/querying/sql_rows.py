@@ -1,4 +1,4 @@
-"""Brings rows of Bigtable into DuckDB: of one pinned snapshot, and only what a query names."""
+"""Loads rows of Bigtable into DuckDB: of one pinned snapshot, and only those that a query needs."""
 
 import re
 from collections.abc import Iterator

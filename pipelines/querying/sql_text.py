@@ -79,7 +79,7 @@ def _border(columns: int) -> int:
 
 
 def _shared(widest: Sequence[int], needed: Sequence[int], width: int) -> list[int]:
-    """Returns the widths of columns; the space that is left goes to the narrowest cut column first.
+    """Returns the widths of columns; the narrowest cut column gets free space first.
 
     >>> _shared([5, 30, 90], [5, 20, 20], 75)
     [5, 30, 30]

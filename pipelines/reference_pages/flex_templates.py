@@ -21,7 +21,7 @@ TEMPLATES = (
 NOT_IN_TEMPLATES = {
     "config": "a file of the machine where the command is typed",
     "deliver": "the image has nutbeam, and is the workers' image too",
-    "format": "nobody reads what the launcher prints",
+    "format": "the launcher's output is not read",
     "plugin_package": "the image has the packages of plug-ins",
     "progress": "the launcher has no terminal",
 }

@@ -1,4 +1,4 @@
-"""Runs a job that changes nothing: it pins no operation, commits nothing, and tells its counts."""
+"""Runs a job that changes nothing: it pins no operation, commits nothing, and reports its counts."""
 
 import dataclasses
 import logging
@@ -45,7 +45,7 @@ class Example(NamedTuple):
 
 
 @dataclasses.dataclass
-class Look(Displayed):
+class BeginDryRun(Displayed):
     """Begins a dry run of a job: pins the newest snapshot, and records nothing.
 
     Input:  one ticket.
@@ -58,10 +58,10 @@ class Look(Displayed):
     job: str
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
-        return tickets | "Look" >> beam.Map(_look, self.job).with_output_types(Operation)
+        return tickets | "Pin" >> beam.Map(_newest_snapshot, self.job).with_output_types(Operation)
 
 
-def _look(ticket: Ticket, job: str) -> Operation:
+def _newest_snapshot(ticket: Ticket, job: str) -> Operation:
     check_versions(ticket)
     root = open_table(ticket.table)
     snapshot = root.latest_snapshot()
@@ -72,7 +72,7 @@ def _look(ticket: Ticket, job: str) -> Operation:
 
 
 @dataclasses.dataclass
-class Tell(Displayed):
+class EndDryRun(Displayed):
     """Ends a dry run: sums the counts, and logs examples.
 
     Input:  (operations, made, ...): one operation, ``Written``, ``Example``.
@@ -85,10 +85,10 @@ class Tell(Displayed):
     whole: tuple[str, ...] = ()
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
-        return inputs | Finish(_tell, self.whole)
+        return inputs | Finish(_report_counts, self.whole)
 
 
-def _tell(operation: Operation, written: list[Written], examples: list[Any]) -> Manifest:
+def _report_counts(operation: Operation, written: list[Written], examples: list[Any]) -> Manifest:
     counts = capped(sum_counts(part.counts for part in written))
     for name, number in counts.items():
         Metrics.counter(_NAMESPACE, name).inc(number)

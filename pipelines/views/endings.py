@@ -1,4 +1,4 @@
-"""Tells how a crawl ended: its exit code, one line that says why, and what was left out."""
+"""Reports how a crawl ended: its exit code, the reason in one line, and the pages left out."""
 
 import dataclasses
 from collections import Counter

@@ -57,8 +57,8 @@ class Options(ExprOptions, LaunchOptions):
         known = [name for name, view in views().items() if view.kind or name == "batches"]
         if self.what not in known:
             made = {"pages": "nutbeam pages writes them", "links": "nutbeam pages writes them"}
-            cure = f"; {made[self.what]}" if self.what in made else ""
-            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{cure}")
+            advice = f"; {made[self.what]}" if self.what in made else ""
+            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
 
 
 def run(invocation: Invocation) -> int:

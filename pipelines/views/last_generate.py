@@ -1,4 +1,4 @@
-"""Tells what the last generate did with a URL."""
+"""Reports what the last generate did with a URL."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The error of a wrong expression: it quotes the place, and names what is near."""
+"""The error for a wrong expression: it quotes the place, and suggests similar names."""
 
 import difflib
 from collections.abc import Iterable

@@ -41,7 +41,7 @@ class Piece(NamedTuple):
         return Piece(self.sources[self.counts], self.targets[self.counts])
 
     def turned(self) -> "Piece":
-        """Returns the links backwards; they are not sorted then."""
+        """Returns the links with sources and targets swapped, unsorted."""
         return Piece(self.targets, self.sources, self.counts)
 
 

@@ -138,7 +138,7 @@ def group_of(limits: LinkLimits) -> pl.Expr:
 
 
 def thin_out(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Leaves out links of pages that have very many of which one counts, before all of them meet.
+    """Drops links that cannot count, early: of many links of a page to one target one counts.
 
     Args:
         rows: From ``foreign_links``, with ``position``; not all links of a source.

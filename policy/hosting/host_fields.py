@@ -30,9 +30,9 @@ _MADE = {
     "redirects": (pl.Int64, "Number of its URLs that are redirects."),
     "ok": (pl.Int64, "Number of its URLs that are `db_fetched` or `db_notmodified`."),
     "responses": (pl.Int64, "Number of response times that are known."),
-    "response_p50": (pl.Float64, "Half of its responses took at most so many ms."),
-    "response_p95": (pl.Float64, "95 % of its responses took at most so many ms."),
-    "response_p99": (pl.Float64, "99 % of its responses took at most so many ms."),
+    "response_p50": (pl.Float64, "Median response time, ms."),
+    "response_p95": (pl.Float64, "95th percentile of its response times, ms."),
+    "response_p99": (pl.Float64, "99th percentile of its response times, ms."),
     "foreign_domains": (pl.Int64, "Number of foreign domains that link to it, if it is a domain."),
 }
 _TYPES = {pl.String: Type.TEXT, pl.Int64: Type.NUMBER, pl.Float64: Type.NUMBER}

@@ -114,7 +114,7 @@ def with_limits(rows: pl.DataFrame, limits: HostLimits) -> tuple[pl.DataFrame, d
 
 
 def blocked_hosts(settings: Mapping[str, HostSettings]) -> list[str]:
-    """Returns the hosts (reversed) that are left alone."""
+    """Returns the hosts (reversed) that a setting blocks."""
     return [host for host, own in settings.items() if own.blocked]
 
 

@@ -1,4 +1,4 @@
-"""Brings the host table up to date from a scan: numbers of URLs, look-ups of addresses, purging."""
+"""Updates the host table from a scan: numbers of URLs, look-ups of addresses, purging."""
 
 import dataclasses
 from collections.abc import Callable, Mapping

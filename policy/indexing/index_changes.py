@@ -35,7 +35,7 @@ def no_state_rows() -> pl.DataFrame:
 def decide_changes(
     rows: pl.DataFrame, journal: pl.DataFrame, options: IndexDecisionOptions, *, full: bool = False
 ) -> pl.DataFrame:
-    """Decides about pages by their rows alone; ``decide_by_documents`` looks into documents.
+    """Decides about pages by their rows; ``decide_by_documents`` also reads documents.
 
     Args:
         rows: Rows of the state, with the columns ``STATE_READ``.
@@ -145,8 +145,8 @@ def decide_by_documents(
 
 def counts_of(decided: pl.DataFrame) -> dict[str, int]:
     """Returns the numbers of pages that are not sent or not kept, by reason."""
-    told = decided.filter(~pl.col("reason").is_in(SILENT) & (pl.col("action") != ADD))
-    return {str(reason): number for reason, number in told.group_by("reason").len().iter_rows()}
+    counted = decided.filter(~pl.col("reason").is_in(SILENT) & (pl.col("action") != ADD))
+    return {str(reason): number for reason, number in counted.group_by("reason").len().iter_rows()}
 
 
 def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int) -> pl.DataFrame:

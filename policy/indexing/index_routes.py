@@ -1,4 +1,4 @@
-"""What each writer of an index gets: which documents, and under which names their fields."""
+"""Routes documents to the writers of an index, and renames their fields."""
 
 import dataclasses
 from collections.abc import Collection, Mapping

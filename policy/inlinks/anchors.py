@@ -5,7 +5,7 @@ import polars as pl
 from ...web.base.columns import filled
 from ...web.rules.url_rules import host_keys
 
-# An edge keeps so many different texts: a page may link to another one very often.
+# Most different texts that an edge keeps: a page may link to another one very often.
 MAX_TEXTS = 16
 # Characters that are read of a text before white space is collapsed, as a multiple of the limit.
 _READ = 4

@@ -80,15 +80,13 @@ def documents_of(
     unfollowed = PageLinks(options, seeds, options.max_outlinks)
     columns = [name for name in NEEDED if name in pages.column_names]
     for row, page in enumerate(pages.select(columns).to_pylist()):
-        page.setdefault("usage", None)  # a file of an earlier version does not have it
         if page["fetch_status"] != FETCH_SUCCESS:
             continue
+        page.setdefault("usage", None)  # a file of an earlier version does not have it
         at_row(row)
         if page["truncated"] and options.skip_truncated:
             counts["skipped/truncated"] += 1
-            taken = {name: page[name] for name in _TAKEN}
-            taken["usage"] = usage_of_page(page["usage"], _headers(page), ())
-            records.append(taken | cut_off(page["truncated"]))
+            records.append(_cut_record(page))
             continue
         record, parsed = _document(page, options, filters, skip.get(row), counts)
         if parsed is not None:
@@ -112,6 +110,12 @@ def documents_of(
         "nofollow_links": unfollowed.outlinks(len(records), Counter()),
     }
     return _table(records, found), capped(counts)
+
+
+def _cut_record(page: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the DOCUMENTS row of a page that is not parsed because its body was cut off."""
+    usage = usage_of_page(page["usage"], _headers(page), ())
+    return {name: page[name] for name in _TAKEN} | {"usage": usage} | cut_off(page["truncated"])
 
 
 def _document(

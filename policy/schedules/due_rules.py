@@ -79,8 +79,8 @@ def _failed(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
     if wait == DAY_S:
         return DueRule("retry", f"{failure}: tried again a day later")
     if 1 <= wait <= LONGEST_RETRY_S:
-        asked = f"its server asked for a wait of {in_words(wait)}"
-        return DueRule("retry_after", f"{failure}: {asked}")
+        server_wait = f"its server asked for a wait of {in_words(wait)}"
+        return DueRule("retry_after", f"{failure}: {server_wait}")
     return DueRule("set", f"{failure}: tried again {in_words(wait)} later")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from ...web.base.columns import gather
+from ...web.base.errors import one_line
 from ...web.base.quoting import quoted
 from ..base.row_status import Status
 from .default_schedule import default_schedule
@@ -67,12 +68,12 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
         if not wrong:
             return after.select(*SCHEDULED).cast(before.select(*SCHEDULED).schema)
     except Exception as error:
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
     raise ValueError(f"{what}: {wrong}")
 
 
 def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
-    """Returns what is wrong with the result of a schedule; empty if nothing is."""
+    """Returns the mistake in the result of a schedule; empty if there is none."""
     if not isinstance(after, pl.DataFrame):
         return f"it must return a frame, got {after!r}"
     if lost := [name for name in ("key", *SCHEDULED) if name not in after.columns]:

@@ -24,7 +24,7 @@ _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 class ScheduleContext(NamedTuple):
-    """What a schedule knows besides the rows.
+    """The context of a schedule besides the rows.
 
     Attributes:
         options: The options of schedules.
@@ -60,8 +60,10 @@ def server_time() -> pl.Expr:
     Servers err: a time in the future, before 1990, or before the previous visit is ignored. The
     last holds for content that is new since then, and for a first visit.
     """
-    said = pl.col("event.last_modified").str.to_datetime(_HTTP_DATE, time_unit="ms", strict=False)
-    when, last = said.dt.epoch("ms"), pl.col("last_fetch_time")
+    server_time = pl.col("event.last_modified").str.to_datetime(
+        _HTTP_DATE, time_unit="ms", strict=False
+    )
+    when, last = server_time.dt.epoch("ms"), pl.col("last_fetch_time")
     right = when.is_between(EARLIEST_CHANGE_MS, FETCHED + TOLERANCE_MS)
     later = last.is_null() | (when > last)
     return pl.when(right & later).then(pl.min_horizontal(when, FETCHED))

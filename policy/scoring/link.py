@@ -16,10 +16,10 @@ class LinkScoring(Scoring):
     sorts = "score"
 
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Returns the score, whatever came before (Nutch's rule)."""
+        """Returns the score; values of earlier scorings do not count (Nutch's rule)."""
         return rows.with_columns(sort_value=pl.col("score").cast(pl.Float64))
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
-        """Returns the score times ``--normalize_score``, whatever came before (Nutch's rule)."""
+        """Returns the score times ``--normalize_score``; earlier scorings do not count (Nutch's rule)."""
         score = pl.col("score").cast(pl.Float64)
         return rows.with_columns(boost=score * options.normalize_score)

@@ -31,7 +31,7 @@ class Metadata(Scoring):
     sorts = "no"
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Chooses the metadata: of the row, overlaid by what the document brings to the row."""
+        """Chooses the metadata: of the row, replaced by values of its document."""
         names = self.options.metadata_to_links
         maps = [name for name in (_OWN, "metadata") if name in pages.columns]
         return pages.with_columns(
@@ -45,11 +45,11 @@ class Metadata(Scoring):
         return links.with_columns(pl.when(has_any).then("inlink_score").alias(_BEST))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Sets the metadata of new rows; what their own document has brought counts more."""
-        brought = pl.col("status").is_null() & pl.col(_PASSED).is_not_null()
+        """Sets the metadata of new rows; values from their own document count more."""
+        from_links = pl.col("status").is_null() & pl.col(_PASSED).is_not_null()
         found = rows.select(
-            metadata=pl.when(brought).then(_PASSED).otherwise("metadata"),
-            own=pl.when(brought).then("metadata"),
+            metadata=pl.when(from_links).then(_PASSED).otherwise("metadata"),
+            own=pl.when(from_links).then("metadata"),
         )
         return rows.with_columns(overlaid(found["metadata"], found["own"]))
 

@@ -25,7 +25,7 @@ class Opic(Scoring):
         return pages.with_columns(share=pl.col("score") / pl.col("links"))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Adds what the links bring."""
+        """Adds the shares of new links to the score."""
         return rows.with_columns(score=pl.col("score") + pl.col("inlink_score").fill_null(0.0))
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:

@@ -37,19 +37,19 @@ class OpicCash(Opic):
         return _given(pages.with_columns(cash=_cash().fill_nan(0.0)))
 
     def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Gives each link an equal part of the page's cash, whatever other scorings share."""
+        """Gives each link an equal part of the page's cash; shares of other scorings do not count."""
         pages = _given(pages)
         spent = pl.col("share") * pl.col("links")
         return pages.with_columns(pl.when(spent != 0).then(spent).alias(_SPENT))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Adds what the links bring to score and cash, and takes away what the page has given."""
-        brought, spent = pl.col("inlink_score"), pl.col(_SPENT)
-        changed = _cash() - spent.fill_null(0.0) + brought.fill_null(0.0)
+        """Adds the shares of links to score and cash, and subtracts the cash that the page has given."""
+        from_links, spent = pl.col("inlink_score"), pl.col(_SPENT)
+        changed = _cash() - spent.fill_null(0.0) + from_links.fill_null(0.0)
         is_new = pl.col("status").is_null()  # its score is not cash, whoever sets it
-        changes = is_new | brought.is_not_null() | (spent.fill_null(0.0) != 0)
+        changes = is_new | from_links.is_not_null() | (spent.fill_null(0.0) != 0)
         return rows.with_columns(
-            score=pl.col("score") + brought.fill_null(0.0),
+            score=pl.col("score") + from_links.fill_null(0.0),
             cash=pl.when(changes).then(changed).otherwise(pl.col("cash").cast(pl.Float64)),
         )
 

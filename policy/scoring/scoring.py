@@ -93,7 +93,7 @@ class Scoring:
         return pages
 
     def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Has the last word on what pages give, after ``share`` of all scorings.
+        """Adjusts the final shares of links, after ``share`` of all scorings.
 
         Args:
             pages: As for ``share``; ``links`` is final.

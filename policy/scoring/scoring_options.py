@@ -88,7 +88,7 @@ class ScoringOptions(OrphanOptions):
     )
     url_boost_of: str = option(
         "choice",
-        "Scoring urlboost: what is multiplied: the value by which generate chooses URLs, or once "
+        "Scoring urlboost: the value to multiply: the one by which generate chooses URLs, or once "
         "the score of a new URL.",
         choices=("choice", "new"),
     )

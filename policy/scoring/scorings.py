@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.errors import one_line
 from .depth import Depth
 from .link import LinkScoring
 from .metadata import Metadata, ParseMetadata
@@ -180,9 +181,9 @@ def _made(name: str, make: MakeScoring, options: ScoringOptions) -> Scoring:
     try:
         step = make(options)
     except ValueError as error:
-        raise ValueError(f"{what}: {error}") from error
+        raise ValueError(one_line(f"{what}: {error}")) from error
     except Exception as error:
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
     if isinstance(step, Scoring):
         return step
     raise ValueError(f"{what} must be a class derived from Scoring, got {make!r}")
@@ -200,7 +201,7 @@ def _applied(
         try:
             after = getattr(step, method)(rows, *further)
         except Exception as error:
-            raise _failure(step, method, f"{type(error).__name__}: {error}") from error
+            raise _failure(step, method, one_line(f"{type(error).__name__}: {error}")) from error
         if wrong := _mistake(rows, after, may_drop=method == "links"):
             raise _failure(step, method, wrong)
         rows = after
@@ -213,7 +214,7 @@ def _failure(step: Scoring, method: str, what: str) -> ValueError:
 
 
 def _mistake(rows: pl.DataFrame, after: Any, *, may_drop: bool) -> str:
-    """Returns what is wrong with the result of a scoring; empty if nothing is."""
+    """Returns the mistake in the result of a scoring; empty if there is none."""
     if not isinstance(after, pl.DataFrame):
         return f"it must return a frame, got {after!r}"
     if len(after) != len(rows) and not may_drop:

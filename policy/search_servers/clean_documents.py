@@ -1,4 +1,4 @@
-"""Cleans documents for search servers: what a server would refuse, and no page can help."""
+"""Removes characters and values that search servers refuse."""
 
 from collections import Counter
 

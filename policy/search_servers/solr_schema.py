@@ -1,4 +1,4 @@
-"""What a schema of Solr lacks for nutbeam's documents, and what it calls dates."""
+"""Finds the fields that a Solr schema lacks for nutbeam's documents, and its fields of dates."""
 
 import dataclasses
 import fnmatch

@@ -29,7 +29,7 @@ def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
         return whole
     header = answer.record.get("responseHeader")
     if not isinstance(header, Mapping) or header.get("status") != 0:
-        return Verdict(again=list(batch), why=f"it answered no JSON of Solr: {answer.said}")
+        return Verdict(again=list(batch), why=f"it answered no JSON of Solr: {answer.text}")
     errors = _errors(header.get("errors"))
     known = {action.id for action in batch}
     if not set(errors) <= known:
@@ -44,12 +44,12 @@ def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
 
 
 def _without_bad_one(batch: Sequence[Action], answer: Answer) -> Verdict:
-    named = _NAMED.search(answer.said)
+    named = _NAMED.search(answer.text)
     bad = [action for action in batch if named and action.id == named[1]]
     if not bad:
-        return Verdict(again=list(batch), too_large=True, why=answer.said)
+        return Verdict(again=list(batch), too_large=True, why=answer.text)
     rest = [action for action in batch if action.id != bad[0].id]
-    return Verdict(refused=[(bad[0], answer.said)], again=rest, why=answer.said, at_once=True)
+    return Verdict(refused=[(bad[0], answer.text)], again=rest, why=answer.text, at_once=True)
 
 
 def _errors(found: Any) -> dict[str, str]:

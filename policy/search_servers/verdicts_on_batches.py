@@ -51,8 +51,8 @@ class Answer:
         return object_or_empty(self.body)
 
     @property
-    def said(self) -> str:
-        """Reason in the body, in one line."""
+    def text(self) -> str:
+        """The reason in the body, in one line."""
         return reason_of(self.record.get("error")) or one_line(
             self.body[:_SHOWN].decode("utf-8", "replace")
         )
@@ -92,7 +92,7 @@ def judge_bulk(batch: Sequence[Action], answer: Answer) -> Verdict:
         return whole
     items = answer.record.get("items")
     if not isinstance(items, list):
-        return Verdict(again=list(batch), why=f"it answered no list of items: {answer.said}")
+        return Verdict(again=list(batch), why=f"it answered no list of items: {answer.text}")
     verdict = Verdict()
     at = 0
     for action, item in zip(batch, items, strict=False):
@@ -142,19 +142,19 @@ def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
     status = answer.status
     if status == 200:
         return None
-    why = f"status {status}, {answer.said}".rstrip(", ")
-    if status == 413 or (status == 429 and never_fits(answer.said)):
+    why = f"status {status}, {answer.text}".rstrip(", ")
+    if status == 413 or (status == 429 and never_fits(answer.text)):
         return Verdict(again=list(batch), too_large=True, why=why)
     if status in _BUSY or status >= 500:
         return Verdict(again=list(batch), why=why, retry_after=answer.retry_after)
     if status == 400 and len(batch) > 1:  # something in the batch: look for it
         return Verdict(again=list(batch), too_large=True, why=why)
     if status == 400:
-        return Verdict(refused=[(batch[0], answer.said or why)])
+        return Verdict(refused=[(batch[0], answer.text or why)])
     if status in NOT_ADMITTED:
         kind = _type_of(answer.record.get("error"))
         if kind in _BLOCKED:
-            raise Blocked(f"{_BLOCKED[kind]}: {answer.said}")
+            raise Blocked(f"{_BLOCKED[kind]}: {answer.text}")
         raise Blocked(f"it {refused_credentials(status)}")
     raise Blocked(f"it refuses the request ({why})")
 

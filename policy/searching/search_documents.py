@@ -90,7 +90,7 @@ def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds to SEARCHED rows what is only for searching.
+    """Adds the columns that are only searched to SEARCHED rows.
 
     Returns:
         The rows with ``analyzer`` (of the language of their texts, which is guessed where it is not

@@ -1,4 +1,4 @@
-"""Judges the URLs of a sitemap: rules, scope, places; what they bring to rows of the table."""
+"""Judges the URLs of a sitemap (rules, scope, places), and makes rows of them."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Brings the changes of a batch together with the rows that they are for.
+"""Joins the changes of a batch with the rows of their keys.
 
 Rows and new URLs are numbered: the rows of the table first, in key order, then the new URLs, in key
 order. All else refers to these numbers (column ``at``), because comparing keys is slow.
@@ -28,7 +28,7 @@ _NOT_OF_EVENTS = ("key", "at", "order", "inlink_score", "inlink_distance", *HERI
 
 
 class Arrived(NamedTuple):
-    """Rows, known ones and then new ones, with what a batch brings for them.
+    """Rows, known ones and then new ones, with the changes of a batch for them.
 
     Attributes:
         rows: STATE rows with ``inlink_score``, ``inlink_distance`` and the scorings' columns;
@@ -56,7 +56,7 @@ def arrive(
     elsewhere: KnownUrls,
     scorings: Scorings,
 ) -> Arrived:
-    """Brings the changes of a batch together with the rows of one range of keys.
+    """Joins the changes of a batch with the rows of one range of keys.
 
     Args:
         rows: STATE rows in key order.
@@ -79,7 +79,7 @@ def arrive(
     if len(fresh):
         pages = _pages(changes, events)
         new, dropped = _new_rows(fresh, known, pages, links, budgets, elsewhere)
-    # Where each row stands, known and then new, among all that changes name.
+    # The number of each row, known and then new, among all keys of the changes.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
     linked = links.drop("at")[nullable(index_by_number(links, total)[:known])]
     incoming = pl.concat([rows.hstack(linked), new.drop("at")], how="diagonal")
@@ -212,7 +212,7 @@ def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
 
 
 def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
-    """Returns what documents bring to the rows of their pages."""
+    """Returns the values of documents for the rows of their pages."""
     merged = (column.merge.alias(column.name) for column in scorings.own)
     events = changes.filter(pl.col("fetch_status").is_not_null()).sort("order", maintain_order=True)
     return events.group_by("at").agg(*merged)

@@ -1,11 +1,13 @@
-"""docs/reference/files.md lists every file that a crawl makes in a table."""
+"""docs/reference/files.md lists every file that the jobs make in a table."""
 
 import re
 
 import pytest
-from crawling import nutbeam
+from crawling import nutbeam, reach
 from here import ROOT
 from simulated_web import SimWeb
+
+from nutbeam.policy.kinds import KINDS
 
 PAGE = ROOT / "docs" / "reference" / "files.md"
 pytestmark = [
@@ -26,12 +28,29 @@ def patterns():
 
 def test_every_file_of_a_table_is_listed(tmp_path):
     table = tmp_path / "table"
+    (tmp_path / "hosts").write_text("h0.example.com\tdelay=1\n")
     with SimWeb(hosts=1, pages=3, seed=7, crawl_delay=0) as web:
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
-        assert nutbeam("crawl", table, *web.seeds, *doors, "--server_delay", "0") == 0
+        more = ("--links", "--index", "main", "--rounds", "2", "--sitemaps", "once")
+        assert nutbeam("crawl", table, *web.seeds, *more, *reach(web)) == 0
+    assert nutbeam("hostinject", table, tmp_path / "hosts") == 0
+    internal = ("--ignore_internal_host", "false", "--ignore_internal_domain", "false")
+    assert nutbeam("webgraph", table, *internal) == 0
+    assert nutbeam("linkrank", table, "--rounds", "1") == 0
     found = [str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()]
     assert len(found) > 10
     known = patterns()
     assert [name for name in found if not any(p.fullmatch(name) for p in known.values())] == []
     made = {name for name, p in known.items() if any(map(p.fullmatch, found))}
-    assert {"manifest/NUMBER.json", "state/NAME.parquet", "batches/ID/pages/NAME.parquet"} <= made
+    assert {
+        "manifest/NUMBER.json", "state/NAME.parquet", "batches/ID/pages/NAME.parquet",
+        "links/NAME.parquet", "host_settings/NAME.parquet", "index/NAME/indexed/NAME.parquet",
+        "page_nodes/NAME.parquet", "page_ranks/NAME.parquet",
+    } <= made  # fmt: skip
+
+
+def test_every_kind_of_component_is_listed():
+    listed = set(patterns())
+    folders = {"batches/ID/": "of_batch", "index/NAME/": "of_index"}
+    for name, kind in KINDS.items():
+        above = "".join(folder for folder, own in folders.items() if getattr(kind, own))
+        assert f"{above}{name}/NAME.parquet" in listed

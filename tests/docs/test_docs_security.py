@@ -5,7 +5,7 @@ import re
 import pytest
 from crawling import nutbeam
 from here import ROOT
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -47,7 +47,7 @@ def test_no_name_of_a_file_is_made_of_a_url(tmp_path):
     marked = b'<a href="/sentinel/../%2e%2e%2fsentinel?sentinel=/etc">sentinel</a>'
     table, seed = tmp_path / "table", "http://sentinel.example.com/sentinel"
     with serve(lambda path, _: reply(marked, "200 OK", "Content-Type: text/html")) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         assert nutbeam("crawl", table, seed, "--rounds", "2", "--server_delay", "0", *reach) == 0
         assert sum("sentinel" in path for path in server.paths) == 2
     names = [str(path.relative_to(table)) for path in table.rglob("*")]

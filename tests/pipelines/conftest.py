@@ -3,13 +3,9 @@
 import pytest
 from bigtable_emulator import Counter
 from crawling import nutbeam
-from simulated_web import SimWeb
+from simulated_web import served_web
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=6, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=6, scope="module")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from crawling import manifests_of, nutbeam, state_of
 from frames import frame_of
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.generating.survey import due_at
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
@@ -32,7 +32,7 @@ def pages():
 @pytest.fixture
 def web(pages):
     with serve(lambda path, _: pages.get(path, reply(b"", "500 Broken"))) as server:
-        server.doors = ["--connect_to", *doors(server.port), "--server_delay", "0"]
+        server.connect_to = ["--connect_to", *connect_to(server.port), "--server_delay", "0"]
         yield server
 
 
@@ -44,7 +44,7 @@ def crawl(capsys, web, *words):
     """Returns (exit code, record) of a crawl."""
     capsys.readouterr()
     web.requests.clear()
-    code = nutbeam("crawl", *words, *web.doors, "--format", "json")
+    code = nutbeam("crawl", *words, *web.connect_to, "--format", "json")
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -86,7 +86,7 @@ def test_a_round_by_itself_fetches_what_earlier_runs_have_fetched(web, tmp_path,
     crawl(capsys, web, table, SEED, "--rounds", 1)
     web.requests.clear()
     for times in (1, 2):
-        assert nutbeam("round", table, *web.doors, "--add_days", 31) == 0
+        assert nutbeam("round", table, *web.connect_to, "--add_days", 31) == 0
         assert asked(web).count("/") == times
 
 

@@ -17,17 +17,13 @@ from crawling import (
     statuses_of,
     tree,
 )
-from simulated_web import SimWeb
+from simulated_web import SimWeb, served_web
 from web_servers import reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.policy.schema import Status
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=12, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=12, scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +157,9 @@ def test_scope(islands, tables, tmp_path, scope, beyond):
     folder = tables(tmp_path / "table")
     domains = ("example.com", "example.org", "example.net")
     names = [name for domain in domains for name in (domain, f"*.{domain}")]
-    doors = [w for n in names for w in ("--connect_to", f"{n}:80:127.0.0.1:{islands.port}")]
+    connect_to = [w for n in names for w in ("--connect_to", f"{n}:80:127.0.0.1:{islands.port}")]
     words = ["--scope", scope, "--server_delay", "0", "--rounds", "-1"]
-    assert nutbeam("crawl", folder, "http://www.example.com/", *words, *doors) == 0
+    assert nutbeam("crawl", folder, "http://www.example.com/", *words, *connect_to) == 0
     home = ["", "deep", "away"]
     want = {f"http://www.example.com/{name}" for name in home} | set(beyond)
     assert set(statuses_of(folder)) == want
@@ -250,9 +246,14 @@ def test_a_host_that_asks_for_a_pause_costs_no_rounds(tables, tmp_path):
     busy = reply(b"", "429 Too Many Requests", "Retry-After: 3600")
     answers = {"/robots.txt": reply(b"", "404 Not Found")}
     with serve(lambda path, _: answers.get(path, busy)) as server:
-        door = ["--connect_to", f"*.example.com:80:127.0.0.1:{server.port}", "--server_delay", "0"]
+        mapping = [
+            "--connect_to",
+            f"*.example.com:80:127.0.0.1:{server.port}",
+            "--server_delay",
+            "0",
+        ]
         seeds = [f"http://busy.example.com/{n}" for n in range(4)]
-        assert nutbeam("crawl", table, *seeds, "--rounds", "4", *door) == 4
+        assert nutbeam("crawl", table, *seeds, "--rounds", "4", *mapping) == 4
     # The first page brings the pause; the others wait for it, and no round is made for them.
     assert [m.job for m in manifests_of(table)].count("fetch") == 1
     assert set(statuses_of(table).values()) == {"db_unfetched"}

@@ -23,7 +23,7 @@ from crawling import (
     nutbeam,
     reach,
 )
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.io.batches import documents
 from nutbeam.io.batches import page_writer as pages
@@ -127,10 +127,7 @@ TRAPS = {
 }
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=12, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=12, scope="module")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 from crawling import manifest_of, nutbeam, reach, rows_of, state_of, statuses_of, tree
-from simulated_web import SimWeb
+from simulated_web import served_web
 from web_tables import Snapshot, newest
 
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
@@ -25,11 +25,7 @@ from nutbeam.policy.filtering import rekey_rows as rekeyed
 from nutbeam.policy.schema import empty
 from nutbeam.policy.scope import judge_known
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=10, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=10, scope="module")
 
 
 @pytest.fixture(scope="module")

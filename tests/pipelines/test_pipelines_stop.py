@@ -4,16 +4,12 @@ import json
 
 import pytest
 from crawling import asked, assert_whole, crawl, manifest_of, manifests_of, nutbeam, place_in, reach
-from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from simulated_web import served_web
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import overwrite_bytes, remove_file
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=6, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=6, scope="module")
 
 
 def stop(table):
@@ -35,7 +31,7 @@ def test_it_ends_the_loop_after_the_round_and_keeps_what_is_done(tables, tmp_pat
         return reply(page.encode(), "200 OK", "Content-Type: text/html")
 
     with serve(answer) as server:
-        words = ("http://www.example.com/", "--connect_to", doors(server.port)[0])
+        words = ("http://www.example.com/", "--connect_to", connect_to(server.port)[0])
         words = ("crawl", table, *words, "--server_delay", "0", "--rounds", "4")
         assert nutbeam(*words, "--format", "json") == 0
         record = json.loads(capsys.readouterr().out)

@@ -3,7 +3,7 @@
 import pytest
 from crawling import manifests_of, nutbeam, statuses_of
 from interleaving import launch
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.transforms import operations
@@ -20,7 +20,7 @@ def web():
         return reply(body, "200 OK", "Content-Type: text/html")
 
     with serve(answer) as server:
-        server.doors = ["--connect_to", *doors(server.port), "--server_delay", "0"]
+        server.connect_to = ["--connect_to", *connect_to(server.port), "--server_delay", "0"]
         yield server
 
 
@@ -40,7 +40,7 @@ def test_what_another_crawl_has_done_is_not_done_again(web, tmp_path, monkeypatc
     assert nutbeam("inject", table, SEED) == 0
     monkeypatch.setattr(operations, "commit_job", commit)
     name, *words = command
-    assert nutbeam(name, table, *words, *web.doors) == 0
+    assert nutbeam(name, table, *words, *web.connect_to) == 0
     assert len(others) == 1
     assert "another crawl or job has committed first, the phase is run again" in caplog.text
     updates = [m for m in manifests_of(table) if m.job == "update"]
@@ -56,5 +56,5 @@ def test_a_conflict_that_nobody_else_has_made_ends_the_crawl(web, tmp_path, monk
     table = tmp_path / "table"
     assert nutbeam("inject", table, SEED) == 0
     monkeypatch.setattr(operations, "commit_job", commit)
-    assert nutbeam("crawl", table, *web.doors) == 3
+    assert nutbeam("crawl", table, *web.connect_to) == 3
     assert "for no reason" in capsys.readouterr().err

@@ -2,17 +2,14 @@
 
 import pytest
 from crawling import manifest_of, nutbeam, reach, rows_of, statuses_of
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.policy.schema import Status
 
 SEEDS = [f"http://h{number}.example.com/" for number in range(3)]
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=4, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=4, scope="module")
 
 
 @pytest.fixture

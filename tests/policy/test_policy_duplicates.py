@@ -2,6 +2,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.dedup_schema import VERDICTS
 from nutbeam.policy.duplicates import (
     SCHEME,
     DedupOptions,
@@ -12,7 +13,7 @@ from nutbeam.policy.duplicates import (
     questioned,
     signature_rows,
 )
-from nutbeam.policy.schema import OUTCOME, STATE, VERDICTS, Status
+from nutbeam.policy.schema import OUTCOME, STATE, Status
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.web.urls.row_keys import to_key
 

@@ -31,9 +31,9 @@ def tables(tmp_path_factory):
     """Two tables, after a round and with a batch chosen: of one tablet, and of thousands."""
     folder = tmp_path_factory.mktemp("graph")
     with SimWeb(hosts=3, pages=4, seed=7, crawl_delay=0) as web:
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         for name in ("small", "large"):
-            words = [*web.seeds, "--rounds", "1", "--server_delay", "0", *doors]
+            words = [*web.seeds, "--rounds", "1", "--server_delay", "0", *connect_to]
             assert nutbeam("crawl", folder / name, *words) == 0
             assert nutbeam("generate", folder / name) == 0
     grow(folder / "large")

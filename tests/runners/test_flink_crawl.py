@@ -20,7 +20,7 @@ from crawling import (
 from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
 from linked_tables import graph_in, make_linked, random_edges, ranks_in
 from robots_victims import victim
-from simulated_web import SimWeb
+from simulated_web import SimWeb, served_web
 
 from nutbeam.web.urls.row_keys import from_key
 
@@ -28,10 +28,7 @@ pytestmark = pytest.mark.flink
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup")
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=4, seed=7, crawl_delay=0) as server:  # 3 rounds
-        yield server
+web = served_web(hosts=3, pages=4, scope="module")  # 3 rounds
 
 
 def test_a_crawl_makes_the_table_of_a_crawl_in_this_process(flink, web, tables, tmp_path):
@@ -90,9 +87,9 @@ def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink
     with SimWeb(hosts=2, pages=30, seed=3, crawl_delay=0) as web:  # a minute
         urls = choose(table, web, "--num_fetchers", 1)
         batch = str(manifest_of(table).batch)
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         pace = ("--server_delay", str(delay), "--flush_seconds", "0.5")
-        words = ["fetch", str(table), "--batch", batch, *doors, *pace]
+        words = ["fetch", str(table), "--batch", batch, *connect_to, *pace]
         with launched(flink, *words, "--operation", "first", slots=1) as first:
             first.wait_for(lambda: flushed_by_partition(table), "a page was flushed")
             second = Launched(flink, [*words, "--operation", "second"], slots=1)

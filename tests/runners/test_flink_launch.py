@@ -17,7 +17,7 @@ from crawling import (
 )
 from flink.cluster import ENDED, wait_for
 from flink.jobs import ENOUGH_S, bring_in, choose, launched, whole
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.pipelines import generate
 from nutbeam.pipelines.launch.job import prepare
@@ -27,10 +27,7 @@ from nutbeam.web.urls.row_keys import from_key
 pytestmark = pytest.mark.flink
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=5, seed=5, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=5, seed=5, scope="module")
 
 
 def test_the_launcher_dies_and_the_commit_comes(flink, web, tmp_path):

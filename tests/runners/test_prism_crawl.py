@@ -10,7 +10,7 @@ import job_server
 import pytest
 from crawling import assert_same, assert_whole, contents, crawl, manifests_of, nutbeam, reach
 from running import NO_PRISM, PRISM, RUNNERS
-from simulated_web import SimWeb
+from simulated_web import served_web
 from waiting import wait_until, wait_until_none
 
 pytestmark = [
@@ -19,10 +19,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=12, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=12, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -48,8 +48,8 @@ def nutbeam(*words):
 
 def reach(web):
     """Returns the options with which a simulated web is crawled, politely but at once."""
-    doors = [word for door in web.connect_to for word in ("--connect_to", door)]
-    return [*doors, "--server_delay", "0"]
+    connect_to = [word for each in web.connect_to for word in ("--connect_to", each)]
+    return [*connect_to, "--server_delay", "0"]
 
 
 def crawl(table, web, *words):

@@ -83,7 +83,7 @@ class DocsSite:
 
     Attributes:
         port: Where it listens on 127.0.0.1; a free one.
-        connect_to: The door that a crawl of ``http://docs.example.com/`` needs.
+        connect_to: The mapping that a crawl of ``http://docs.example.com/`` needs.
     """
 
     port: int

@@ -1,7 +1,7 @@
 """Runs of the fetch engine against a server of the test."""
 
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 
@@ -19,7 +19,7 @@ def run(answer, tasks, known=None, http=None, **options):
 
     with serve(robots_first) as server:
         options = {"server_delay": 0.0, "exceptions_delay": 0.0} | options
-        client = Client(HttpOptions(**{"connect_to": doors(server.port)} | (http or {})))
+        client = Client(HttpOptions(**{"connect_to": connect_to(server.port)} | (http or {})))
         engine = Engine(FetchOptions(**options), client, known)
         results = list(engine.run(Task(task) if isinstance(task, str) else task for task in tasks))
         client.close()

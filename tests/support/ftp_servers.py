@@ -148,7 +148,7 @@ class ToldServer:
 
 
 @contextlib.contextmanager
-def told_server(answers=(), **kwargs):
+def scripted_server(answers=(), **kwargs):
     """Runs a server that says what it is told to."""
     server = ToldServer(answers, **kwargs)
     try:
@@ -157,6 +157,6 @@ def told_server(answers=(), **kwargs):
         server.close()
 
 
-def ftp_door(port, host="ftp.example.com"):
+def ftp_mapping(port, host="ftp.example.com"):
     """Returns the connect_to entry of an FTP server on loopback."""
     return f"{host}:21:127.0.0.1:{port}"

@@ -14,20 +14,36 @@ from apache_beam.pipeline import AppliedPTransform
 
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.launch.job import prepare
+from nutbeam.pipelines.views.export import Reading
+from nutbeam.policy.blocklist import Names
 from nutbeam.transforms.operations import Ticket
 
 # Options that bring in all steps that a job may have.
-SHOWN = {"generate": {"max_count": 100, "queue_mode": "ip", "num_fetchers": 2}}
-JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb",
-        "compact", "webgraph", "scoreupdater", "index",
-        "round")  # fmt: skip
+SHOWN: dict[str, dict[str, Any]] = {
+    "generate": {"max_count": 100, "queue_mode": "ip", "num_fetchers": 2},
+    "purge": {"host": ("example.com",)},
+    "linkrank": {"rounds": 1},
+}
+# What a command passes to ``build`` besides its options; the graph does not depend on it.
+_OTHER = Reading("other", "", 1)
+GIVEN: dict[str, dict[str, Any]] = {
+    "inject": {"seeds": []},
+    "purge": {"names": Names(hosts=("com.example",))},
+    "copy": {"reading": _OTHER},
+    "mergelinkdb": {"readings": (_OTHER,)},
+    "hostinject": {"values": {}},
+    "sitemap": {"hosts": ("seeds",)},
+}
+JOBS = ("inject", "sitemap", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup",
+        "filterdb", "compact", "purge", "copy", "mergelinkdb", "updatehostdb", "hostinject",
+        "webgraph", "linkrank", "scoreupdater", "index", "round")  # fmt: skip
 BEGIN, END = "<!-- graphs: make docs writes this -->\n", "<!-- end of graphs -->\n"
 
 
 def graph(job: str) -> beam.Pipeline:
     """Returns the pipeline of a job, as its command builds it."""
     module: Any = load(job)
-    build = functools.partial(module.build, **({"seeds": []} if job == "inject" else {}))
+    build = functools.partial(module.build, **GIVEN.get(job, {}))
     options = module.Options(**SHOWN.get(job, {}))
     return prepare(Ticket("table", "operation"), build, options, [], job)
 
@@ -44,7 +60,7 @@ def drawn(pipeline: beam.Pipeline) -> Iterator[str]:
     for at, step in enumerate(steps):
         parts = list(_all_parts(step))
         kind = type(step.transform).__name__
-        own = kind not in ("ParDo", "Flatten", "Create", step.full_label)
+        own = kind not in ("ParDo", "Flatten", "Create", step.full_label) and kind[0] != "_"
         name = f"{step.full_label}: {kind}" if own else step.full_label
         shuffles = any(isinstance(part.transform, beam.GroupByKey) for part in parts)
         left, right = ("[[", "]]") if shuffles else ("[", "]")

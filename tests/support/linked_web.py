@@ -8,7 +8,7 @@ from collections import defaultdict
 import polars as pl
 from crawling import rows_of
 from frames import frame_of
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.batches import live_file
 from nutbeam.io.snapshots.commit import commit
@@ -67,7 +67,7 @@ class LinkedWeb:
     @property
     def words(self):
         """The options with which it is crawled."""
-        reached = (word for door in doors(self.server.port) for word in ("--connect_to", door))
+        reached = (word for door in connect_to(self.server.port) for word in ("--connect_to", door))
         return [*reached, "--server_delay", "0"]
 
     def __call__(self, path, _):

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 
@@ -58,7 +58,7 @@ def engine_of(answer, known=None, http=None, **options):
     with serve(site) as site.server:
         options = {"server_delay": DELAY, "exceptions_delay": 0.0} | options
         names = ("*.example.com", "*.example.org", "*.example.net")
-        reach = {"connect_to": doors(site.server.port, *names)}
+        reach = {"connect_to": connect_to(site.server.port, *names)}
         client = Client(HttpOptions(**reach | (http or {})))
         try:
             yield Engine(FetchOptions(**options), client, known), site

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 VICTIM = "victim.example.org"
 
@@ -41,8 +41,8 @@ class Victim:
     @property
     def reach(self):
         """Options of commands."""
-        names = doors(self.server.port, "*.example.com", "*.example.org")
-        return [word for door in names for word in ("--connect_to", door)]
+        names = connect_to(self.server.port, "*.example.com", "*.example.org")
+        return [word for mapping in names for word in ("--connect_to", mapping)]
 
     def check(self, partitions, delay):
         """Checks that each partition asked once per delay."""

@@ -4,10 +4,12 @@ import dataclasses
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+import pytest
 
 from nutbeam.web.simweb import server
 from nutbeam.web.simweb.model import PagePlace, SimLink, SimPage
@@ -154,3 +156,16 @@ class SimWeb(server.SimWeb):
         log = self._requests.fileno()
         lines = os.pread(log, os.fstat(log).st_size, 0).splitlines()
         return sorted(LoggedRequest(*json.loads(line)) for line in lines)
+
+
+def served_web(
+    *, scope: Any = "function", seed: int = 7, crawl_delay: float = 0, **size: Any
+) -> Any:
+    """Returns a fixture that serves a simulated web, for a module's ``web = served_web(...)``."""
+
+    @pytest.fixture(scope=scope)
+    def web() -> Iterator[SimWeb]:
+        with SimWeb(seed=seed, crawl_delay=crawl_delay, **size) as server:
+            yield server
+
+    return web

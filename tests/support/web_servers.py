@@ -98,6 +98,6 @@ def reply(body=b"", status="200 OK", *headers):
     return "\r\n".join((*lines, "\r\n")).encode("latin-1") + body
 
 
-def doors(port, *names):
+def connect_to(port, *names):
     """Returns connect_to entries for names, all at one port."""
     return tuple(f"{name}:80:127.0.0.1:{port}" for name in names or ("*.example.com",))

@@ -14,7 +14,7 @@ import pytest
 from crawling import assert_same, contents, crawl, done_in, nutbeam, reach
 from guide_blocks import blocks, run_as_typed
 from here import ROOT, TESTS
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.pipelines.launch.job import JobOptions
 from nutbeam.web.base.options import options_of
@@ -75,10 +75,7 @@ def probe(environment):
     return ask
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=1, pages=3, seed=7, crawl_delay=0) as server:  # the guide's; 2 rounds
-        yield server
+web = served_web(hosts=1, pages=3, scope="module")  # the guide's; 2 rounds
 
 
 def test_the_dag_bag_finds_a_crawl(probe):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from crawling import assert_same, contents, crawl, manifests_of, nutbeam, reach
 from here import ROOT
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.transforms.wiring.metrics import metrics_of
 
@@ -30,10 +30,7 @@ def api():
     return emulator.load_package_config("discovery_documents/dataflow_v1b3.json")
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=1, pages=3, seed=7, crawl_delay=0) as server:  # 2 rounds
-        yield server
+web = served_web(hosts=1, pages=3, scope="module")  # 2 rounds
 
 
 def workflow():

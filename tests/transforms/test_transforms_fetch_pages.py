@@ -179,12 +179,12 @@ def test_a_server_that_fails_costs_its_own_urls_only():
         )
 
     with serve(speak) as server, contextlib.closing(closed_port()) as nobody:
-        doors = [f"a.test:80:127.0.0.1:{server.port}", f"b.test:80:127.0.0.1:{nobody.port}"]
+        connect_to = [f"a.test:80:127.0.0.1:{server.port}", f"b.test:80:127.0.0.1:{nobody.port}"]
         urls = [f"http://a.test/{name}" for name in ("fine", "later", "reset", "short")]
         pages, dead = fetched(
             rows_of(*urls, "http://b.test/", "http://b.test/2"),
             FetchPages(
-                connect_to=doors, server_delay=0, timeout=1.0, max_exceptions_per_host=9,
+                connect_to=connect_to, server_delay=0, timeout=1.0, max_exceptions_per_host=9,
                 exceptions_delay=0,
             ),
         )  # fmt: skip
@@ -222,8 +222,8 @@ def test_what_the_engine_leaves_out_is_a_dead_letter(more, reason):
 
     with serve(fail) as server:
         urls = [f"http://a.test/{n}" for n in range(20)]
-        doors = [f"a.test:80:127.0.0.1:{server.port}"]
-        transform = FetchPages(connect_to=doors, server_delay=0, exceptions_delay=0, **more)
+        connect_to = [f"a.test:80:127.0.0.1:{server.port}"]
+        transform = FetchPages(connect_to=connect_to, server_delay=0, exceptions_delay=0, **more)
         pages, dead = fetched(rows_of(*urls), transform)
     assert sorted(row["url"] for row in [*pages, *dead]) == sorted(urls)
     assert {letter["reason"] for letter in dead} <= {reason, "robots_deferred"}

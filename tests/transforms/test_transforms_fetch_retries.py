@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import GlobalWindow
 from fetching_web import asked, by_url, fetched, options, pages_of, plain, rows_of, wanted_of
 from waiting import wait_until
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.policy.schema import conform
 from nutbeam.transforms import fetch_pages as module
@@ -170,7 +170,7 @@ def test_a_page_and_then_silence_is_kept_in_the_spool(monkeypatch, tmp_path):
     urls = ["http://a.example.com/1", "http://b.example.com/2"]
     with serve(answer) as server:
         chosen = {
-            "connect_to": doors(server.port),
+            "connect_to": connect_to(server.port),
             "server_delay": 0,
             "spool": str(tmp_path / "spool"),
         }

@@ -1,4 +1,4 @@
-"""How a graph is laid out while its blocks are made: key ranges, numbers of nodes, blocks."""
+"""The layout of a graph while its blocks are made: key ranges, numbers of nodes, blocks."""
 
 import dataclasses
 import itertools

@@ -40,7 +40,7 @@ def visible(text: str, keep: str = "\t") -> str:
 
 
 def visible_lines(lines: Iterable[str]) -> str:
-    r"""Joins lines to one text; each stays on one line, whatever it contains.
+    r"""Joins lines to one text; line ends within a line are escaped.
 
     >>> visible_lines(["title: a\nforged: b", "c"])
     'title: a\\nforged: b\nc'

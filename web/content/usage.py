@@ -66,9 +66,9 @@ def usage_of_page(
     >>> usage_of_page("train-ai=y", [("content-usage", "search=n")], ["noai"])
     'search=n, train-ai=n'
     """
-    said = [read_usage(robots or "")]
-    said += [read_usage(value) for name, value in headers if name == FIELD]
+    usages = [read_usage(robots or "")]
+    usages += [read_usage(value) for name, value in headers if name == FIELD]
     reserved = any(name == TDM_FIELD and value.strip() == "1" for name, value in headers)
     if reserved or "noai" in directives:
-        said.append({TRAIN_AI: False})
-    return usage_text(joined_usage(said))
+        usages.append({TRAIN_AI: False})
+    return usage_text(joined_usage(usages))

@@ -63,7 +63,7 @@ _BYTES_OTHERWISE = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "
 
 @functools.lru_cache(maxsize=1024)
 def canonical(label: str) -> str | None:
-    """Returns the standard's name for a label, or None where it knows none.
+    """Returns the standard's name for a label, or None for an unknown label.
 
     >>> canonical(" Latin1 "), canonical("base64")
     ('windows-1252', None)

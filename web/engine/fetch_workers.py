@@ -120,13 +120,13 @@ class FetchLoop(FetchWorkers):
             self._alarm = None
         ended, self._ended = self._ended, []
         try:
-            turns, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
+            visits, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
         except Exception as error:  # noqa: BLE001 - ``join`` raises it
-            self._error, turns, due = error, [], None
+            self._error, visits, due = error, [], None
             self._queues.close()
-        for turn in turns:
+        for due_visit in visits:
             self._under_way += 1
-            task = self._loop.create_task(self._work(*turn))
+            task = self._loop.create_task(self._work(*due_visit))
             self._tasks.add(task)  # the loop itself keeps only weak references
             task.add_done_callback(self._tasks.discard)
         if due is not None and due < math.inf:

@@ -27,7 +27,7 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     threads_per_address: int = option(
         8,
-        "Requests at a time to one address, whatever the number of its hosts; negative for "
+        "Requests at a time to one address, for all its hosts together; negative for "
         "any number. Hosts of connect_to are exempt.",
         minimum=-1,
     )

@@ -72,10 +72,10 @@ class Queues(Schedule):
         ended = [] if visit is None else [visit]
         with self._work:
             while True:
-                turns, due = self._turns(ended, 1)
-                if turns:
+                visits, due = self._due_visits(ended, 1)
+                if visits:
                     self._wake_another()
-                    return turns[0]
+                    return visits[0]
                 if due is None:
                     self._wake()
                     return None
@@ -96,12 +96,12 @@ class Queues(Schedule):
             the end of a visit or an alert comes first, and None at the end.
         """
         with self._work:
-            turns, due = self._turns(ended, room)
-            self._idle = room - len(turns)
+            visits, due = self._due_visits(ended, room)
+            self._idle = room - len(visits)
             self._account(time.monotonic())
-            return turns, due
+            return visits, due
 
-    def _turns(
+    def _due_visits(
         self, ended: Iterable[Visit], room: int
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
         for visit in ended:
@@ -112,13 +112,13 @@ class Queues(Schedule):
         if self._closed or self._done():
             self._arrived.notify_all()
             return [], None
-        turns: list[tuple[HostQueue, Task]] = []
+        visits: list[tuple[HostQueue, Task]] = []
         self._held_back = self._crowded()
-        while not self._held_back and len(turns) < room and (turn := self._take(now)) is not None:
-            turns.append(turn)
+        while not self._held_back and len(visits) < room and (start := self._take(now)) is not None:
+            visits.append(start)
         self._arrived.notify()  # for results, and if no task is left because some were dropped
         self._account(now)
-        return turns, self._due(room=not self._held_back and len(turns) < room)
+        return visits, self._due(room=not self._held_back and len(visits) < room)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
         """Returns the results so far; None if there will be no more.

@@ -40,12 +40,12 @@ class FilterChain:
 
     def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
         """Returns the verdict of each filter, up to the first that refuses the URL."""
-        said = []
+        verdicts = []
         for each in self.filters:
-            said.append((each, each.decide(url)))
-            if not said[-1][1].accept:
+            verdicts.append((each, each.decide(url)))
+            if not verdicts[-1][1].accept:
                 break
-        return said
+        return verdicts
 
     def judge_column(self, urls: pl.Series, named: Named = "all") -> pl.DataFrame:
         """Returns ``reason`` and ``by`` of each URL, the first two values of ``judge``.
@@ -59,15 +59,15 @@ class FilterChain:
             if not left.any():
                 break
             whole = bool(left.all())
-            said = each.decide_column(urls if whole else urls.filter(left))
-            refused = None if said.accept.all() else _reasons(each, said)
+            verdicts = each.decide_column(urls if whole else urls.filter(left))
+            refused = None if verdicts.accept.all() else _reasons(each, verdicts)
             at = None if whole else left.arg_true()
             reason = _with(reason, at, refused)
             if named == "all":
-                by = _with(by, at, _names(each.name, said.line))
+                by = _with(by, at, _names(each.name, verdicts.line))
             elif named == "refused" and refused is not None:
                 some = refused.is_not_null().arg_true()
-                names = _names(each.name, said.line.gather(some))
+                names = _names(each.name, verdicts.line.gather(some))
                 by = put(by, some if at is None else at.gather(some), names)
             if refused is not None:
                 left = left & reason.is_null()
@@ -75,19 +75,19 @@ class FilterChain:
 
 
 def rule_place(name: str, line: int) -> str:
-    """Returns ``FILE:LINE``, or the name alone if no line decided."""
+    """Returns ``FILE:LINE``, or only the name if no line decided."""
     return f"{name}:{line}" if line else name
 
 
-def _reason(asked: UrlFilter, verdict: Verdict) -> str | None:
+def _reason(url_filter: UrlFilter, verdict: Verdict) -> str | None:
     if verdict.accept:
         return None
-    return TIMEOUT if verdict.slow else asked.reason
+    return TIMEOUT if verdict.slow else url_filter.reason
 
 
-def _reasons(asked: UrlFilter, said: Verdicts) -> pl.Series:
-    frame = pl.DataFrame({"accept": said.accept, "slow": said.slow})
-    refused = pl.when(~pl.col("accept")).then(pl.lit(asked.reason))
+def _reasons(url_filter: UrlFilter, verdicts: Verdicts) -> pl.Series:
+    frame = pl.DataFrame({"accept": verdicts.accept, "slow": verdicts.slow})
+    refused = pl.when(~pl.col("accept")).then(pl.lit(url_filter.reason))
     reason = pl.when("slow").then(pl.lit(TIMEOUT)).otherwise(refused)
     return frame.select(reason.alias("reason")).to_series()
 

@@ -79,7 +79,7 @@ class Collected:
             self.page.metas[name] = joined[:_MAX_META_CHARS]
 
     def read(self, take: Callable[..., object], *args: object) -> Page:
-        """Takes the text by a function, up to its limit; returns the page.
+        """Reads the text with a function, up to its limit; returns the page.
 
         The page has its text and links as far as its directives allow.
         """

@@ -11,7 +11,7 @@ from .properties import read_properties
 
 
 def parse_office(source: Source, options: ParseOptions) -> Page:
-    """Parses a text document, a workbook or a presentation; its main part tells which it is.
+    """Parses a text document, a workbook or a presentation; its main part shows which it is.
 
     Title, author and the like are its core properties. Text is that of the document with its foot-
     and endnotes, of all sheets, or of all slides with their notes. Links are its hyperlinks out.

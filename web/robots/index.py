@@ -1,4 +1,4 @@
-"""Finds the rules of a robots.txt that may match a path, fast even for very many rules.
+"""Finds the rules of a robots.txt that may match a path, quickly even among very many.
 
 Wildcards divide a rule into pieces. A rule is listed under the hash of its rarest piece: the piece
 that the fewest other rules have. All pieces that a path begins with, ends with, or contains are

@@ -170,8 +170,8 @@ class RobotsRules:
         if best is None:
             return None
         pattern = self.usages[best].pattern
-        said = (read_usage(rule.usage) for rule in self.usages if rule.pattern == pattern)
-        return usage_text(joined_usage(said))
+        usages = (read_usage(rule.usage) for rule in self.usages if rule.pattern == pattern)
+        return usage_text(joined_usage(usages))
 
     @property
     def record(self) -> RobotsRecord:

@@ -54,7 +54,7 @@ class UrlOptions(SchemeOptions):
     )
     exclude: tuple[str, ...] = option(
         (),
-        "Take no URL in which this regular expression is found, whatever --include says. May be "
+        "Refuse URLs in which this regular expression is found, even if --include matches. May be "
         "repeated.",
         unit="pattern",
         separator=" ",
@@ -78,7 +78,7 @@ class UrlOptions(SchemeOptions):
         minimum=-1,
     )
     no_filter: bool = option(
-        False, "Take URLs whatever the URL filters say; --include and --exclude still count."
+        False, "Do not apply the URL filters; --include and --exclude still count."
     )
     no_normalize: bool = option(
         False, "Leave out the URL rewriting rules; the form that row keys need remains."
@@ -113,7 +113,7 @@ class UrlOptions(SchemeOptions):
     url_normalizer_loop_count: int = option(
         5,
         "Most rounds through the normalizers until nothing changes; URLs that still change then "
-        "are dropped. 1: one round, whatever the result.",
+        "are dropped. 1: one round only.",
         nutch="urlnormalizer.loop.count",
         minimum=1,
         maximum=100,

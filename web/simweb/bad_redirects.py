@@ -16,7 +16,7 @@ async def pair(wire: HostileWire, request: Request) -> None:
 
 
 async def chain(wire: HostileWire, request: Request) -> None:
-    """Has a page at the end of eight redirects: / leads to /1, that to /2, and so on."""
+    """Serves a page at the end of eight redirects: / leads to /1, that to /2, and so on."""
     number = request.path.strip("/") or "0"
     if number.isdecimal() and int(number) < LENGTH:
         wire.write(redirect(url_of("chain", f"/{int(number) + 1}"), 301))

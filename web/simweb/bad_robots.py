@@ -44,10 +44,12 @@ _CUT = HEAD + b"Content-Length: 1000\r\n\r\nUser-agent: *\nDisallow: /pri"
 MODES = [
     _mode("robots_200", "Forbids /private in its robots.txt.", honest_answer(_RULES)),
     _mode(
-        "robots_200_big", "Has a robots.txt of 10 MiB that forbids /private at its beginning.", _big
+        "robots_200_big",
+        "Serves a robots.txt of 10 MiB that forbids /private at its beginning.",
+        _big,
     ),
-    _mode("robots_html", "Has a web page for robots.txt.", honest_answer(_PAGE)),
-    _mode("robots_nul", "Has a robots.txt of NULs.", honest_answer(b"\0" * 5000)),
+    _mode("robots_html", "Serves a web page for robots.txt.", honest_answer(_PAGE)),
+    _mode("robots_nul", "Serves a robots.txt of NULs.", honest_answer(b"\0" * 5000)),
     _mode("robots_delay", "Asks for a day between two requests.", honest_answer(_DELAY)),
     _mode(
         "robots_redirect", "Redirects its robots.txt to that of another host.", redirect(_FAR, 301)

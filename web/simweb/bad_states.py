@@ -14,12 +14,12 @@ _DATE = "Mon, 01 Jan 2024 00:00:00 GMT"
 
 
 async def changing(wire: HostileWire, request: Request) -> None:
-    """Has a different text each time."""
+    """Serves a different text each time."""
     wire.write(page("changing", [], f"This is answer number {next(_numbers)}."))
 
 
 async def etag(wire: HostileWire, request: Request) -> None:
-    """Has an ETag, and answers 304 to requests that repeat it."""
+    """Sends an ETag, and answers 304 to requests that repeat it."""
     if '"v1"' in request.headers.get("if-none-match", ""):
         wire.write(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\nConnection: close\r\n\r\n')
     else:
@@ -27,7 +27,7 @@ async def etag(wire: HostileWire, request: Request) -> None:
 
 
 async def last_modified(wire: HostileWire, request: Request) -> None:
-    """Has a Last-Modified, and answers 304 to requests that repeat it."""
+    """Sends a Last-Modified, and answers 304 to requests that repeat it."""
     if request.headers.get("if-modified-since") == _DATE:
         wire.write(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n")
     else:

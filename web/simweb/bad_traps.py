@@ -13,7 +13,7 @@ def _digest(text: str, length: int = 16) -> str:
 
 
 async def calendar(wire: HostileWire, request: Request) -> None:
-    """Has a page for each day of each month, without end."""
+    """Serves a page for each day of each month, without end."""
     parts = [int(part) for part in request.path.split("/") if part.isdecimal() and len(part) < 10]
     year, month = (*parts, 2024, 1)[:2] if len(parts) >= 2 else (2024, 1)
     after = (year + month // 12, month % 12 + 1)
@@ -67,7 +67,7 @@ async def soft_404(wire: HostileWire, request: Request) -> None:
 
 
 async def million_links(wire: HostileWire, request: Request) -> None:
-    """Has a page of a million links."""
+    """Serves a page of a million links."""
     wire.write(HEAD + b"Connection: close\r\n\r\n<title>a million links</title>\n")
     for start in range(0, 1_000_000, 1000):
         wire.write(b"".join(b"<a href=/%d>%d</a>\n" % (n, n) for n in range(start, start + 1000)))
@@ -76,5 +76,5 @@ async def million_links(wire: HostileWire, request: Request) -> None:
 
 
 async def nested(wire: HostileWire, request: Request) -> None:
-    """Has a page of 200,000 nested elements."""
+    """Serves a page of 200,000 nested elements."""
     wire.write(honest_answer(b"<title>nested</title>" + b"<div>" * 200_000))

@@ -37,7 +37,7 @@ async def http09(wire: HostileWire, request: Request) -> None:
 
 
 async def bad_status(wire: HostileWire, request: Request) -> None:
-    """Has a word where the status code belongs."""
+    """Sends a word where the status code belongs."""
     wire.write(b"HTTP/1.1 fine OK\r\nContent-Length: 4\r\n\r\npage")
 
 
@@ -129,6 +129,6 @@ async def injection(wire: HostileWire, request: Request) -> None:
 
 
 async def mislabelled(wire: HostileWire, request: Request) -> None:
-    """Has a page in Windows-1251, with UTF-8 in its header and Shift_JIS in its meta."""
+    """Serves a page in Windows-1251, with UTF-8 in its header and Shift_JIS in its meta."""
     text = "<title>Привет</title><meta charset=shift_jis><p>Добрый день, мир!</p>"
     wire.write(honest_answer(text.encode("cp1251")))

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from crawling import nutbeam, rows_of
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 from web_tables import Snapshot
 
 from nutbeam.io.batches import known_hosts
@@ -30,7 +30,7 @@ def known(table, hosts, notes=None):
 def test_what_the_table_knows_comes_to_the_engine_and_back(backend):
     table = backend.fresh()
     with serve(answer) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         # The second round makes runs: of two rows of a host the newer counts.
         for host in HOSTS[:2]:
             assert nutbeam("inject", table, f"http://{host}/") == 0

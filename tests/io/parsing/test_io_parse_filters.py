@@ -244,9 +244,9 @@ def test_the_example_of_the_guide_in_a_crawl(tmp_path):
         ).stdout  # fmt: skip
 
     with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as web:
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         command("crawl", "table", *web.seeds, "--parse_filters", "headings", "--rounds", "-1",
-                "--server_delay", "0", "--plugin_package", "headings-filter", *doors)  # fmt: skip
+                "--server_delay", "0", "--plugin_package", "headings-filter", *connect_to)  # fmt: skip
     pages = [json.loads(line) for line in command("pages", "table").splitlines()]
     counts = manifest_of(tmp_path / "table").counts
     assert len(pages) > 5, counts

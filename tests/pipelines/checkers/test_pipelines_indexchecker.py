@@ -5,7 +5,7 @@ import json
 import pytest
 from bulk_servers import bulk_server
 from crawling import nutbeam
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 URL = "http://site.example.com/a"
 # Lone surrogates, as a reference and as bytes that are no UTF-8; control characters.
@@ -24,7 +24,7 @@ def answer(path, _):
 @pytest.fixture
 def checked(capsys):
     with serve(answer) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
 
         def run(*words, code=0):
             capsys.readouterr()

@@ -7,13 +7,9 @@ from crawling import (
     open_batches,
     reach,
 )
-from simulated_web import SimWeb
+from simulated_web import served_web
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=4, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -301,11 +301,11 @@ def test_a_folder_is_no_output(table, refuse, tmp_path, command):
 
 @pytest.fixture(scope="module")
 def bad_hosts(web):
-    """A port that refuses, and the doors to it and to the hosts that answer as none should."""
+    """A port that refuses, and the connect_to to it and to the hosts that answer as none should."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    doors = ["--connect_to", f"refuses.example.com:80:127.0.0.1:{port}"]
-    return [*doors, *reach(web)]
+    connect_to = ["--connect_to", f"refuses.example.com:80:127.0.0.1:{port}"]
+    return [*connect_to, *reach(web)]
 
 
 def test_hosts_that_do_not_answer_as_they_should(tables, tmp_path, bad_hosts, web):

@@ -87,8 +87,8 @@ def test_a_file_that_is_missing_or_damaged(table, refuse, web, damage, kind, com
     files, snapshot = tree(table), latest_snapshot(table)
     for command in commands:
         seeds = ["http://h0.example.com/new"] if command == "inject" else []
-        doors = reach(web) if command == "fetch" else []
-        error = refuse(command, table, *seeds, *doors, code=3)
+        connect_to = reach(web) if command == "fetch" else []
+        error = refuse(command, table, *seeds, *connect_to, code=3)
         assert path.name in error, error
         assert (" is missing: " in error) == (damage is remove)
         assert latest_snapshot(table) == snapshot

@@ -16,7 +16,7 @@ from short_form import first
 from simulated_web import SimWeb
 from terminals import Screen, terminal
 from waiting import PATIENCE, wait_until
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
 
@@ -76,7 +76,10 @@ def held_table(tmp_path, *hosts):
 
 
 def doors_of(server):
-    return [*(word for door in doors(server.port) for word in ("--connect_to", door)), *PATIENT]
+    return [
+        *(word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)),
+        *PATIENT,
+    ]
 
 
 @pytest.mark.long

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 from crawling import json_lines
-from ftp_servers import ftp_door, told_server
+from ftp_servers import ftp_mapping, scripted_server
 from plugins import install
 from terminals import EVIL, WORD, obeyed, process, typed
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -63,8 +63,8 @@ def web():
 
 
 def reached(web):
-    door = [word for door in doors(web.port) for word in ("--connect_to", door)]
-    return [*door, "--server_delay", "0"]
+    mapping = [word for mapping in connect_to(web.port) for word in ("--connect_to", mapping)]
+    return [*mapping, "--server_delay", "0"]
 
 
 def forge(table, change):
@@ -118,7 +118,7 @@ def uses(folder, web, port):
     evil, damaged, info = folder / f"table {EVIL}", folder / "damaged", ("--log_level", "info")
     rules, bad_rules = (("--url_rules_dir", folder / name) for name in ("rules", "bad_rules"))
     files = (f"file://{folder}/files/", "--schemes", "file", "--file_roots", folder)
-    ftp = (f"ftp://ftp.example.com/{EVIL}", "--schemes", "ftp", "--connect_to", ftp_door(port))
+    ftp = (f"ftp://ftp.example.com/{EVIL}", "--schemes", "ftp", "--connect_to", ftp_mapping(port))
     aio = ("--http_client", "asyncio")
     query = f"select *, '{EVIL}' as \"{EVIL}\" from"
     dummy = ("--writer", "dummy", "--writer_parameters", f"path={folder}/indexed")
@@ -229,7 +229,7 @@ COUNTS = {"dedup", "generate", "next", "round", "simweb", "updatedb"}
 
 @pytest.fixture
 def ftp():
-    with told_server({"RETR": f"550 {EVIL}\r\n".encode(), "CWD": b"550 no\r\n"}) as server:
+    with scripted_server({"RETR": f"550 {EVIL}\r\n".encode(), "CWD": b"550 no\r\n"}) as server:
         yield server.port
 
 

@@ -60,8 +60,8 @@ def hosts_asked(server):
 
 def test_an_address_is_one_partitions_and_a_host_is_asked_at_no_other(tmp_path, names, servers):
     table, port = tmp_path / "table", servers[0].port
-    door = f"door.example.org:{port}:{ONE}:{port}"
-    reach = ("--allow_addresses", "127.0.0.0/8", "--allowed_ports", port, "--connect_to", door)
+    mapping = f"door.example.org:{port}:{ONE}:{port}"
+    reach = ("--allow_addresses", "127.0.0.0/8", "--allowed_ports", port, "--connect_to", mapping)
     mode = ("--queue_mode", "ip")
     urls = [f"http://{name}:{port}/{n}" for name in (*names, "door.example.org") for n in "ab"]
     assert nutbeam("inject", table, *urls) == 0
@@ -137,9 +137,9 @@ def test_the_address_of_a_host(names):
     assert at.of("n0.example.org", [80]) == ""  # it may not be asked there
     assert at.of("both.example.org", [81]) == ""
     assert at.of("both.example.org", [81, 443]) == "8.8.8.8"
-    door = addresses(connect_to=("both.example.org:80:127.0.0.1:8080",))
-    assert door.of("both.example.org", [80]) is None
-    assert door.of("both.example.org", [80, 443]) == "8.8.8.8"
+    mapping = addresses(connect_to=("both.example.org:80:127.0.0.1:8080",))
+    assert mapping.of("both.example.org", [80]) is None
+    assert mapping.of("both.example.org", [80, 443]) == "8.8.8.8"
     assert addresses(http_proxy="http://127.0.0.1:3128").of("n0.example.org", [80]) is None
 
 

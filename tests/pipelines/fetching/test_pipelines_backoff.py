@@ -6,7 +6,7 @@ import time
 import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam, rows_of
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 BUSY, FINE = "http://busy.example.com", "http://fine.example.com"
 SEEDS = [*(f"{BUSY}/{n}" for n in range(4)), f"{FINE}/"]
@@ -19,7 +19,7 @@ def answer(path, head):
 
 
 def run_round(table, server, *words):
-    reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+    reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
     assert nutbeam("fetch", table, *reach, "--server_delay", "0", *words) == 0
     counts = manifest_of(table).counts
     assert nutbeam("parse", table) == 0
@@ -65,7 +65,7 @@ def test_a_batch_dealt_by_host_is_not_fetched_by_domain(tmp_path, capsys, mode):
     with serve(lambda *_: reply(b"x")) as server:
         assert nutbeam("inject", table, *SEEDS) == 0
         assert nutbeam("generate", table, "--num_fetchers", "3", "--queue_mode", mode) == 0
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         words = (*reach, "--server_delay", "0", "--queue_mode", "domain")
         code = nutbeam("fetch", table, *words)
         if mode == "domain":

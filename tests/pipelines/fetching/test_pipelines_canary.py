@@ -9,7 +9,7 @@ import private_spellings
 import pytest
 from canary import HOSTS, LEADING, Canary, lookup, spellings
 from crawling import manifests_of, nutbeam
-from web_servers import Server, doors, reply
+from web_servers import Server, connect_to, reply
 
 from nutbeam.pipelines import fetch
 from nutbeam.web.base.options import options_of
@@ -101,7 +101,12 @@ def lead(monkeypatch, tmp_path, canary, client, *more, urls=None, ways=WAYS[2:])
     try:
         nutbeam(
             *("crawl", tmp_path / "table", seeds, "--rounds", "2", "--scope", "any"),
-            *("--connect_to", doors(lures.port)[0], "--allowed_ports", f"80,443,{canary.port}"),
+            *(
+                "--connect_to",
+                connect_to(lures.port)[0],
+                "--allowed_ports",
+                f"80,443,{canary.port}",
+            ),
             *(
                 "--server_delay",
                 "0",

@@ -11,7 +11,7 @@ import pytest
 from crawling import manifest_of, nutbeam
 from hostile_files import SLOW_HTML
 from waiting import PATIENCE, wait_until
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.urls.row_keys import from_key
 
@@ -52,7 +52,7 @@ def fetching(tmp_path, answer, *words):
 
 
 def command_of(table, server, *words):
-    doors_ = [word for door in doors(server.port) for word in ("--connect_to", door)]
+    doors_ = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
     words = ["fetch", table, *doors_, "--server_delay", 0, "--progress", "false", *words]
     return [sys.executable, "-P", "-m", "nutbeam", *map(str, words)]
 

@@ -19,7 +19,7 @@ from leasing import TIMES
 from short_form import first
 from simulated_web import SimWeb
 from waiting import PATIENCE, wait_until
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.snapshots.operations import new_id
 from nutbeam.pipelines import fetch
@@ -44,8 +44,8 @@ COMMAND = READY + "sys.exit(main(sys.argv[2:]))"
 DIRECT = (
     READY
     + """
-table, batch, doors = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-options = fetch.FetchBatchOptions(connect_to=tuple(doors), server_delay=0.4, flush_seconds=0.2)
+table, batch, connect_to = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+options = fetch.FetchBatchOptions(connect_to=tuple(connect_to), server_delay=0.4, flush_seconds=0.2)
 (part,) = fetch._partitions(begin(table, "fetch", "direct.fetch", batch))
 written = [w for w in fetch.fetch_partition(part, options) if w.component.endswith("/pages")]
 print(json.dumps([file.path for w in written for file in w.files]))
@@ -96,7 +96,7 @@ def go(process):
 
 def fetch_command(table, web, *words):
     """Returns what starts ``nutbeam fetch``."""
-    options = [word for door in web.connect_to for word in ("--connect_to", door)]
+    options = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
     options += ["--server_delay", DELAY, "--flush_seconds", 0.2, "--progress", "false"]
     return COMMAND, "fetch", table, *options, *words
 
@@ -267,7 +267,7 @@ def throttled(table, *urls, **options):
     assert nutbeam("inject", table, seeds) == 0
     assert nutbeam("generate", table) == 0
     with serve(answer) as server:
-        chosen = fetch.Options(connect_to=doors(server.port), **options)
+        chosen = fetch.Options(connect_to=connect_to(server.port), **options)
         result = run_pipeline(prepare(Ticket(str(table), new_id()), fetch.build, chosen, []))
     found = result.metrics().query(MetricsFilter().with_name("cumulativeThrottlingSeconds"))
     return sum(counter.committed for counter in found["counters"]), server

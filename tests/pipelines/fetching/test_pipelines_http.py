@@ -32,9 +32,9 @@ def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys
 
     with serve(answer, context=context) as server:
         words = ("crawl", table, "https://a.example.com/", "--rounds", "1", "--server_delay", "0")
-        door = f"a.example.com:443:127.0.0.1:{server.port}"
+        mapping = f"a.example.com:443:127.0.0.1:{server.port}"
         http = ("--http_credentials", file, "--insecure_host", "a.example.com")
-        assert nutbeam(*words, "--connect_to", door, *http) == 0
+        assert nutbeam(*words, "--connect_to", mapping, *http) == 0
     assert "certificates are not checked of a.example.com" in caplog.text
     said = capsys.readouterr()
     assert nutbeam("readdb", table, "--url", "https://a.example.com/", "--format", "json") == 0

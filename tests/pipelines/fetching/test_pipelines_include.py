@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from crawling import manifests_of, nutbeam
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 SITE = "http://site.example.com"
 LINKS = (
@@ -38,7 +38,7 @@ def site():
 
 
 def reach(site):
-    return ["--connect_to", *doors(site.port), "--server_delay", "0"]
+    return ["--connect_to", *connect_to(site.port), "--server_delay", "0"]
 
 
 def asked(site):

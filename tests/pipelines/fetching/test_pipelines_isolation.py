@@ -127,8 +127,8 @@ def parsed(tmp_path_factory):
         seeds = [f"http://a.com/{name}" for name in names]
         assert nutbeam("inject", table, *seeds) == 0
         assert nutbeam("generate", table) == 0
-        door = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--server_delay", "0")
-        assert nutbeam("fetch", table, *door, "--content_limit", 32 << 20) == 0
+        mapping = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--server_delay", "0")
+        assert nutbeam("fetch", table, *mapping, "--content_limit", 32 << 20) == 0
     done, left = run(
         folder, "parse", str(table), "--parser_timeout", "3", "--parser_memory", str(MEMORY),
         "--parse_processes", "1", "--parse_filters", "evil", "--plugin_package", "evil-filter",

@@ -9,8 +9,8 @@ import pytest
 from crawling import asked as asked_of
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of, statuses_of
 from ending import kill_at
-from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from simulated_web import served_web
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
@@ -61,7 +61,7 @@ def server():
 
 
 def words(server, *more):
-    found = [word for door in doors(server.port) for word in ("--connect_to", door)]
+    found = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
     return [*found, "--server_delay", str(DELAY), "--threads", "4", *more]
 
 
@@ -146,10 +146,7 @@ def flushed(table):
     ]
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=25, seed=7, crawl_delay=0, latency=0.02) as web:
-        yield web
+web = served_web(hosts=2, pages=25, latency=0.02, scope="module")
 
 
 @pytest.fixture(scope="module")

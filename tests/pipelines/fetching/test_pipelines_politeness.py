@@ -34,9 +34,9 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
         seeds.write_text("\n".join(sorted(web.site.urls("page"))))
         assert nutbeam("inject", table, seeds) == 0
         assert nutbeam("generate", table, "--num_fetchers", workers) == 0
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         words = ("--server_delay", DELAY, "--http_client", client, *more)
-        assert nutbeam("fetch", table, *doors, *words) == 0
+        assert nutbeam("fetch", table, *connect_to, *words) == 0
         requests = web.requests()
     assert manifest_of(table).counts["protocol/success"] == HOSTS * PAGES
     moments = collections.defaultdict(list)

@@ -6,7 +6,7 @@ from collections import Counter
 import polars as pl
 import pytest
 from crawling import files_of, manifest_of, nutbeam, statuses_of
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
@@ -54,7 +54,7 @@ def crawled(tmp_path_factory):
     """A table after one round with redirects followed; and what the server was asked."""
     table = str(tmp_path_factory.mktemp("redirects") / "table")
     with serve(lambda path, _: answer(path, _head_of(server, path))) as server:
-        words = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         assert nutbeam("inject", table, *SEEDS) == 0
         assert nutbeam("generate", table) == 0
         more = ("--redirect_max", "2", "--server_delay", str(DELAY), "--threads", "4")
@@ -168,7 +168,7 @@ def test_the_scope_counts():
 
 
 def reach(server):
-    return [word for door in doors(server.port) for word in ("--connect_to", door)]
+    return [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
 
 
 def test_no_redirect_is_followed_into_another_partition(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 from crawling import manifests_of, nutbeam, state_of
 from robots_texts import ATTACKS, MOST
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.policy.schema import STATUS_NAMES
 
@@ -27,7 +27,7 @@ def test_too_costly_urls_stay_due_and_are_counted(tmp_path):
         return reply(robots if "Host: costly" in head else ROBOTS.encode())
 
     with serve(answer) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         reach += ["--agent_name", "bot2", "--server_delay", "0"]
         assert nutbeam("crawl", table, COSTLY, HONEST, HONEST_TOO, denied, *reach,
                        "--rounds", "1") == 0  # fmt: skip
@@ -48,7 +48,7 @@ def test_too_costly_urls_stay_due_and_are_counted(tmp_path):
 def test_a_crawl_ends_when_a_round_fetches_nothing(tmp_path, capsys):
     table, robots = tmp_path / "table", MAKE(MOST).encode()
     with serve(lambda path, _: reply(robots)) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         words = (COSTLY, *reach, "--server_delay", "0", "--rounds", "-1")
         assert nutbeam("crawl", table, *words) == 4
         assert server.paths == ["/robots.txt"]

@@ -6,8 +6,8 @@ import os
 import polars as pl
 import pytest
 from crawling import manifest_of, manifests_of, nutbeam, rows_of, state_of, statuses_of
-from ftp_servers import ftp_door, real_server, told_server
-from web_servers import doors, reply, serve
+from ftp_servers import ftp_mapping, real_server, scripted_server
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.web.urls.percent import path_url
@@ -133,7 +133,7 @@ def test_an_ftp_server_is_crawled(tables, tree, tmp_path):
         f"<a href='file://{tree}/a/one.html'>x</a><a href='a/one.html'>one</a>"
     )
     with real_server(tree) as server:
-        words = ("--schemes", "http,https,ftp", "--connect_to", ftp_door(server.port))
+        words = ("--schemes", "http,https,ftp", "--connect_to", ftp_mapping(server.port))
         more = ("--rounds", "-1", "--server_delay", "0")
         assert nutbeam("crawl", table, "ftp://ftp.example.com", *words, *more) == 0
         found = statuses_of(table)
@@ -177,14 +177,14 @@ def test_a_page_of_the_web_never_leads_to_the_disk(tables, tree, tmp_path):
 
     listing = b"".join(b"type=file; " + way.encode() + b"\r\n" for way in ways)
     page = f"<a href='{secret}'>x</a>".encode()
-    told = told_server(data=listing + b"type=file; x.html\r\n"), told_server(data=page)
+    told = scripted_server(data=listing + b"type=file; x.html\r\n"), scripted_server(data=page)
     table = tables(tmp_path / "table")
     with serve(answer) as server, told[0] as ftp, told[1] as ftp_page:
         assert nutbeam(
             *("crawl", table, "http://a.example.com/", "ftp://page.example.com/x.html"),
             *("--schemes", "http,https,file,ftp", "--file_roots", tree, "--scope", "any"),
-            *("--connect_to", doors(server.port)[0], "--connect_to", ftp_door(ftp.port)),
-            *("--connect_to", ftp_door(ftp_page.port, "page.example.com")),
+            *("--connect_to", connect_to(server.port)[0], "--connect_to", ftp_mapping(ftp.port)),
+            *("--connect_to", ftp_mapping(ftp_page.port, "page.example.com")),
             *("--server_delay", "0", "--rounds", "4", "--redirect_max", "3"),
         ) == 0  # fmt: skip
     found = statuses_of(table)
@@ -261,7 +261,7 @@ def test_a_folder_and_a_server_in_a_pipeline_of_ones_own(tree):
             given = pipeline | beam.Create([beam.Row(url=url) for url in urls])
             fetched = given | FetchPages(
                 schemes=taken, file_roots=(str(tree),), server_delay=0,
-                connect_to=(ftp_door(server.port), *doors(web.port)),
+                connect_to=(ftp_mapping(server.port), *connect_to(web.port)),
             )  # fmt: skip
             parsed = fetched["pages"] | ParsePages(schemes=taken, parse_processes=1)
             return {"pages": fetched["pages"], "documents": parsed["documents"],

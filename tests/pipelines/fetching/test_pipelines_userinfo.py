@@ -8,7 +8,7 @@ import html
 import pyarrow.parquet as pq
 import pytest
 from crawling import nutbeam, state_of
-from web_servers import Server, doors, reply
+from web_servers import Server, connect_to, reply
 
 from nutbeam.web.urls.row_keys import from_key
 
@@ -122,7 +122,14 @@ def crawled(request, tmp_path, capsys, caplog):
     seeds = [f"http://a.example.com/redirect/{number}" for number in range(len(LIST))]
     seeds += [f"http://a.example.com{path}" for path in (*PAGES, "/missing")]
     seeds += ["http://robots.example.com/"]
-    reach = ("--connect_to", doors(server.port)[0], "--server_delay", "0", "--http_client", client)
+    reach = (
+        "--connect_to",
+        connect_to(server.port)[0],
+        "--server_delay",
+        "0",
+        "--http_client",
+        client,
+    )
     words = ("crawl", tmp_path / "table", *seeds, *reach, "--rounds", "2", "--redirect_max", hops)
     assert nutbeam(*words, "--scope", "any", "--agent_name", "bot", "--agent_email", "a@b") == 0
     yield tmp_path / "table", server, capsys.readouterr(), (*reach, "--agent_name", "bot")

@@ -9,7 +9,7 @@ import pytest
 from crawling import manifest_of, manifests_of, nutbeam, reach, rows_of
 from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
@@ -200,7 +200,7 @@ def test_threads_of_a_host_have_the_pause_that_belongs_to_them(tmp_path, threads
         return reply(b"") if path == "/robots.txt" else reply(b"<p>x", "200 OK")
 
     with serve(answer) as server:
-        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reached = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
         words = ("--threads_per_host", 4 - threads, "--server_delay", 0.3)
         assert nutbeam("generate", table) == 0
         assert nutbeam("fetch", table, *reached, *words) == 0

@@ -22,9 +22,9 @@ def logged(tmp_path_factory):
     """The JSON logs of a crawl of two rounds, with a host that does not exist."""
     table = tmp_path_factory.mktemp("logged") / "table"
     with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as web:
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         code, _, said = run(
-            "crawl", table, *web.seeds, "http://no-such.invalid/", *doors, "--server_delay", "0",
+            "crawl", table, *web.seeds, "http://no-such.invalid/", *connect_to, "--server_delay", "0",
             "--rounds", "2", "--log_format", "json", "--agent_name", "t", "--agent_email", "t@a.com",
         )  # fmt: skip
     assert code == 0, said

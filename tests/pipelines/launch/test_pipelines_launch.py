@@ -271,9 +271,9 @@ def test_a_plug_in_is_used_by_workers_that_have_nothing(bare, tmp_path):
     table = tmp_path / "table"
     with SimWeb(hosts=2, pages=4, seed=7, crawl_delay=0) as web:
         assert nutbeam("inject", table, *web.seeds) == 0
-        doors = [word for door in web.connect_to for word in ("--connect_to", door)]
+        connect_to = [word for mapping in web.connect_to for word in ("--connect_to", mapping)]
         code, printed, said = run(
-            "round", "table", *doors, "--server_delay", 0, "--shared_path", *bare.options,
+            "round", "table", *connect_to, "--server_delay", 0, "--shared_path", *bare.options,
             "--plugin_package", "headings-filter", "--parse_filters", "headings",
             "--log_format", "json", cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"),
         )  # fmt: skip
@@ -306,7 +306,7 @@ def test_what_is_missing_on_workers_is_one_line(bare, tmp_path):
     code, _, said = run(*inject, cwd=tmp_path)
     assert (code, said) == (2, (
         "nutbeam inject: the workers do not find the table '/proc/self/cwd/t': its folder is not "
-        "shared with them, whatever --shared_path says\n"
+        "shared with them, although --shared_path says so\n"
     ))  # fmt: skip
     assert list(tmp_path.iterdir()) == []
     assert nutbeam("inject", table, "http://a.com/") == 0
@@ -315,7 +315,7 @@ def test_what_is_missing_on_workers_is_one_line(bare, tmp_path):
     code, _, said = run(*parse, PYTHONPATH=str(tmp_path / "site"))
     assert (code, said) == (2, (
         "nutbeam parse: on the workers: no parse filter 'headings' is installed: there is none; "
-        "--plugin_package brings its package\n"
+        "--plugin_package sends its package to them\n"
     ))  # fmt: skip
 
 

@@ -8,15 +8,12 @@ import pytest
 from clocks import clock_off
 from crawling import crawl, latest_snapshot, manifest_of, nutbeam, reach, state_of, tree
 from short_form import first
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact")
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture

@@ -11,17 +11,14 @@ import pytest
 from crawling import manifests_of, nutbeam, reach, tree
 from ending import command, session, wait_for
 from short_form import first
-from simulated_web import SimWeb
+from simulated_web import served_web
 from waiting import PATIENCE, wait_until
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "dedup", "compact", "crawl")
 WORDS = ["--parse_processes", "1"]
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=15, seed=7, crawl_delay=0, latency=0.05) as server:
-        yield server
+web = served_web(hosts=2, pages=15, latency=0.05, scope="module")
 
 
 def run(temporary, *words, **more):

@@ -2,13 +2,9 @@
 
 import pytest
 from crawling import crawl, nutbeam, tree
-from simulated_web import SimWeb
+from simulated_web import served_web
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture(scope="module")

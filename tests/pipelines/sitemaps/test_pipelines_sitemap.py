@@ -8,7 +8,7 @@ import pytest
 from crawling import crawl, latest_snapshot, manifests_of, nutbeam, reach, state_of
 from odd_sitemaps import EXTENSIONS, of
 from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.leases import SITEMAP_LEASES, acquire
 from nutbeam.io.reading.reader import read
@@ -51,7 +51,7 @@ class Site:
 
 
 def run(server, table, *words, code=0):
-    reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+    reached = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
     assert nutbeam("sitemap", table, *words, *reached, "--server_delay", 0) == code
 
 
@@ -147,7 +147,9 @@ def test_the_first_request_for_a_page_has_no_condition(tmp_path):
     with serve(Site(pages).answer) as server:
         run(server, tmp_path / "t", f"{HOME}/s.xml")
         assert state_of(tmp_path / "t")["modified_time"].to_list() == [1_704_153_600_000]
-        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reached = [
+            word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)
+        ]
         assert nutbeam("generate", tmp_path / "t") == 0
         assert nutbeam("fetch", tmp_path / "t", *reached, "--server_delay", 0) == 0
         (head,) = [head for path, head, _ in server.requests if path == "/1"]
@@ -169,7 +171,7 @@ def test_a_page_becomes_due_when_its_sitemap_is_newer(tmp_path):
     table, pages = tmp_path / "t", {"/s.xml": urls("/1", "/2"), "/1": "<p>1", "/2": "<p>2"}
     with serve(Site(pages).answer) as server:
         run(server, table, f"{HOME}/s.xml")
-        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reached = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
         assert nutbeam("round", table, *reached, "--server_delay", 0) == 0
         fetched = state_of(table)
         assert fetched["last_fetch_time"].null_count() == 0
@@ -273,7 +275,9 @@ def test_a_back_off_holds_for_hosts_that_are_met_later(tmp_path):
 def test_a_host_gets_its_pause(tmp_path):
     pages = {"/s.xml": index("/1.xml", "/2.xml"), "/1.xml": urls("/1"), "/2.xml": urls("/2")}
     with serve(Site(pages).answer) as server:
-        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reached = [
+            word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)
+        ]
         words = ("--server_delay", 0.3, *reached)
         assert nutbeam("sitemap", tmp_path / "t", f"{HOME}/s.xml", *words) == 0
         came = [time for path, _, time in server.requests if path != "/robots.txt"]
@@ -321,7 +325,9 @@ def test_fetches_and_sitemaps_wait_for_one_another(tmp_path, capsys):
     with serve(Site({"/s.xml": urls("/1")}).answer) as server:
         run(server, table, f"{HOME}/s.xml")
         assert nutbeam("generate", table) == 0
-        reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reached = [
+            word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)
+        ]
         capsys.readouterr()
         with acquire(open_table(str(table)), SITEMAP_LEASES, 0):
             words = (*reached, "--max_lease_wait", 0)

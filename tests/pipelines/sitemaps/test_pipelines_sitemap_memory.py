@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from crawling import manifests_of
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.sitemaps.sitemap_fetch import MOST_THREADS
 
@@ -39,7 +39,7 @@ def endless(path, connection):
 
 def peak(server, table, *words):
     """Runs the job in a process of its own; returns its largest size in memory, MB."""
-    reached = [word for door in doors(server.port) for word in ("--connect_to", door)]
+    reached = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
     command = ["sitemap", str(table), *words, *reached, "--server_delay", "0"]
     done = subprocess.run(
         [sys.executable, "-c", JOB, *command, "--progress", "false"],

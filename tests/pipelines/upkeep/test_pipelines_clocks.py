@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from clocks import DAY, WRONG, YEAR, clock_off
 from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
-from simulated_web import SimWeb
+from simulated_web import SimWeb, served_web
 from web_tables import InBigtable
 
 from nutbeam.io.table.opening import open_table
@@ -116,10 +116,7 @@ def forget_the_past(table):
     assert len(open_table(table).snapshots()) == 1
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=1, pages=4, scope="module")
 
 
 @pytest.fixture(scope="module")

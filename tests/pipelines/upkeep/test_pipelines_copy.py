@@ -19,7 +19,7 @@ from crawling import (
     state_of,
     tree,
 )
-from simulated_web import SimWeb
+from simulated_web import served_web
 from stores_here import here_and_in_a_store
 from waiting import wait_until
 from web_tables import Snapshot
@@ -30,11 +30,7 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.places import place_of
 from nutbeam.pipelines.upkeep import copy_table
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=10, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=10, scope="module")
 
 
 @pytest.fixture(scope="module")

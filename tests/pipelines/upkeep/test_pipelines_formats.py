@@ -166,3 +166,45 @@ def unnamed_names(table):
     return sorted(
         below(root.files, found.path) for found in unnamed_files(root.files, named, math.inf)
     )
+
+
+# The web that the complete table was made from, and its components besides those of format 3.
+COMPLETE = {"hosts": 2, "pages": 2, "seed": 3}
+LATER_KINDS = {
+    "links", "host_counts", "host_settings", "page_nodes", "page_edges", "page_ranks",
+    "indexed", "index_runs", "shards",
+}  # fmt: skip
+
+
+@pytest.fixture
+def complete(tmp_path):
+    """A table of today's format with links, a graph, ranks, an index and settings of hosts."""
+    with tarfile.open(TABLES / "complete.tar.xz") as opened:
+        opened.extractall(tmp_path, filter="data")
+    return tmp_path / "table"
+
+
+def test_later_components_say_what_they_said(complete, tmp_path, capsys):
+    kinds = {name.rpartition("/")[2] for name in manifest_of(complete).components}
+    assert kinds >= LATER_KINDS
+    assert nutbeam("fsck", complete) == 0
+    capsys.readouterr()
+    said = json.loads((TABLES / "complete.json").read_text())
+    for view in ("inlinks", "host_counts", "host_settings", "page_ranks"):
+        assert nutbeam("export", complete, "--what", view, "--format", "jsonl") == 0
+        assert json_lines(capsys.readouterr().out) == said[view]
+    found = ("--format", "json", "--cache_folder", tmp_path / "cache")
+    assert nutbeam("search", complete, "river OR water", *found) == 0
+    assert sorted(row["url"] for row in json_lines(capsys.readouterr().out)) == said["search"]
+
+
+@pytest.mark.few(1)
+def test_later_components_go_on(complete, capsys):
+    with SimWeb(**COMPLETE, crawl_delay=0) as web:
+        more = ("--links", "--index", "main", "--add_days", "40", "--rounds", "2")
+        assert nutbeam("crawl", complete, *more, *reach(web)) == 0
+    assert nutbeam("compact", complete, "--full") == 0
+    assert nutbeam("fsck", complete) == 0
+    capsys.readouterr()
+    assert nutbeam("readlinkdb", complete, "--top", "1", "--format", "json") == 0
+    assert json_lines(capsys.readouterr().out)

@@ -61,10 +61,13 @@ def test_compact_folds_it_and_deletes_old_files(table):
     assert not any(path.exists() for path in old)
 
 
-@pytest.mark.few(2)
-def test_copy_has_it(table, tmp_path):
-    assert nutbeam("copy", table, tmp_path / "copy") == 0
+@pytest.mark.few(3)
+@pytest.mark.parametrize("to", ["folder", "bigtable"])
+def test_copy_has_it(table, tmp_path, request, to):
     copy = str(tmp_path / "copy")
+    if to == "bigtable":
+        copy = request.getfixturevalue("bigtable").make(tmp_path / "copied files")
+    assert nutbeam("copy", table, copy) == 0
     assert values_of(copy) == NEWEST
     seen = values_of(copy, "seen")
     assert seen.pop("com.a:http/01") is None

@@ -24,7 +24,7 @@ from crawling import (
     statuses_of,
     tree,
 )
-from simulated_web import SimWeb
+from simulated_web import served_web
 from web_tables import newest
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
@@ -46,10 +46,7 @@ WHAT = {
 }
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=3, pages=10, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=10, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 from crawling import manifest_of, nutbeam, reach
 from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
-from simulated_web import SimWeb
+from simulated_web import served_web
 from waiting import PATIENCE, wait_until
 from web_tables import Snapshot, newest
 
@@ -275,10 +275,7 @@ def test_a_hold_ends_with_what_it_is_for(root):
 # In processes of their own, over a simulated web.
 
 
-@pytest.fixture
-def web():
-    with SimWeb(hosts=3, pages=60, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=3, pages=60)
 
 
 def started(*words):

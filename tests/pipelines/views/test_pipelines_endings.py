@@ -7,7 +7,7 @@ import socket
 import pytest
 from crawling import json_lines, manifests_of, nutbeam
 from waiting import PATIENCE
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
@@ -248,12 +248,14 @@ def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, ca
     # The cures work.
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    door = ("--connect_to", f"localhost:8000:127.0.0.1:{port}", "--timeout", PATIENCE)
+    mapping = ("--connect_to", f"localhost:8000:127.0.0.1:{port}", "--timeout", PATIENCE)
     with serve(lambda path, _: ROBOTS if "robots" in path else page(), port=port):
-        assert crawled(capsys, table, *door, "--add_days", 1, "--rounds", 1, code=0)["fetched"] == 1
+        assert (
+            crawled(capsys, table, *mapping, "--add_days", 1, "--rounds", 1, code=0)["fetched"] == 1
+        )
     # Times are those of the table: the page is due in thirty days.
     capsys.readouterr()
-    assert nutbeam("crawl", table, *door) == 1
+    assert nutbeam("crawl", table, *mapping) == 1
     *_, last = capsys.readouterr().out.splitlines()
     assert re.fullmatch(
         rf"nothing is due; the next URL, {seed}, is due at \S+Z: --add_days 30 fetches it now", last
@@ -279,7 +281,7 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def site():
     with serve(lambda path, _: ANSWERS.get(path, ANSWERS["/gone"])) as server:
-        yield [word for door in doors(server.port) for word in ("--connect_to", door)]
+        yield [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
 
 
 def test_robots_denied_is_no_request(site, tmp_path, capsys):

@@ -8,7 +8,7 @@ from crawling import crawl, manifest_of, nutbeam, state_of
 from robots_texts import ATTACKS, MOST
 from simulated_web import SimWeb
 from slow_patterns import SLOW, STALLS
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.views.explain import verdict
 from nutbeam.pipelines.views.explain_row import RobotsView, robots_of
@@ -35,7 +35,7 @@ def table(tmp_path_factory):
     table = tmp_path_factory.mktemp("explain") / "table"
     seeds = [f"http://{name}.example.com/" for name in ("site", "busy", "down")]
     with serve(lambda path, _: answer(path, server.requests[-1][1])) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         assert nutbeam("inject", table, *seeds) == 0
         assert nutbeam("generate", table) == 0
         assert nutbeam("fetch", table, *reach, "--server_delay", "0", "--threads", "1") == 0

@@ -6,7 +6,7 @@ import json
 import pytest
 from crawling import json_lines, manifest_of, nutbeam, reach, state_of
 from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 HOSTS = ("blocked", "capped", "boosted", "free")
 URLS = [f"http://{name}.example.com/{page}" for name in HOSTS for page in ("1", "2", "3")]
@@ -131,7 +131,7 @@ def test_robots_txt_is_asked_for_once_and_only_if_it_is_wanted(tmp_path, capsys)
 
     urls = ("http://a.example.com/x", "http://a.example.com/y")
     with serve(answer) as server:
-        words = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        words = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
         found = explained(capsys, table, *urls, *words)
         assert server.paths == []
         assert [r["robots"]["verdict"] for r in found] == ["unknown"] * 2

@@ -8,17 +8,14 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.policy.vocabulary import record_of, shown_schema, views
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=6, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=6, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from crawling import (
     tree,
 )
 from short_form import first
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
@@ -31,11 +31,7 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 from crawling import crawl, json_lines, latest_snapshot, manifest_of, reach, state_of
 from crawling import nutbeam as command
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 import nutbeam
-from nutbeam.policy.schema import PAGE_COLUMNS, STATUS_NAMES
+from nutbeam.policy.schema import STATUS_NAMES
+from nutbeam.policy.view_columns import PAGE_COLUMNS
 from nutbeam.policy.vocabulary import LIVING, shown_schema, statuses_of, views
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.base.options import options_of
@@ -24,10 +25,7 @@ duckdb = pytest.importorskip("duckdb")
 LIVING_NAMES = [STATUS_NAMES[code] for code in LIVING]
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture(scope="module")

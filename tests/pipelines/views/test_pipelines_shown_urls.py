@@ -4,7 +4,7 @@ import json
 
 import pytest
 from crawling import nutbeam
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 SEED = "http://site.example.com/"
 TARGET = f"{SEED}home/index.html"
@@ -24,7 +24,7 @@ def crawled(tmp_path_factory):
     """A table of a page that a temporary redirect leads to; (table, what crawl has printed)."""
     table = tmp_path_factory.mktemp("shown") / "table"
     with serve(answer) as server:
-        reach = [word for door in doors(server.port) for word in ("--connect_to", door)]
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
         words = ("--rounds", "2", "--server_delay", "0", "--agent_name", "test",
                  "--agent_email", "a@example.com")  # fmt: skip
         assert nutbeam("crawl", table, SEED, *words, *reach) == 0

@@ -9,7 +9,7 @@ import sys
 import pytest
 from crawling import asked, manifest_of, nutbeam, place_in, reach
 from simulated_web import SimWeb
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import overwrite_bytes
 from nutbeam.pipelines.crawl import Options
@@ -124,7 +124,13 @@ def test_the_time_limit_bounds_the_whole_crawl(tmp_path, capsys):
         return reply(page.encode(), "200 OK", "Content-Type: text/html")
 
     with serve(answer) as server, clock:
-        words = ("http://www.example.com/", "--connect_to", doors(server.port)[0], "--rounds", -1)
+        words = (
+            "http://www.example.com/",
+            "--connect_to",
+            connect_to(server.port)[0],
+            "--rounds",
+            -1,
+        )
         words = ("crawl", table, *words, "--server_delay", 0, "--format", "json")
         assert nutbeam(*words, "--time_limit", 60) == 0
         assert server.paths[-1] == "/2"
@@ -174,8 +180,8 @@ def test_the_summary_names_the_hosts_that_were_waited_for_and_what_is_due(
 ):
     monkeypatch.setattr(slow_hosts, "_LEAST_S", 0.2)
     table, own = tmp_path / "table", tmp_path / "hosts.txt"
-    doors = [word for door in web.connect_to for word in ("--connect_to", door)]
-    words = ("crawl", table, *web.seeds, *doors, "--server_delay", 0.3, "--format", "json")
+    connect_to = [word for door in web.connect_to for word in ("--connect_to", door)]
+    words = ("crawl", table, *web.seeds, *connect_to, "--server_delay", 0.3, "--format", "json")
     assert nutbeam(*words, "--rounds", 2) == 0
     record = json.loads(capsys.readouterr().out)
     (slow,) = record["slow_hosts"]

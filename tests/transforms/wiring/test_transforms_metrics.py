@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from crawling import manifest_of, manifests_of, reach
 from running import BEAM_ARGS
-from simulated_web import SimWeb
+from simulated_web import served_web
 from web_servers import reply, serve
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
@@ -16,11 +16,7 @@ from nutbeam.transforms.operations import Ticket
 from nutbeam.transforms.wiring.metrics import DROPPED_TASKS, NUTCH, metrics_of
 from nutbeam.web.engine.engine import Engine
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=2, pages=12, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=12, scope="module")
 
 
 def counters(table, operation, build, options):

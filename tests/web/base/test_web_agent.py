@@ -1,5 +1,5 @@
 import pytest
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.base.agent import AgentOptions, require_agent, user_agent
 from nutbeam.web.base.options import validate
@@ -31,7 +31,7 @@ def test_a_strangers_host_is_not_asked_without_an_agent():
 def test_the_agent_is_sent():
     with serve(lambda path, connection: reply()) as server:
         options = HttpOptions(
-            agent_name="bot", agent_email="a@example.com", connect_to=doors(server.port)
+            agent_name="bot", agent_email="a@example.com", connect_to=connect_to(server.port)
         )
         Client(options).get("http://a.example.com/")
     assert "\r\nUser-Agent: bot (a@example.com)\r\n" in server.requests[0][1]

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.clients.open_client import client_of
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
@@ -88,7 +88,7 @@ def ask(client, wire, at=()):
             connection.sendall(part)
 
     with serve(answer) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_client=client, timeout=2.0)
+        options = HttpOptions(connect_to=connect_to(server.port), http_client=client, timeout=2.0)
         asking = client_of(options)
         response = asking.get(URL)
         asking.close()
@@ -121,7 +121,9 @@ def test_a_body_that_ends_with_a_reset_is_not_whole():
         connection.close()
 
     with serve(answer) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_client="asyncio", timeout=2.0)
+        options = HttpOptions(
+            connect_to=connect_to(server.port), http_client="asyncio", timeout=2.0
+        )
         client = client_of(options)
         response = client.get(URL)
         client.close()
@@ -134,7 +136,7 @@ def test_what_came_before_a_body_broke_off_is_kept(limit, truncated):
     body = random.Random(1).randbytes(150_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {2 * len(body)}\r\n\r\n".encode()
     with serve(lambda path, connection: connection.sendall(head + body)) as server:
-        options = {"connect_to": doors(server.port), "content_limit": limit}
+        options = {"connect_to": connect_to(server.port), "content_limit": limit}
         client = client_of(HttpOptions(http_client="asyncio", **options))
         responses = [client.get(URL) for _ in range(5)]
         client.close()
@@ -154,7 +156,7 @@ def test_what_nobody_asked_for_ends_an_idle_connection():
         return b""
 
     with serve(answer) as server:
-        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="asyncio"))
+        client = client_of(HttpOptions(connect_to=connect_to(server.port), http_client="asyncio"))
         assert client.get(URL).body == b"x"
         assert sent.wait(10)
         assert client.get(f"{URL}again").body == b"x"
@@ -164,7 +166,7 @@ def test_what_nobody_asked_for_ends_an_idle_connection():
 
 def test_it_can_be_used_by_many_threads_and_after_it_was_closed():
     with serve(lambda path, connection: reply(path.encode())) as server:
-        client = client_of(HttpOptions(connect_to=doors(server.port), http_client="asyncio"))
+        client = client_of(HttpOptions(connect_to=connect_to(server.port), http_client="asyncio"))
         found = {}
 
         def work(number):
@@ -194,7 +196,7 @@ def test_many_at_a_time_take_one_thread():
         return reply(b"x")
 
     with serve(answer) as server:
-        options = {"connect_to": doors(server.port), "http_client": "asyncio", "timeout": 30.0}
+        options = {"connect_to": connect_to(server.port), "http_client": "asyncio", "timeout": 30.0}
         client = client_of(HttpOptions(**options))
         tasks = [Task(f"http://h{number}.example.com/") for number in range(many)]
         results = Engine(FetchOptions(threads=many, server_delay=0.0), client).run(tasks)
@@ -273,7 +275,9 @@ def test_a_server_may_send_before_it_is_asked(client):
         thread = threading.Thread(target=greet, args=(listening,))
         thread.start()
         port = listening.getsockname()[1]
-        asking = client_of(HttpOptions(connect_to=doors(port), http_client=client, timeout=2.0))
+        asking = client_of(
+            HttpOptions(connect_to=connect_to(port), http_client=client, timeout=2.0)
+        )
         response = asking.get(URL)
         asking.close()
         thread.join()

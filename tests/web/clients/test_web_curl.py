@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from http_clients import Client, HttpOptions
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.web.network.body import ACCEPTED
 
@@ -14,10 +14,7 @@ pytestmark = pytest.mark.usefixtures("each_client")
 CURL = shutil.which("curl")
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=5, pages=20, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=5, pages=20, scope="module")
 
 
 def urls_of(site):

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from bs4 import BeautifulSoup
 from canary import HOSTS, LEADING, lookup
-from ftp_servers import ftp_door, real_server, told_server
+from ftp_servers import ftp_mapping, real_server, scripted_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +27,11 @@ SITE = "ftp://ftp.example.com"
 
 
 def client(port, **options):
-    given = {"schemes": ("http", "https", "ftp"), "connect_to": (ftp_door(port),), "timeout": 5.0}
+    given = {
+        "schemes": ("http", "https", "ftp"),
+        "connect_to": (ftp_mapping(port),),
+        "timeout": 5.0,
+    }
     return Client(HttpOptions(**given | options))
 
 
@@ -94,7 +98,7 @@ def test_a_folder_is_a_page_of_links(site, mlsd):
 def test_names_are_bytes(site, name):
     (site / "sub" / os.fsdecode(name)).write_bytes(b"here")
     data = b"type=file;size=4; " + name + b"\r\n"
-    with told_server(data=data) as server:
+    with scripted_server(data=data) as server:
         (url,) = links(client(server.port).get(f"{SITE}/sub/"))
     if name == b"\xfe.txt":
         return  # pyftpdlib knows UTF-8 alone
@@ -119,10 +123,10 @@ def test_statuses(site):
         "TYPE": (b"500 what?\r\n", 400, (37, 11)),
     }
     for word, (answer, status, codes) in answers.items():
-        with told_server({word: answer}) as server:
+        with scripted_server({word: answer}) as server:
             response = client(server.port).get(f"{SITE}/x")
             assert (response.status, classify(response)[:2]) == (status, codes), word
-    with told_server(
+    with scripted_server(
         {"RETR": b"550 \x1b[2J Permission denied\r\n", "CWD": b"550 no\r\n"}
     ) as server:
         response = client(server.port).get(f"{SITE}/x")
@@ -137,8 +141,8 @@ def test_users_come_from_the_file_of_credentials_alone(site, tmp_path):
         asks = client(server.port, http_credentials=str(file))
         assert asks.get(f"{SITE}/page.html").status == 200
         assert asks.get("ftp://you:other@ftp.example.com/page.html").status == 200
-        door = ftp_door(server.port, "other.example.com")
-        other = client(server.port, http_credentials=str(file), connect_to=(door,))
+        mapping = ftp_mapping(server.port, "other.example.com")
+        other = client(server.port, http_credentials=str(file), connect_to=(mapping,))
         assert other.get("ftp://other.example.com/page.html").status == 401
         assert other.get("ftp://me:s3cret%20word@other.example.com/page.html").status == 401
         assert server.logins == ["me", "me"]
@@ -152,7 +156,7 @@ HOSTILE_PATHS = (
 
 @pytest.mark.parametrize("path", HOSTILE_PATHS)
 def test_nothing_in_a_url_becomes_a_command(path):
-    with told_server() as server:
+    with scripted_server() as server:
         response = client(server.port).get(SITE + path)
         assert response.error == "bad_url"
         assert server.connections == 0
@@ -172,7 +176,7 @@ def test_no_url_has_a_line_break_in_its_path(text):
 
 
 def test_a_session_sends_no_line_break_whoever_asks():
-    with told_server() as server:
+    with scripted_server() as server:
         target = Destination(((socket.AF_INET, ("127.0.0.1", server.port)),), True)
         with Session(target, Limits(5.0, 10.0)) as session:
             for letter in "\r\n\0":
@@ -186,7 +190,7 @@ def test_a_listing_is_cut_at_the_limit():
         for number in range(1_000_000):
             yield b"type=file;size=1; entry%07d\r\n" % number
 
-    with told_server(data=entries) as server:
+    with scripted_server(data=entries) as server:
         response = client(server.port, content_limit=10_000).get(f"{SITE}/")
         assert response.status == 200
         assert len(response.body) <= 10_000
@@ -195,7 +199,7 @@ def test_a_listing_is_cut_at_the_limit():
 
 
 def test_a_file_is_cut_at_the_limit():
-    with told_server(data=lambda: iter(lambda: b"x" * 10_000, None)) as server:
+    with scripted_server(data=lambda: iter(lambda: b"x" * 10_000, None)) as server:
         response = client(server.port, content_limit=1000).get(f"{SITE}/endless")
         assert (len(response.body), response.truncated) == (1000, "length")
 
@@ -217,7 +221,7 @@ def test_a_file_is_cut_at_the_limit():
     ],
 )  # fmt: skip
 def test_hostile_servers_cost_a_reason(answers, data, error):
-    with told_server(answers, data=data) as server:
+    with scripted_server(answers, data=data) as server:
         limit = 0.4 if error == "too_slow" else 60.0
         response = client(server.port, http_time_limit=limit, timeout=30.0).get(f"{SITE}/x")
         assert response.error == error
@@ -231,7 +235,7 @@ def _slow():
 
 
 def test_what_trickles_is_cut():
-    with told_server(data=_slow) as server:
+    with scripted_server(data=_slow) as server:
         asks = client(server.port, min_rate=1000.0, min_rate_grace=0.2)
         assert asks.get(f"{SITE}/x").error == "low_rate"
 
@@ -240,18 +244,18 @@ def test_a_server_that_closes_is_a_reset():
     def close(server):
         raise OSError
 
-    with told_server({"TYPE": close}) as server:
+    with scripted_server({"TYPE": close}) as server:
         assert client(server.port).get(f"{SITE}/x").error == "reset"
 
 
 def test_the_data_connection_goes_where_the_control_connection_went():
-    with told_server(data=b"data", host="10,0,0,1") as server:  # that is what PASV says
+    with scripted_server(data=b"data", host="10,0,0,1") as server:  # that is what PASV says
         response = client(server.port).get(f"{SITE}/x")
         assert (response.body, response.ip) == (b"data", "127.0.0.1")
 
 
 def test_the_guard_judges_ftp_servers():
-    with told_server() as server:
+    with scripted_server() as server:
         who = {"agent_name": "bot", "agent_email": "a@b", "connect_to": ()}
         asks = client(server.port, allowed_ports=(str(server.port),), **who)
         for host in ("127.0.0.1", "localhost", "0x7f.1", "[::1]", "2130706433"):
@@ -272,7 +276,7 @@ def test_the_guard_judges_ftp_servers():
 
 
 def test_no_spelling_leads_an_ftp_session_inside():
-    with told_server() as server:
+    with scripted_server() as server:
         guard = Guard(allowed_ports=(str(server.port),), lookup=lookup())
         options = HttpOptions(schemes=("ftp",), agent_name="bot", agent_email="a@b", timeout=0.2)
         errors = Counter()
@@ -296,14 +300,14 @@ def test_port_21_is_ftps_alone():
 
 
 def test_a_gate_that_is_shut_lets_nothing_through():
-    with told_server() as server:
-        options = HttpOptions(schemes=("ftp",), connect_to=(ftp_door(server.port),))
+    with scripted_server() as server:
+        options = HttpOptions(schemes=("ftp",), connect_to=(ftp_mapping(server.port),))
         assert Client(options, gate=lambda: False).get(f"{SITE}/").error == "stopped"
         assert server.connections == 0
 
 
 def test_ftp_is_not_asked_through_a_proxy():
-    with told_server() as server:
+    with scripted_server() as server:
         options = {"agent_name": "a", "agent_email": "b@c", "http_proxy": "http://127.0.0.1:1"}
         asks = client(server.port, connect_to=(), **options)
         assert asks.get("ftp://a.example.com/").error == "ftp_through_proxy"
@@ -312,10 +316,10 @@ def test_ftp_is_not_asked_through_a_proxy():
 
 
 def test_ftp_is_off_by_default():
-    with told_server() as server:
-        assert Client(HttpOptions(connect_to=(ftp_door(server.port),))).get(f"{SITE}/").error == (
-            "bad_url"
-        )
+    with scripted_server() as server:
+        assert Client(HttpOptions(connect_to=(ftp_mapping(server.port),))).get(
+            f"{SITE}/"
+        ).error == ("bad_url")
         assert server.connections == 0
 
 

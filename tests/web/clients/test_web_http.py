@@ -7,7 +7,7 @@ import pytest
 import requests
 from http_clients import Client, HttpOptions
 from one_request import URL, ask
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.page_writer import page_row
 from nutbeam.web.clients.requests_adapter import GuardedAdapter
@@ -40,7 +40,7 @@ def test_returns_what_came_over_the_wire():
 
 def test_connections_are_kept_and_reused():
     with serve(lambda path, connection: reply(b"x")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         assert [client.get(URL).body for _ in range(5)] == [b"x"] * 5
         assert server.connections == 1
         client.close()
@@ -51,7 +51,7 @@ def test_a_kept_connection_that_was_closed_is_replaced():
         connection.sendall(reply(b"x"))  # and closes, against what HTTP/1.1 promises
 
     with serve(answer) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         for _ in range(5):
             assert client.get(URL).body == b"x"
             time.sleep(0.05)  # else it is sent on the old one: see the next test
@@ -63,7 +63,7 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
         return reply(b"x") if path == "/" else None
 
     with serve(answer) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         assert client.get(URL).body == b"x"
         first, second = client.get(f"{URL}closed"), client.get(f"{URL}closed")
         assert (first.error, first.resend, second.error, second.resend) == (
@@ -79,7 +79,7 @@ def test_a_request_on_a_kept_connection_that_was_closed_may_be_sent_again():
 
 def test_a_fresh_connection_is_new_even_if_another_thread_has_just_put_one_there(monkeypatch):
     with serve(lambda _, __: reply(b"x")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         client.get(URL)
         idle = client.transport.idle
         monkeypatch.setattr(idle, "forget", lambda _: None)  # as if it came right after
@@ -90,7 +90,7 @@ def test_a_fresh_connection_is_new_even_if_another_thread_has_just_put_one_there
 def test_idle_connections_are_bounded(monkeypatch):
     monkeypatch.setattr("nutbeam.web.network.idle_connections._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         for number in range(30):
             assert client.get(f"http://h{number}.example.com/").body == b"x"
         assert client.transport.idle.count == 10
@@ -188,7 +188,7 @@ def test_a_name_that_does_not_resolve():
 def test_a_refused_port():
     with serve(lambda path, connection: reply()) as server:
         pass
-    client = Client(HttpOptions(connect_to=doors(server.port)))
+    client = Client(HttpOptions(connect_to=connect_to(server.port)))
     assert client.get(URL).error == "refused"
 
 
@@ -233,7 +233,7 @@ def test_nothing_comes_from_the_environment(monkeypatch, tmp_path):
 
 def test_cookies_are_not_sent_back():
     with serve(lambda path, connection: reply(b"x", "200 OK", "Set-Cookie: a=1")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         assert all("Cookie" not in client.get(URL).request for _ in range(2))
 
 
@@ -241,8 +241,8 @@ def test_ipv6():
     try:
         server = serve(lambda path, connection: reply(b"six"), family=socket.AF_INET6)
         with server as running:
-            door = f"[::1]:80:[::1]:{running.port}"
-            response = Client(HttpOptions(connect_to=(door,))).get("http://[::1]/")
+            mapping = f"[::1]:80:[::1]:{running.port}"
+            response = Client(HttpOptions(connect_to=(mapping,))).get("http://[::1]/")
     except OSError:
         pytest.skip("no IPv6 here")
     assert (response.body, response.ip) == (b"six", "::1")
@@ -253,7 +253,7 @@ def test_the_adapter_can_be_mounted_on_a_session():
     with serve(lambda path, connection: reply(b"x", "200 OK", "A: b")) as server:
         session = requests.Session()
         session.trust_env = False
-        route = Route(Guard(connect_to=doors(server.port)))
+        route = Route(Guard(connect_to=connect_to(server.port)))
         session.mount("http://", GuardedAdapter(route, Transport(route)))
         response = session.get(URL)
         assert (response.status_code, response.content, response.headers["a"]) == (200, b"x", "b")

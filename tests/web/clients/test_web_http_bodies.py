@@ -10,7 +10,7 @@ import brotli
 import pytest
 from http_clients import Client, HttpOptions
 from one_request import URL, ask
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.exchange.status import classify
 
@@ -26,7 +26,7 @@ def test_chunked_bodies():
 @pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
 def test_no_body_where_there_can_be_none(status):
     with serve(lambda path, connection: f"HTTP/1.1 {status}\r\n\r\n".encode()) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         assert [client.get(URL).error for _ in range(2)] == [None, None]
         assert server.connections == 1
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from http_clients import Client, HttpOptions
 from one_request import URL, ask
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.exchange.status import classify
 
@@ -67,7 +67,7 @@ def test_the_time_before_an_answer_does_not_count_as_slow():
         return reply(b"x")
 
     with serve(lambda path, connection: answer(connection)) as server:
-        options = HttpOptions(connect_to=doors(server.port), min_rate=1000, min_rate_grace=0.1)
+        options = HttpOptions(connect_to=connect_to(server.port), min_rate=1000, min_rate_grace=0.1)
         client = Client(options)
         assert [client.get(URL).error for _ in range(2)] == [None, None]
         assert server.connections == 1

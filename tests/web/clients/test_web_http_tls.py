@@ -31,8 +31,8 @@ def test_certificates_and_names_are_checked(pem, host, trusted, error):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     with serve(lambda path, connection: reply(b"safe"), context=context) as server:
-        door = f"*.example.com:443:127.0.0.1:{server.port}"
-        client = Client(HttpOptions(connect_to=(door,), ca_file=pem if trusted else ""))
+        mapping = f"*.example.com:443:127.0.0.1:{server.port}"
+        client = Client(HttpOptions(connect_to=(mapping,), ca_file=pem if trusted else ""))
         response = client.get(f"https://{host}.example.com/")
         again = client.get(f"https://{host}.example.com/")
     assert (response.error, response.body) == (error, b"" if error else b"safe")
@@ -43,8 +43,8 @@ def test_certificates_and_names_are_checked(pem, host, trusted, error):
 @pytest.mark.slow
 def test_tls_to_a_server_without_it():
     with serve(lambda path, connection: reply(b"x")) as server:
-        door = f"a.example.com:443:127.0.0.1:{server.port}"
-        client = Client(HttpOptions(connect_to=(door,), timeout=1))
+        mapping = f"a.example.com:443:127.0.0.1:{server.port}"
+        client = Client(HttpOptions(connect_to=(mapping,), timeout=1))
         assert client.get("https://a.example.com/").error in ("tls", "timeout", "reset")
 
 
@@ -63,8 +63,8 @@ def test_certificates_are_unchecked_only_where_the_operator_says_so(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     with serve(lambda path, connection: reply(b"x"), context=context) as server:
-        door = f"*.example.com:443:127.0.0.1:{server.port}"
-        client = Client(HttpOptions(connect_to=(door,), insecure_host=insecure))
+        mapping = f"*.example.com:443:127.0.0.1:{server.port}"
+        client = Client(HttpOptions(connect_to=(mapping,), insecure_host=insecure))
         response = client.get(f"https://{host}.example.com/")
         row = page_row(Result(Task(response.url), response, 33 if error is None else 34, 1))
     assert (response.error, response.tls) == (error, tls)
@@ -83,9 +83,9 @@ def test_an_answer_from_before_tls_does_not_count():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=greet, args=(listening,))
         thread.start()
-        door = f"a.example.com:443:127.0.0.1:{listening.getsockname()[1]}"
+        mapping = f"a.example.com:443:127.0.0.1:{listening.getsockname()[1]}"
         client = Client(
-            HttpOptions(connect_to=(door,), insecure_host=("a.example.com",), timeout=2.0)
+            HttpOptions(connect_to=(mapping,), insecure_host=("a.example.com",), timeout=2.0)
         )
         response = client.get("https://a.example.com/")
         client.close()

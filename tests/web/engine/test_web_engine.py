@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from engine_runs import A, pages, pages_or_404, run, urls
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.base.progress import PROGRESS
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
@@ -57,7 +57,7 @@ def closing(times):
 def test_a_request_that_was_closed_unanswered_waits_for_another_turn(threads_per_host):
     options = {"threads_per_host": threads_per_host, "server_delay": 0.1, "server_min_delay": 0.1}
     with serve(closing(1)) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         engine = Engine(FetchOptions(**options), client)
         results = list(engine.run(map(Task, urls(4))))
         client.close()
@@ -72,7 +72,7 @@ def test_a_request_that_was_closed_unanswered_waits_for_another_turn(threads_per
 
 def test_what_a_new_connection_does_not_bring_is_not_sent_again():
     with serve(closing(0)) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         options = FetchOptions(server_delay=0.05, exceptions_delay=0.0, robots_allowlist=("com",))
         results = list(Engine(options, client).run(map(Task, urls(3))))
         client.close()
@@ -146,7 +146,7 @@ def test_urls_that_cannot_be_asked_for_are_counted():
 def test_results_come_while_others_wait_and_bodies_do_not_pile_up(monkeypatch):
     monkeypatch.setattr("nutbeam.web.engine.queues._MAX_RESULTS", 10)
     with serve(pages_or_404) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         engine = Engine(FetchOptions(server_delay=0.0, threads=5, threads_per_host=5), client)
         results = engine.run(Task(url) for url in urls(500))
         next(results)
@@ -158,7 +158,7 @@ def test_results_come_while_others_wait_and_bodies_do_not_pile_up(monkeypatch):
 def test_tasks_are_read_lazily(monkeypatch):
     monkeypatch.setattr("nutbeam.web.engine.engine._MAX_WAITING", 2000)
     with serve(pages_or_404) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         options = FetchOptions(server_delay=0.0, threads=5, threads_per_host=5)
         taken = itertools.count()
         tasks = (Task(f"{A}/{next(taken)}") for _ in itertools.count())
@@ -212,7 +212,7 @@ def test_tasks_may_come_while_others_are_fetched():
             yield Task(f"{A}/{number}")
 
     with serve(lambda path, _: pages(path, _) or reply(b"", "404 No")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         engines.append(Engine(FetchOptions(server_delay=0.0), client))
         for result in engines[0].run(tasks()):
             seen.append(result.task.url)

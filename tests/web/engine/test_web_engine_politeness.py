@@ -6,7 +6,7 @@ import time
 import pytest
 from engine_runs import A, gaps, pages, run, urls
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.engine.engine import Engine, FetchOptions, HostRecord, Task
 from nutbeam.web.network.guard import Guard
@@ -112,7 +112,7 @@ def test_rejects_an_address_cap_of_0():
 def test_what_others_may_have_asked_just_now_waits_for_its_delay():
     known = {"a.example.com": HostRecord("a.example.com", crawl_delay=1.0)}
     with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         began = time.monotonic()
         options = FetchOptions(server_delay=0.5)
         engine = Engine(options, client, known, requested_until=began)
@@ -142,7 +142,7 @@ def test_the_share_of_threads_that_wait_for_politeness():
 
     told = []
     with serve(answer) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port), timeout=60.0))
+        client = Client(HttpOptions(connect_to=connect_to(server.port), timeout=60.0))
         options = FetchOptions(server_delay=1.0, threads=2)
         engine = Engine(options, client, on_pulse=lambda s: told.append((time.monotonic(), s)))
         tasks = ["http://slow.example.com/slow", *urls(3)]

@@ -7,7 +7,7 @@ import time
 import pytest
 from engine_runs import A, pages, pages_or_404, run, urls
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 
@@ -24,7 +24,7 @@ def test_the_time_limit():
 
 def test_closing_stops_everything():
     with serve(pages_or_404) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         options = FetchOptions(server_delay=0.0, threads=5, threads_per_host=5)
         results = Engine(options, client).run(Task(url) for url in urls(5000))
         next(results)
@@ -39,7 +39,7 @@ def test_closing_stops_everything():
 
 def test_stop_leaves_the_rest_due():
     with serve(pages_or_404) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         engine = Engine(FetchOptions(server_delay=0.1), client)
         results = []
         for result in engine.run(Task(url) for url in urls(50)):
@@ -55,14 +55,14 @@ def test_an_error_of_the_tasks_is_raised():
         raise RuntimeError("no more")
 
     with serve(pages_or_404) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         with pytest.raises(RuntimeError, match="no more"):
             list(Engine(FetchOptions(), client).run(broken()))
 
 
 def gated(gate, tasks, **options):
     with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)), gate=gate)
+        client = Client(HttpOptions(connect_to=connect_to(server.port)), gate=gate)
         engine = Engine(FetchOptions(**{"server_delay": 0.0} | options), client)
         results = list(engine.run(map(Task, tasks)))
         client.close()
@@ -114,7 +114,7 @@ def test_what_a_pulse_raises_ends_the_run():
 def test_a_pulse_comes_though_nothing_else_does():
     told = []
     with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         engine = Engine(FetchOptions(server_delay=5.0), client, on_pulse=told.append)
         assert len(list(engine.run([Task(f"{A}/1")]))) == 1
         client.close()

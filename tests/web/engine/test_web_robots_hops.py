@@ -18,7 +18,7 @@ from robots_sites import (
     hosts,
     moved,
 )
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.engine.engine import Engine, FetchOptions, HostRecord, Task
 from nutbeam.web.engine.robots_search import RobotsAnswers
@@ -295,7 +295,7 @@ def test_several_partitions_ask_a_host_once_each_per_delay():
     answer = attackers(lambda host: f"http://{VICTIM}/robots.txt?{host}")
     with engine_of(answer) as (first, site), contextlib.ExitStack() as stack:
         client = Client(
-            HttpOptions(connect_to=doors(site.server.port, "*.example.com", "*.example.org"))
+            HttpOptions(connect_to=connect_to(site.server.port, "*.example.com", "*.example.org"))
         )
         stack.callback(client.close)
         second = Engine(FetchOptions(server_delay=DELAY), client)

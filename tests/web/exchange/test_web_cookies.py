@@ -2,7 +2,7 @@ import pytest
 from http_clients import Client, HttpOptions
 from hypothesis import given
 from hypothesis import strategies as st
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.exchange.cookies import CookieJar, parse_cookie
 
@@ -130,7 +130,7 @@ def test_whatever_a_server_says_stays_with_it(text, scheme):
 @pytest.mark.parametrize("kept", [True, False])
 def test_cookies_come_back_only_where_they_are_wanted(kept):
     with serve(lambda path, connection: reply(b"x", "200 OK", "Set-Cookie: a=1; Path=/")) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_cookies=kept)
+        options = HttpOptions(connect_to=connect_to(server.port), http_cookies=kept)
         client = Client(options)
         responses = [client.get(f"http://{h}.example.com/") for h in ("a", "a", "b")]
         heads = [head for _, head, _ in server.requests]

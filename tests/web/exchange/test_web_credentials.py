@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.page_writer import page_row
 from nutbeam.pipelines.launch.job import check
@@ -95,7 +95,7 @@ def test_nothing_follows_a_redirect_of_robots_txt(file):
         return reply(b"User-agent: *\nDisallow: /x")
 
     with serve(answer) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_credentials=file)
+        options = HttpOptions(connect_to=connect_to(server.port), http_credentials=file)
         fetch_robots(Client(options), "http://a.example.com")
         heads = {path: head for path, head, _ in server.requests}
     assert authorization(heads["/robots.txt"])
@@ -209,7 +209,7 @@ def test_a_wrong_password_is_not_tried_for_ever(tmp_path):
 def test_each_request_passes_the_gate(file):
     asked = []
     with serve(lambda path, connection: reply(b"", "401 No", CHALLENGE)) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_credentials=file)
+        options = HttpOptions(connect_to=connect_to(server.port), http_credentials=file)
         client = Client(options, gate=lambda: asked.append(1) or len(server.requests) < 1)
         response = client.get("http://d.example.com/")
     assert len(server.requests) == 1

@@ -1,5 +1,5 @@
 import pytest
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
@@ -9,7 +9,7 @@ from nutbeam.web.network.headers import parse_headers
 def test_headers_go_with_every_request():
     entries = ("X-Crawl: nightly run", "From:crawl@example.com")
     with serve(lambda path, connection: reply(b"x")) as server:
-        options = HttpOptions(connect_to=doors(server.port), http_header=entries)
+        options = HttpOptions(connect_to=connect_to(server.port), http_header=entries)
         response = Client(options).get("http://a.example.com/")
     head = server.requests[0][1]
     assert "\r\nX-Crawl: nightly run\r\n" in head

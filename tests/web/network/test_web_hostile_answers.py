@@ -9,7 +9,7 @@ import pytest
 from counting import calls, weigh
 from hostile_answers import ANSWERS, CHUNKED, LAST, OK, PAGE, REST, ROBOTS
 from http_clients import CLIENTS, Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.clients.open_client import client_of
 from nutbeam.web.exchange.http_options import HttpOptions as Options
@@ -43,7 +43,7 @@ def ask(request):
 
     with serve(answer) as server:
         limits = {"timeout": 2.0, "http_time_limit": 5.0, "http_client": request.param}
-        client = client_of(Options(connect_to=doors(server.port), **limits))
+        client = client_of(Options(connect_to=connect_to(server.port), **limits))
         yield asking
         client.close()
 
@@ -124,7 +124,7 @@ def test_random_damage_is_read_alike_by_both():
             )
         wires.append(bytes(wire))
     with serve(answer) as server:
-        options = {"connect_to": doors(server.port), "timeout": 2.0}
+        options = {"connect_to": connect_to(server.port), "timeout": 2.0}
         clients = [client_of(Options(http_client=name, **options)) for name in CLIENTS]
         for number, wire in enumerate(wires):
             current["wire"] = wire
@@ -149,7 +149,7 @@ def test_random_damage_is_read_alike_by_both():
 )
 def test_a_robots_txt_that_comes_so_is_read(wire):
     with serve(lambda path, connection: connection.sendall(wire)) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         rules = fetch_robots(client, "http://a.example.com")
     assert rules.allowed("http://a.example.com/open")
     assert not rules.allowed("http://a.example.com/private")
@@ -169,7 +169,7 @@ def test_a_page_without_a_head_is_taken_on_a_new_connection_only():
         return None
 
     with serve(keeping) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         assert client.get(f"{URL}first").body == b"x"
         left_over = client.get(f"{URL}second")
         assert (left_over.body, left_over.status, left_over.resend) == (b"", 0, True)
@@ -295,7 +295,7 @@ def test_white_space_before_a_status_line_has_a_limit():
 def test_a_megabyte_in_one_byte_chunks_is_a_page_as_any_other():
     wire = CHUNKED + b"1\r\nx\r\n" * (1 << 20) + LAST
     with serve(lambda path, connection: wire) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port), content_limit=1 << 20))
+        client = Client(HttpOptions(connect_to=connect_to(server.port), content_limit=1 << 20))
         response = client.get(URL)
     assert (len(response.body), response.error, response.truncated) == (1 << 20, None, None)
 

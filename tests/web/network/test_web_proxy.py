@@ -6,7 +6,7 @@ import pytest
 from http_clients import Client, HttpOptions
 from made_certificates import CERTIFICATE
 from proxy_servers import WHO, proxied, tunnel
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.launch.job import check
 from nutbeam.web.engine.engine import Engine, FetchOptions
@@ -174,7 +174,7 @@ def test_what_the_operator_opens():
         assert server.paths == ["http://10.1.2.3/"]
     with (
         serve(lambda path, connection: reply(b"past")) as site,
-        proxied(connect_to=doors(site.port)) as (client, server),
+        proxied(connect_to=connect_to(site.port)) as (client, server),
     ):
         assert client.get("http://a.example.com/").body == b"past"
         assert server.connections == 0

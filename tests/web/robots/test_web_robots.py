@@ -2,7 +2,7 @@ import time
 
 import pytest
 from http_clients import Client, HttpOptions
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.robots.robots import (
     MAX_ROBOTS_BYTES,
@@ -19,7 +19,7 @@ DENY_ALL = b"User-agent: *\nDisallow: /\n"
 
 def fetch(answer, origin=ORIGIN, **options):
     with serve(lambda path, connection: answer(path)) as server:
-        options = {"agent_name": "nutbot", "connect_to": doors(server.port)} | options
+        options = {"agent_name": "nutbot", "connect_to": connect_to(server.port)} | options
         return fetch_robots(Client(HttpOptions(**options)), origin), server
 
 
@@ -191,7 +191,7 @@ def test_thirty_days_of_failures_are_as_if_there_were_none(status, days, text, s
     with serve(
         lambda *_: reply(b"", f"{status} No") if status else b"\0nonsense\r\n\r\n"
     ) as server:
-        client = Client(HttpOptions(agent_name="nutbot", connect_to=doors(server.port)))
+        client = Client(HttpOptions(agent_name="nutbot", connect_to=connect_to(server.port)))
         rules = fetch_robots(client, ORIGIN, earlier=earlier)
     assert (rules.status, rules.state) == (status, state)
     assert rules.record.text == ("" if state == "allow" else text)  # the last copy is kept

@@ -7,7 +7,7 @@ import pytest
 from counting import calls
 from robots_texts import ATTACKS, MOST, filled, honest, honest_urls
 from short_form import first
-from web_servers import doors, reply, serve
+from web_servers import connect_to, reply, serve
 
 from nutbeam.web.base.size_cache import SizeCache
 from nutbeam.web.clients.requests_client import Client
@@ -137,7 +137,7 @@ def test_urls_that_are_too_costly_are_dropped_and_counted():
         return reply(robots if asked == "/robots.txt" else b"page")
 
     with serve(answer) as server:
-        client = Client(HttpOptions(connect_to=doors(server.port)))
+        client = Client(HttpOptions(connect_to=connect_to(server.port)))
         dropped = []
         engine = Engine(
             FetchOptions(server_delay=0.0), client,

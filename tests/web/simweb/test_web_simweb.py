@@ -18,16 +18,12 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 import pytest
 from here import TESTS
-from simulated_web import SimWeb, TrueSite
+from simulated_web import SimWeb, TrueSite, served_web
 
 from nutbeam.web.simweb.model import SitePlan
 from nutbeam.web.simweb.site import Site
 
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(hosts=5, pages=20, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=5, pages=20, scope="module")
 
 
 @pytest.fixture(scope="module")

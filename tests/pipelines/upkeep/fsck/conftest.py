@@ -9,13 +9,9 @@ from crawling import (
     nutbeam,
     tree,
 )
-from simulated_web import SimWeb
+from simulated_web import served_web
 
-
-@pytest.fixture(scope="session")
-def web():
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as server:
-        yield server
+web = served_web(hosts=2, pages=8, scope="session")
 
 
 @pytest.fixture(scope="session")

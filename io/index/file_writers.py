@@ -107,8 +107,8 @@ class FileWriter(IndexWriter):
         # A run that was overtaken has left its files.
         remove_tree(self._staging)
         for found in list_files(self._folder / _STAGING):
-            version = self._version_of(found.path.name)
-            if version is not None and version < self.target.version:
+            older = self._version_of(found.path.name)
+            if older is not None and older < self.target.version:
                 remove_file(found.path)
         remove_empty_folders(self._folder / _STAGING)
 

@@ -13,7 +13,6 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
@@ -29,7 +28,7 @@ from ..storage.files import (
     remove_file,
     remove_tree,
 )
-from ..storage.places import Place, place_of
+from ..storage.places import Place, full_address, place_of
 from .index_writer import IndexTarget, IndexWriter, WriteResult
 
 _STAGING = ".nutbeam"
@@ -53,8 +52,7 @@ class FileWriter(IndexWriter):
 
     def address(self) -> str:
         """Returns the folder."""
-        folder = self._folder
-        return str(folder.absolute() if isinstance(folder, Path) else folder)
+        return full_address(self._folder)
 
     def encoded(self, documents: pl.DataFrame) -> bytes:
         """Returns documents as the content of a file."""

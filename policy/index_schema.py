@@ -56,6 +56,12 @@ INDEX_RUNS_COLUMNS = Columns(
         Column("version", pa.int64(), "Number that grows with each operation, for servers."),
         Column("rebuilt", pa.bool_(), "Whether it has built the index from the beginning."),
         Column("writers", pa.large_list(TEXT), "Name and kind of each writer.", purged=Purged.KEPT),
+        Column(
+            "places",
+            pa.large_list(TEXT),
+            "Where each writer writes: a digest of the address, and the server's id of the index.",
+            purged=Purged.KEPT,
+        ),
         time_column("time", "When it began."),
     )
 )

@@ -21,6 +21,7 @@ from ..tablets.written import Written
 from .index_pass import IndexPass, plan_pass
 from .index_writer import open_writer
 from .stored_index import StoredIndex
+from .writer_places import places
 
 
 def dedup_in_table(
@@ -57,7 +58,7 @@ def dedup_in_table(
         journal = list(_journal(task, rule.name, keys))
     shards = Written(task.component(writer.component), done.files, counts=counts)
     reads = frozenset({*map(task.component, ("indexed", "index_runs")), "blocklist"})
-    commit(operation, [shards, *journal, task.record()], reads=reads)
+    commit(operation, [shards, *journal, task.record(places(task))], reads=reads)
     return counts
 
 

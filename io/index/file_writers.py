@@ -28,7 +28,7 @@ from ..storage.files import (
     remove_file,
     remove_tree,
 )
-from ..storage.places import Place, place_of
+from ..storage.places import Place, full_address, place_of
 from .index_writer import IndexTarget, IndexWriter, WriteResult
 
 _STAGING = ".nutbeam"
@@ -49,6 +49,10 @@ class FileWriter(IndexWriter):
         self._deletes: list[pl.Series] = []
         self._counts = {"added": 0, "deleted": 0}
         self._bytes = self._files = 0
+
+    def address(self) -> str:
+        """Returns the folder."""
+        return full_address(self._folder)
 
     def encoded(self, documents: pl.DataFrame) -> bytes:
         """Returns documents as the content of a file."""
@@ -101,8 +105,8 @@ class FileWriter(IndexWriter):
         # A run that was overtaken has left its files.
         remove_tree(self._staging)
         for found in list_files(self._folder / _STAGING):
-            known = re.match(rf"{re.escape(self._start)}(\d+)-", found.path.name)
-            if known and int(known[1]) < self.target.version:
+            older = self._version_of(found.path.name)
+            if older is not None and older < self.target.version:
                 remove_file(found.path)
         remove_empty_folders(self._folder / _STAGING)
 
@@ -116,13 +120,18 @@ class FileWriter(IndexWriter):
         return self._folder / _STAGING / own
 
     def _visible(self) -> Iterable[tuple[str, int]]:
-        pattern = re.compile(
-            rf"{re.escape(self._start)}(\d{{13,}})-[0-9a-f]{{16}}-\d+(-deletes)?\.{self.ending}"
-        )
         for found in list(list_files(self._folder)):
-            known = pattern.fullmatch(found.path.name)
-            if known and found.path.parent == self._folder:
-                yield found.path.name, int(known[1])
+            version = self._version_of(found.path.name)
+            if version is not None and found.path.parent == self._folder:
+                yield found.path.name, version
+
+    def _version_of(self, name: str) -> int | None:
+        """Returns the version in the name of a file of this index; None: it is none of its files."""
+        pattern = (
+            rf"{re.escape(self._start)}(\d{{13}})-[0-9a-f]{{16}}-\d+(-deletes)?\.{self.ending}"
+        )
+        known = re.fullmatch(pattern, name)
+        return int(known[1]) if known else None
 
     def _flush(self) -> None:
         if self._documents:

@@ -13,7 +13,13 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.index_schema import INDEXED
-from ...policy.indexing.index_changes import STATE_READ, decide_changes, lost_pages
+from ...policy.indexing.index_changes import (
+    PURGED_REASON,
+    STATE_READ,
+    UNFINISHED_REASON,
+    decide_changes,
+    lost_pages,
+)
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ...policy.kinds import KINDS
 from ...policy.schema import STATE, empty, to_frame
@@ -35,12 +41,15 @@ CANDIDATES = pa.schema(
         ("reason", pa.large_string()),
     ]
 )
-# Pages that are deleted though the journal has no row of them: it must not get one.
-PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
+# Bytes of keys of unfinished runs that one item looks at, and the keys in one step.
+_INTENTS_AT_ONCE, _KEYS_AT_ONCE, _SEED = 64 << 20, 50_000, 17
+# Deletes of one part of the work, and what they need: so a part has at most some 40 MB.
+_DELETES_IN_PART = 20_000
+_OF_DELETES = ("key", "document", "signature", "known", "writers", "action", "reason")
 # Pages that are sent again, because a run that lost may have sent an older text after the newer.
 AGAIN_REASON = "sent_again"
-WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
-_COUNTING = KINDS["indexed"].counting
+# Rows of the journal that count: those of pages that were not deleted.
+COUNTING = KINDS["indexed"].counting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,11 +108,21 @@ class Held:
 
 @dataclasses.dataclass(frozen=True)
 class Unfinished:
-    """Pages that a run has begun to send, and that never committed: a server may have them."""
+    """Pages that runs have begun to send that never committed: a server may have them.
+
+    Attributes:
+        operation: The operation.
+        number: Number of the item.
+        intents: The parts of these runs.
+        share: Number of the item among those that share the pages, by hashes of their keys.
+        shares: How many these are.
+    """
 
     operation: Operation
     number: int
-    intent: Intent
+    intents: tuple[Intent, ...]
+    share: int = 0
+    shares: int = 1
 
 
 Candidate = Changed | Removed | PurgedPages | Held | Unfinished
@@ -117,8 +136,11 @@ def candidates(task: IndexPass) -> Iterator[Candidate]:
 
 def _items(task: IndexPass) -> Iterator[Callable[[Operation, int], Candidate]]:
     """Yields functions that make items of an operation and their numbers."""
-    for intent in () if task.full else intents(task):
-        yield functools.partial(Unfinished, intent=intent)
+    # A page is in one item, so that it is not deleted twice.
+    some = () if task.full or not task.outside else tuple(intents(task))
+    shares = 1 + sum(intent.bytes for intent in some) // _INTENTS_AT_ONCE if some else 0
+    for share in range(shares):
+        yield functools.partial(Unfinished, intents=some, share=share, shares=shares)
     if task.cleans:
         for tablet in tablets(task.files("indexed")):
             yield functools.partial(Held, tablet=tablet)
@@ -200,7 +222,7 @@ def _changed(
 
 def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterator[pl.DataFrame]:
     for some in item.operation.root.scan(task.component("indexed"), item.tablet):
-        journal = some.filter(_COUNTING)
+        journal = some.filter(COUNTING)
         if len(journal):
             rows = _state_of(item.operation, journal.get_column("key"), STATE_READ)
             yield _decided(rows, journal, options).filter(pl.col("action") == DELETE)
@@ -209,31 +231,50 @@ def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterato
 def _unfinished(
     item: Unfinished, task: IndexPass, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
-    """Yields deletes for pages that are neither in the journal nor to be added now.
+    """Yields what corrects the pages of unfinished runs, which any writer may hold.
 
-    Pages that an overtaken run may have given an older text, or deleted, are sent again.
+    Pages to be added go to the documents with the names of all writers, so that those delete them
+    that do not get them. Pages that an overtaken run may have given an older text, or deleted, are
+    sent again. The others are deleted.
     """
-    data = read_if_there(item.intent.path)
-    keys = pl.Series([], dtype=pl.String) if data is None else keys_of_bytes(data)
-    if not len(keys):
-        return
-    journal = journal_of(task, keys)
-    decided = decide_changes(_state_of(item.operation, keys, STATE_READ), journal, options)
-    kept = [journal.select("key"), decided.filter(pl.col("action") == ADD).select("key")]
-    gone = keys.unique().to_frame("key").join(pl.concat(kept), on="key", how="anti")
-    names = [rule.name for rule in task.routes.writers]
-    if item.intent.overtaken and not task.cleans:
-        held = decided.filter(pl.col("known") & (pl.col("reason") == "unchanged"))
-        again = held.with_columns(action=pl.lit(ADD), reason=pl.lit(AGAIN_REASON))
-        yield to_candidates(again)
-    yield to_candidates(
-        gone.with_columns(
-            known=pl.lit(False),
-            writers=pl.lit(names, pl.List(pl.String)),
-            action=pl.lit(DELETE),
-            reason=pl.lit(UNFINISHED_REASON),
+    names = pl.lit(task.outside, pl.List(pl.String))
+    for some in _keys_of(item).iter_slices(_KEYS_AT_ONCE):
+        keys = some.get_column("key")
+        journal = journal_of(task, keys)
+        rows = _state_of(item.operation, keys, STATE_READ)
+        decided = decide_changes(rows, journal, options)
+        decided = decided.join(some, on="key", how="left").with_columns(outside=names)
+        again = pl.col("known") & (pl.col("reason") == "unchanged") & pl.col("overtaken")
+        decided = decided.with_columns(
+            action=pl.when(again).then(pl.lit(ADD)).otherwise("action"),
+            reason=pl.when(again).then(pl.lit(AGAIN_REASON)).otherwise("reason"),
         )
-    )
+        adds = decided.filter(pl.col("action") == ADD)
+        if not task.cleans:
+            both = pl.concat_list("writers", "outside").list.unique(maintain_order=True)
+            yield to_candidates(adds.with_columns(writers=both))
+        # The journal's writers delete these pages as its other pages.
+        gone = decided.filter(pl.col("known") & (pl.col("action") == DELETE))
+        others = gone.select("key", writers=pl.col("outside").list.set_difference("writers"))
+        kept = pl.concat([journal.select("key"), adds.select("key")])
+        unknown = some.select("key").join(kept, on="key", how="anti")
+        yield to_candidates(
+            pl.concat([unknown.with_columns(writers=names), others]).with_columns(
+                known=pl.lit(False), action=pl.lit(DELETE), reason=pl.lit(UNFINISHED_REASON)
+            )
+        )
+
+
+def _keys_of(item: Unfinished) -> pl.DataFrame:
+    """Returns the keys of an item, and whether an overtaken run has sent them."""
+    found = [pl.DataFrame(schema={"key": pl.String, "overtaken": pl.Boolean})]
+    for intent in item.intents:
+        data = read_if_there(intent.path)
+        if data is not None:
+            keys = keys_of_bytes(data)
+            mine = keys.filter(keys.hash(_SEED) % item.shares == item.share)
+            found.append(mine.to_frame("key").with_columns(overtaken=pl.lit(intent.overtaken)))
+    return pl.concat(found).group_by("key").agg(pl.col("overtaken").any()).sort("key")
 
 
 def keys_to_bytes(keys: pl.Series) -> bytes:
@@ -260,7 +301,7 @@ def _of_batch(batch: str) -> pl.Expr:
 def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
     if task.batch:
         return
-    wanted = _COUNTING
+    wanted = COUNTING
     if item.ranges is not None:
         key = pl.col("key")
         inside = [(key >= low) & (key <= high) for low, high in item.ranges]
@@ -275,7 +316,7 @@ def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
 def _purged(item: PurgedPages, task: IndexPass) -> Iterator[pl.DataFrame]:
     """Yields deletes for the writers outside the table; those inside it were purged, too."""
     for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
-        before = rows.filter(_COUNTING)
+        before = rows.filter(COUNTING)
         keys = before.get_column("key")
         known = journal_of(task, keys, every=True).select("key")
         back = _state_of(item.operation, keys, ("key",))  # after an --unblock
@@ -303,7 +344,7 @@ def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.D
     if not known or not len(keys):
         return empty(INDEXED)
     rows = task.operation.root.find(name, known, keys)
-    return rows if every else rows.filter(_COUNTING)
+    return rows if every else rows.filter(COUNTING)
 
 
 def to_candidates(decided: pl.DataFrame) -> pl.DataFrame:
@@ -313,11 +354,21 @@ def to_candidates(decided: pl.DataFrame) -> pl.DataFrame:
     return found.select(pl.col(name).cast(kind) for name, kind in wide.schema.items())
 
 
-def by_part(item: Candidate, decided: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yields (name of a part of the work, its rows): a file of documents, or deletes of an item."""
+def by_part(
+    item: Candidate, decided: pl.DataFrame, before: int = 0
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yields (name of a part of the work, its rows): a file of documents, or some deletes of an item.
+
+    Args:
+        item: The item.
+        decided: Decisions about some of its pages.
+        before: Number of deletes among the decisions that were made before.
+    """
     adds = decided.filter(pl.col("action") == ADD)
     for (document,), rows in adds.group_by("document", maintain_order=True):
         yield str(document), rows
-    deletes = decided.filter(pl.col("action") == DELETE)
-    if len(deletes):
-        yield f"deletes/{item.number}", deletes
+    deletes = decided.filter(pl.col("action") == DELETE).with_row_index("part", before)
+    deletes = deletes.with_columns(pl.col("part") // _DELETES_IN_PART)
+    for (part,), rows in deletes.group_by("part", maintain_order=True):
+        narrow = to_candidates(rows.select(_OF_DELETES))
+        yield f"deletes/{item.number}-{part}", narrow

@@ -24,6 +24,7 @@ from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from .index_writer import IndexTarget, IndexWriter, open_writer, writer_class
+from .receipts import RECEIPTS, were_lost
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,7 @@ class IndexRun:
         version: Its number; later operations have larger ones.
         full: Whether it has built the index from the beginning.
         writers: ``NAME:KIND`` of each writer.
+        places: Where each of them wrote, in the same order, as ``writer_places.py`` says it.
     """
 
     operation: str = ""
@@ -43,6 +45,14 @@ class IndexRun:
     version: int = 0
     full: bool = False
     writers: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+
+    def place_of(self, rule: WriterRule) -> str | None:
+        """Returns where a writer wrote; empty: this is unknown; None: it took no part."""
+        name = name_of(rule)
+        if name not in self.writers:
+            return None
+        return dict(zip(self.writers, self.places, strict=False)).get(name, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,25 +116,38 @@ class IndexPass:
     @property
     def all_receipts(self) -> Place:
         """The folder with the receipts of all runs."""
-        return self.operation.root / self.component("receipts")
+        return self.operation.root / self.component(RECEIPTS)
 
-    def finish_last(self) -> None:
-        """Finishes the run before, whose process may have died after its commit."""
-        if self.last.operation:
-            for rule in self.routes.writers:
-                target = dataclasses.replace(
-                    self.target(rule), version=self.last.version, full=self.last.full,
-                    operation=self.last.operation,
-                )  # fmt: skip
-                open_writer(rule, target).finish()
+    @property
+    def outside(self) -> list[str]:
+        """Names of the writers whose index is not in the table."""
+        return [rule.name for rule in self.routes.writers if not writer_class(rule).component]
 
-    def record(self) -> Written:
-        """Writes the record of this run, which replaces that of the run before."""
+    def finish_last(self, rules: Iterable[WriterRule]) -> None:
+        """Finishes the run before, whose process may have died after its commit.
+
+        Args:
+            rules: The writers that took part in it, and write where they wrote.
+        """
+        for rule in rules:
+            target = dataclasses.replace(
+                self.target(rule), version=self.last.version, full=self.last.full,
+                operation=self.last.operation,
+            )  # fmt: skip
+            open_writer(rule, target).finish()
+
+    def record(self, places: Iterable[str] = ()) -> Written:
+        """Writes the record of this run, which replaces that of the run before.
+
+        Args:
+            places: Where each writer writes; empty: this is not known.
+        """
         whole = not (self.batch or self.cleans)
         shown = self.operation.snapshot if whole else self.last.snapshot
         row = {
             "key": self.operation.id, "snapshot": shown, "version": self.version,
-            "rebuilt": self.full, "writers": _names(self.routes), "time": self.operation.now,
+            "rebuilt": self.full, "writers": _names(self.routes), "places": list(places),
+            "time": self.operation.now,
         }  # fmt: skip
         frame = pl.DataFrame([row], schema=to_frame(INDEX_RUNS.empty_table()).schema)
         name = self.component("index_runs")
@@ -170,17 +193,22 @@ def plan_pass(
         )
     found = IndexPass(operation, index, routes, last, max(operation.now, last.version + 1))
     history = _history(operation, index, last)
-    outside = any(not writer_class(rule).component for rule in routes.writers)
-    # After a rollback, writers outside the table hold more than the journal says.
-    undone = outside and history.undone
-    lost = outside and not history.has_journal and _was_purged(operation, history)
-    full = (full or undone or (bool(last.operation) and lost)) and not cleans
+    if found.outside and not cleans:
+        lost = not history.has_journal and _was_purged(operation, history)
+        # After a rollback, writers outside the table hold more than the journal says.
+        full |= history.undone or (bool(last.operation) and lost) or were_lost(found.all_receipts)
+    full = full and not cleans
     since = last.snapshot if history.readable and not full else 0
     return dataclasses.replace(found, full=full, since=since, batch=batch, cleans=cleans)
 
 
+def name_of(rule: WriterRule) -> str:
+    """Returns the name of a writer with its kind."""
+    return f"{rule.name}:{rule.kind}"
+
+
 def _names(routes: IndexRoutes) -> list[str]:
-    return [f"{rule.name}:{rule.kind}" for rule in routes.writers]
+    return [name_of(rule) for rule in routes.writers]
 
 
 def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
@@ -206,8 +234,9 @@ def _run_of(table: WebTable, manifest: Manifest, index: str) -> IndexRun:
     rows = collect(scan([table / file.path for file in files], INDEX_RUNS))
     row = rows.sort("version").row(-1, named=True)
     return IndexRun(
-        row["key"], row["snapshot"], row["version"], bool(row["rebuilt"]), tuple(row["writers"])
-    )
+        row["key"], row["snapshot"], row["version"], bool(row["rebuilt"]), tuple(row["writers"]),
+        tuple(row["places"] or ()),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

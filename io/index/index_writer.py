@@ -111,6 +111,24 @@ class IndexWriter:
                     f"{self.parameters[name]}"
                 )
 
+    def address(self) -> str:
+        """Returns where the index is; empty if the writer cannot say. It sends nothing."""
+        return ""
+
+    def mark(self) -> str:
+        """Returns an id of the index that another one at its address does not have.
+
+        Empty: the writer cannot say. It may be called before ``prepare``.
+        """
+        return ""
+
+    def is_empty(self) -> bool:
+        """Returns whether the index has no documents; False if the writer cannot say.
+
+        It may be called before ``prepare``.
+        """
+        return False
+
     def prepare(self) -> None:
         """Connects to the index, and creates it if it is missing; called before any part, perhaps again.
 

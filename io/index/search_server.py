@@ -1,5 +1,6 @@
 """The index writers ``opensearch`` and ``elasticsearch``: one protocol, spoken over requests."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from ...policy.search_servers.actions import Action, bulk_actions
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
 from ...policy.search_servers.stored_documents import stored_deletes
-from ...policy.search_servers.verdicts_on_batches import Verdict, judge_bulk
+from ...policy.search_servers.verdicts_on_batches import Blocked, Verdict, judge_bulk
 from ...web.base.errors import UsageError, UserError
 from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
@@ -24,6 +25,7 @@ from .server_writer import ServerWriter
 _DATES = frozenset(name for name, (kind, _) in STANDARD_FIELDS.items() if kind == DATE)
 # Only these parts of an answer are sent: they are all that is read.
 _ANSWER = "errors,error,status,items.*._id,items.*.status,items.*.error"
+_NUMBERED = re.compile(r"-(0|\d{12,})$")
 _OLDEST = {"opensearch": (1, 0), "elasticsearch": (7, 0)}
 
 
@@ -38,15 +40,30 @@ class SearchServerWriter(ServerWriter):
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)
-        name = self.target.parameters.get("name") or target.index.lower()
-        if name != name.lower() or name.startswith(("-", "_", "+", ".")):
+        name = self.target.parameters.get("name") or target.index
+        # Indexes of one server must not share an alias, or be one another's NAME-VERSION.
+        if name != name.lower() or name.startswith(("-", "_", "+", ".")) or _NUMBERED.search(name):
             raise UsageError(
-                f"index writer {target.name!r}: name must be in lower case and begin with a "
-                f"letter or digit, got {quoted(name)}"
+                f"index writer {target.name!r}: name, by default that of the index, must be in "
+                "lower case, begin with a letter or digit, and not end in -0 or a time in ms, "
+                f"got {quoted(name)}"
             )
         self._index = SearchIndex(self._client, name, target.version)
         self._body = self._new_index()
         self._path = ""
+
+    def address(self) -> str:
+        """Returns the address of the alias."""
+        return f"{self._client.address}/{self._index.name}"
+
+    def mark(self) -> str:
+        """Returns the server's id of the index."""
+        found = self._index.ids(self._index.new if self.target.full else self._index.name)
+        return "none" if found is None else found
+
+    def is_empty(self) -> bool:
+        """Returns whether searches find no documents."""
+        return self._index.is_empty()
 
     def prepare(self) -> None:
         """Reaches the server, and creates the index and its alias if they are missing."""
@@ -60,6 +77,7 @@ class SearchServerWriter(ServerWriter):
             raise UserError(f"{self._client.address} is {self.kind} {shown}, which is too old")
         index = self._index
         if self.target.full:
+            index.check_name()
             index.create(index.new, self._body)
         elif not index.exists(index.name):
             index.begin(self._body)
@@ -104,6 +122,8 @@ class SearchServerWriter(ServerWriter):
         name = index.new if self.target.full else index.name
         path = f"/{quote(name, safe='')}/_bulk?filter_path={_ANSWER}"
         aliased = not self.target.full and bool(index.targets())
+        if not aliased and not index.exists(name):
+            raise Blocked("the index does not exist")
         if aliased and server_of(self._client).requires_aliases:
             path += "&require_alias=true"
         return path

@@ -45,6 +45,19 @@ class SolrWriter(ServerWriter):
         self._schema: SolrSchema | None = None
         self._path = ""
 
+    def address(self) -> str:
+        """Returns the address of the core."""
+        return self._client.address
+
+    def is_empty(self) -> bool:
+        """Returns whether searches find no documents; if commits are left to Solr, it is unknown."""
+        if self._commit == "never":
+            return False
+        params = {"q": "*:*", "defType": "lucene", "rows": "0", "wt": "json"}
+        answer = self._client.ask("GET", "/select", params=params)
+        found = answer.record.get("response")
+        return isinstance(found, dict) and found.get("numFound") == 0
+
     def prepare(self) -> None:
         """Reaches the core, and adds the fields that its schema lacks, if that can be changed."""
         schema = self._read_schema()
@@ -54,7 +67,7 @@ class SolrWriter(ServerWriter):
                 f"got {quoted(schema.key)}"
             )
         if lacking := schema.lacking():
-            answer = self._client.send("POST", "/schema", {"add-field": lacking})
+            answer = self._client.ask("POST", "/schema", {"add-field": lacking})
             # Another run may have added them at the same time.
             schema = self._read_schema()
             left = [field["name"] for field in schema.lacking()]
@@ -116,18 +129,18 @@ class SolrWriter(ServerWriter):
         """Returns where to send, with the chain of processors and the time of the commit."""
         chain = self.target.parameters.get("update_chain")
         if chain is None:
-            found = self._client.send("GET", "/config/updateRequestProcessorChain")
+            found = self._client.ask("GET", "/config/updateRequestProcessorChain")
             chain = tolerant_chain(found.record)
         chosen = f"&update.chain={quote(chain, safe='')}" if chain else ""
         return f"/update?wt=json{chosen}{self._within}"
 
     def _update(self, body: dict[str, Any], what: str) -> None:
-        answer = self._client.send("POST", "/update?wt=json", body)
+        answer = self._client.ask("POST", "/update?wt=json", body)
         if answer.status != 200:
             self._fail(what, answer)
 
     def _read_schema(self) -> SolrSchema:
-        answer = self._client.send("GET", "/schema?wt=json")
+        answer = self._client.ask("GET", "/schema?wt=json")
         if answer.status != 200:
             self._fail("show its schema", answer)
         try:

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 
 from ..snapshots.operations import has_ended, pinned_operation
 from ..storage.exclusive import create_exclusive
-from ..storage.files import list_files, read_if_there, remove_tree
+from ..storage.files import list_files, read_if_there, remove_file, remove_tree
 from ..storage.places import Place
 from .index_pass import IndexPass
+from .receipts import INTENT, lost_mark
 
-# Ending of the files with the keys that a part is about to send.
-INTENT = ".intent"
 _ENDED = "ended.json"
 # A run that another one has overtaken stops at its next part: by now it has.
 _LONGEST_PART_MS = 600_000
@@ -27,26 +26,29 @@ class Intent:
 
     Attributes:
         path: File with the row keys.
+        bytes: Its size.
         overtaken: Whether a later run has committed, so that older texts than those of that run
             may be in the index.
     """
 
     path: Place
+    bytes: int
     overtaken: bool
 
 
 def intents(task: IndexPass) -> Iterator[Intent]:
     """Yields what unfinished runs have begun to send."""
-    for path in sorted(file.path for file in list_files(task.all_receipts)):
-        folder = path.parent.name
-        if path.suffix == INTENT and folder != task.receipts.name:
-            yield Intent(path, _version(folder) < task.last.version)
+    for file in sorted(list_files(task.all_receipts), key=lambda file: file.path):
+        folder = file.path.parent.name
+        if file.path.suffix == INTENT and folder != task.receipts.name:
+            yield Intent(file.path, file.bytes, _version(folder) < task.last.version)
 
 
 def note_ended(task: IndexPass) -> None:
     """Notes which unfinished runs send nothing any more; called before ``intents``."""
     own = task.receipts.name
-    names = {file.path.parent.name for file in list_files(task.all_receipts)} - {own}
+    folders = {file.path.parent for file in list_files(task.all_receipts)} - {task.all_receipts}
+    names = {folder.name for folder in folders} - {own}
     ended = [name for name in names if _has_ended(task, name)]
     create_exclusive(task.receipts / _ENDED, json.dumps(sorted(ended)).encode())
 
@@ -68,6 +70,8 @@ def forget_receipts(task: IndexPass) -> None:
     corrected = json.loads(noted) if noted is not None and not task.cleans else []
     for name in (*corrected, task.receipts.name):
         remove_tree(task.all_receipts / name)
+    if task.full or not task.outside:
+        remove_file(lost_mark(task.all_receipts))
 
 
 def _version(folder: str) -> int:

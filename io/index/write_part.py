@@ -11,13 +11,18 @@ import io
 import json
 import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
-from ...policy.index_schema import DEAD_LETTERS, INDEXED
-from ...policy.indexing.index_changes import counts_of, decide_by_documents, journal_rows
+from ...policy.index_schema import DEAD_LETTERS, INDEXED, index_component
+from ...policy.indexing.index_changes import (
+    WITHOUT_ROW,
+    counts_of,
+    decide_by_documents,
+    journal_rows,
+)
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ...policy.indexing.index_filter import IndexFilter
 from ...policy.indexing.index_filters import documents_of_pages
@@ -30,16 +35,18 @@ from ...web.base.columns import filled
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file
 from ..snapshots.commit import check_can_commit
+from ..snapshots.operations import Operation
 from ..storage.exclusive import create_exclusive
 from ..storage.files import read_if_there
+from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from .index_candidates import WITHOUT_ROW, keys_to_bytes
+from .index_candidates import keys_to_bytes
 from .index_pass import IndexPass
 from .index_writer import REFUSED, WriteResult
 from .page_frames import Beside, page_frames
-from .unfinished_runs import INTENT
+from .receipts import INTENT
 
 _DELETES_AT_ONCE = 5_000
 _NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
@@ -196,14 +203,14 @@ class _Part:
         refused = {name: _refused(results) for name, results in self._results.items()}
         for rows, shares in self._sent:
             ids = rows.get_column("id")
-            held = {
+            taken = {
                 name: share & ~ids.is_in(refused[name].get_column("id").implode())
                 for name, share in shares.items()
             }
-            journal.append(journal_rows(rows, held, version))
+            journal.append(journal_rows(rows, self._holders(rows, shares, taken), version))
             letters += [_letters(rows, refused[name], name, version) for name in shares]
             sent = rows.get_column("action") == ADD
-            if number := int((sent & _any_of(held, len(rows))).sum()):
+            if number := int((sent & _any_of(taken, len(rows))).sum()):
                 self._counts["indexed"] += number
         for name, results in self._results.items():
             component = self._writers[name].component
@@ -217,6 +224,20 @@ class _Part:
             written.append(Written(component, files))
         written.append(Written(counts={k: n for k, n in self._counts.items() if n}))
         return PartDone(pl.concat(journal), tuple(written))
+
+    def _holders(
+        self, rows: pl.DataFrame, shares: dict[str, pl.Series], taken: dict[str, pl.Series]
+    ) -> dict[str, pl.Series]:
+        """Returns for each writer which rows it holds: also those whose new text it refused.
+
+        Then its index shows the text before, until a later run replaces or deletes it.
+        """
+        if self._task.full:
+            return taken
+        before = rows.get_column("writers")
+        return {
+            name: of | (shares[name] & before.list.contains(name)) for name, of in taken.items()
+        }
 
     def _count(self, name: str, results: list[WriteResult]) -> None:
         """Counts what writers report: by writer, if there are several."""
@@ -254,6 +275,36 @@ def _letters(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) 
     found = refused.unique("id", keep="last").join(rows.select("id", "key"), on="id", how="inner")
     found = found.with_columns(writer=pl.lit(writer), time=pl.lit(time))
     return to_frame(conform(found.select(DEAD_LETTERS.names), DEAD_LETTERS))
+
+
+def outdated_letters(task: IndexPass, journal: pl.DataFrame) -> list[str]:
+    """Returns the keys of a part's pages that have dead letters of earlier runs.
+
+    What writers think of these pages now, the journal and new dead letters say.
+    """
+    known = frozenset() if task.full else _letter_keys(task.operation, task.index)
+    return [key for key in journal.get_column("key") if key in known] if known else []
+
+
+@functools.lru_cache(maxsize=4)
+def _letter_keys(operation: Operation, index: str) -> frozenset[str]:
+    files = operation.files(index_component(index, "dead_letters"))
+    if not files:
+        return frozenset()
+    rows = scan([operation.root / file.path for file in files], DEAD_LETTERS)
+    return frozenset(collect(rows.select("key")).get_column("key"))
+
+
+def without_letters(task: IndexPass, keys: Collection[str]) -> Iterator[Written]:
+    """Yields the files of dead letters that are written again without those of some pages."""
+    component, root = task.component("dead_letters"), task.operation.root.files
+    gone = pl.Series("key", sorted(keys), dtype=pl.String)
+    for file in task.files("dead_letters") if len(gone) else ():
+        rows = collect(scan([task.operation.root / file.path], DEAD_LETTERS))
+        kept = rows.join(gone.to_frame(), on="key", how="anti", maintain_order="left")
+        if len(kept) < len(rows):
+            files = write_bases(root, component, [kept]) if len(kept) else ()
+            yield Written(component, files, (file.path,))
 
 
 def _to_bytes(done: PartDone) -> bytes:

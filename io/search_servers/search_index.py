@@ -42,7 +42,7 @@ def server_of(client: ServerClient) -> Server:
         NoAnswer: None does.
         UserError: It is none of those that are known.
     """
-    answer = client.send("GET", "/")
+    answer = client.ask("GET", "/")
     if answer.status in NOT_ADMITTED:
         raise UserError(f"{client.address} {refused_credentials(answer.status)}")
     version = answer.record.get("version")
@@ -71,13 +71,49 @@ class SearchIndex:
         self.new = f"{name}-{version}"
 
     def targets(self) -> list[str]:
-        """Returns the indexes of the alias; empty: there is no such alias."""
-        answer = self._client.send("GET", f"/_alias/{_path(self.name)}")
+        """Returns the indexes of the alias; empty: there is no such alias.
+
+        Raises:
+            UserError: The server does not say.
+        """
+        answer = self._client.ask("GET", f"/_alias/{_path(self.name)}")
+        if answer.status not in (200, 404):
+            self._fail(f"show alias {self.name!r}", answer)
         return sorted(answer.record) if answer.status == 200 else []
+
+    def ids(self, name: str) -> str | None:
+        """Returns the ids of an index, or of those of an alias; None: there is none.
+
+        The server chooses an id when it creates an index. It is empty if the server does not say.
+        """
+        answer = self._client.ask("GET", f"/{_path(name)}/_settings/index.uuid")
+        if answer.status == 404:
+            return None
+        found = answer.record.values() if answer.status == 200 else ()
+        settings = [_inside(one, "settings", "index", "uuid") for one in found]
+        return ",".join(sorted(id_ for id_ in settings if isinstance(id_, str)))
+
+    def is_empty(self) -> bool:
+        """Returns whether searches find no documents; False if the server does not say."""
+        answer = self._client.ask("GET", f"/{_path(self.name)}/_count")
+        return answer.status == 404 or (answer.status == 200 and answer.record.get("count") == 0)
+
+    def check_name(self) -> None:
+        """Checks that a rebuild can give the alias its name.
+
+        Raises:
+            UserError: An index that nutbeam has not made has it.
+        """
+        if not self.targets() and self.exists(self.name) and not self._has_made(self.name):
+            raise UserError(
+                f"{self._client.address} has an index {self.name!r} that nutbeam has not made, so "
+                "no alias can have this name: choose another one by the parameter name, or delete "
+                "the index"
+            )
 
     def exists(self, name: str) -> bool:
         """Returns whether there is an index or alias of a name."""
-        answer = self._client.send("HEAD", f"/{_path(name)}")
+        answer = self._client.ask("HEAD", f"/{_path(name)}")
         if answer.status not in (200, 404):
             self._fail(f"look for index {name!r}", answer)
         return answer.status == 200
@@ -88,7 +124,7 @@ class SearchIndex:
         Raises:
             UserError: The server refuses it.
         """
-        answer = self._client.send("PUT", f"/{_path(name)}", body)
+        answer = self._client.ask("PUT", f"/{_path(name)}", body)
         if answer.status == 200 or "resource_already_exists" in answer.text:
             return
         self._fail(f"create index {name!r}", answer)
@@ -111,7 +147,7 @@ class SearchIndex:
 
     def refresh(self, name: str) -> bool:
         """Makes what was written visible to searches; returns whether there is such an index."""
-        answer = self._client.send("POST", f"/{_path(name)}/_refresh")
+        answer = self._client.ask("POST", f"/{_path(name)}/_refresh")
         if answer.status not in (200, 404):
             self._fail(f"refresh index {name!r}", answer)
         return answer.status == 200
@@ -119,7 +155,11 @@ class SearchIndex:
     def swap(self) -> None:
         """Moves the alias to the new index in one step, and removes earlier ones.
 
-        An index with the name of the alias is removed in the same step. It may be called again.
+        An index of nutbeam with the name of the alias is removed in the same step. It may be called
+        again.
+
+        Raises:
+            UserError: Another index has the name of the alias, or the server refuses.
         """
         before = self.targets()
         if any(self._number(index) > self._version for index in before):
@@ -131,9 +171,10 @@ class SearchIndex:
                 if index != self.new
             ]
             if not before and self.exists(self.name):
+                self.check_name()
                 actions.append({"remove_index": {"index": self.name}})
             actions.append({"add": {"index": self.new, "alias": self.name}})
-            answer = self._client.send("POST", "/_aliases", {"actions": actions})
+            answer = self._client.ask("POST", "/_aliases", {"actions": actions})
             # Another process may have moved it at the same time.
             if answer.status != 200 and self.targets() != [self.new]:
                 self._fail(f"move alias {self.name!r}", answer)
@@ -141,14 +182,19 @@ class SearchIndex:
 
     def _remove_earlier(self) -> None:
         """Removes the indexes of earlier operations that nutbeam has made for this alias."""
-        answer = self._client.send("GET", f"/{_path(self.name)}-*/_mapping")
-        for name, found in answer.record.items() if answer.status == 200 else ():
-            version = self._number(name)
-            mappings = found.get("mappings") if isinstance(found, dict) else None
-            meta = mappings.get("_meta") if isinstance(mappings, dict) else None
-            ours = isinstance(meta, dict) and meta.get("made_by") == "nutbeam"
-            if ours and 0 <= version < self._version:
-                self._client.send("DELETE", f"/{_path(name)}")
+        for name in self._made(f"{self.name}-*"):
+            if 0 <= self._number(name) < self._version:
+                self._client.ask("DELETE", f"/{_path(name)}")
+
+    def _has_made(self, name: str) -> bool:
+        return name in self._made(name)
+
+    def _made(self, names: str) -> list[str]:
+        """Returns which of some indexes nutbeam has made."""
+        answer = self._client.ask("GET", f"/{_path(names)}/_mapping")
+        found = answer.record.items() if answer.status == 200 else ()
+        made_by = ("mappings", "_meta", "made_by")
+        return [name for name, one in found if _inside(one, *made_by) == "nutbeam"]
 
     def _number(self, index: str) -> int:
         """Returns the number of the operation that made an index; -1: it was none."""
@@ -159,6 +205,17 @@ class SearchIndex:
         raise UserError(
             f"{self._client.address} does not {what}: status {answer.status}, {answer.text}"
         )
+
+
+def _inside(record: Any, *names: str) -> Any:
+    """Returns the value in an object inside objects; None if it is not there.
+
+    >>> _inside({"a": {"b": 1}}, "a", "b"), _inside({"a": []}, "a", "b")
+    (1, None)
+    """
+    for name in names:
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
 
 
 def _path(name: str) -> str:

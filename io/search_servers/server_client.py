@@ -5,14 +5,17 @@ import json
 import os
 import ssl
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
 
-from ...policy.search_servers.verdicts_on_batches import Answer
+from ...policy.search_servers.retry_plan import RetryPlan
+from ...policy.search_servers.verdicts_on_batches import BUSY, Answer
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.quoting import quoted
 from ...web.exchange.credentials import Credential, is_token, load_credentials
@@ -25,6 +28,9 @@ TOKENS = {"NUTBEAM_INDEX_API_KEY": "apikey", "NUTBEAM_INDEX_TOKEN": "bearer"}
 _CONNECT_SECONDS = 10.0
 _GZIP_LEVEL = 1  # on a local network the CPU is dearer than the bytes
 _SMALL = 1_024  # bytes that are not worth packing
+_LONGEST_ANSWER = 256 << 20  # bytes; the answers that are read have some MB
+# A server that is down when a command begins is named soon.
+_LONGEST_DOWN = 30.0  # s
 
 
 class NoAnswer(Unavailable):
@@ -41,6 +47,7 @@ class ServerClient:
         ca_file: File with certificates of authorities, in PEM; empty: the known ones.
         timeout: How long the server may take for an answer, s.
         packed: Whether bodies are sent with gzip.
+        patience: How long ``ask`` goes on while the server is busy, s.
 
     Raises:
         UsageError: The address or a file is wrong.
@@ -53,9 +60,10 @@ class ServerClient:
         ca_file: str = "",
         timeout: float = 120.0,
         packed: bool = True,
+        patience: float = 600.0,
     ) -> None:
         self.address = checked_address(address)
-        self._timeout, self._packed = timeout, packed
+        self._timeout, self._packed, self._patience = timeout, packed, patience
         self._verify: str | bool = _checked_authorities(ca_file) if ca_file else True
         self._authorization = _authorization(self.address, credentials)
         self._local = threading.local()
@@ -85,22 +93,79 @@ class ServerClient:
                 headers["Content-Encoding"] = "gzip"
         if self._authorization:
             headers["Authorization"] = self._authorization
-        url = self.address + path
         try:
-            answer = self._session().request(
-                method, url, data=data, headers=headers, params=params, verify=self._verify,
-                timeout=(_CONNECT_SECONDS, self._timeout), allow_redirects=False,
-            )  # fmt: skip
+            with self._session().request(
+                method, self.address + path, data=data, headers=headers, params=params,
+                verify=self._verify, timeout=(_CONNECT_SECONDS, self._timeout),
+                allow_redirects=False, stream=True,
+            ) as answer:  # fmt: skip
+                return Answer(
+                    answer.status_code,
+                    self._body_of(answer),
+                    answer.headers.get("Retry-After", ""),
+                    answer.headers.get("Content-Type", ""),
+                )
         except requests.exceptions.SSLError as error:
             raise UserError(f"{self.address}: TLS failed: {_reason(error)}") from None
-        except (requests.RequestException, OSError) as error:
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise NoAnswer(f"{self.address} does not answer: {_reason(error)}") from None
-        return Answer(
-            answer.status_code,
-            answer.content,
-            answer.headers.get("Retry-After", ""),
-            answer.headers.get("Content-Type", ""),
-        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Returns the answer to a short request, which is sent again while the server is busy.
+
+        If it is busy for longer than the patience, its last answer is returned.
+
+        Raises:
+            NoAnswer: There was none for half a minute, or for the patience if that is shorter.
+            UserError: The certificate of the server is not valid, or it does not answer in JSON.
+        """
+        busy, down = (RetryPlan(min(s, self._patience)) for s in (self._patience, _LONGEST_DOWN))
+        while True:
+            begun = time.monotonic()
+            try:
+                answer = self.send(method, path, body, params=params)
+            except NoAnswer:
+                down.spent(time.monotonic() - begun)
+                seconds = down.wait()
+                if seconds is None:
+                    raise
+            else:
+                if not answer.is_odd and answer.status not in BUSY:
+                    return answer
+                seconds = (down if answer.is_odd else busy).wait(answer.retry_after)
+                if seconds is None:
+                    return self._in_json(answer)
+            time.sleep(seconds)
+
+    def _in_json(self, answer: Answer) -> Answer:
+        if answer.is_odd:
+            raise UserError(
+                f"{self.address} does not answer in JSON, but with {quoted(answer.text)}: is it a "
+                "search server?"
+            )
+        return answer
+
+    def _body_of(self, answer: requests.Response) -> bytes:
+        """Returns the body of an answer, whose time and size are limited.
+
+        Raises:
+            NoAnswer: It is too long, or takes too long.
+        """
+        read = getattr(answer.raw, "read1", answer.raw.read)  # of urllib3 2.1 and later
+        ends, body = time.monotonic() + self._timeout, bytearray()
+        while part := read(1 << 16, decode_content=True):
+            body += part
+            if len(body) > _LONGEST_ANSWER:
+                raise NoAnswer(f"{self.address} answers with more than {_LONGEST_ANSWER:,} bytes")
+            if time.monotonic() > ends:
+                raise NoAnswer(f"{self.address} sends an answer for over {self._timeout:g} s")
+        return bytes(body)
 
     def _session(self) -> requests.Session:
         found: requests.Session | None = getattr(self._local, "session", None)

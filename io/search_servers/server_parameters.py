@@ -125,10 +125,12 @@ def server_client(given: Mapping[str, str], *, packed: bool) -> ServerClient:
     Raises:
         UsageError: The address or a file is wrong.
     """
+    limits = numbers_of(given)
     return ServerClient(
         given.get("url", ""),
         given.get("credentials", ""),
         given.get("ca_file", ""),
-        numbers_of(given).timeout,
+        limits.timeout,
         packed,
+        limits.patience,
     )

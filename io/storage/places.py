@@ -89,6 +89,15 @@ class Folder(Protocol):
     def __truediv__(self, name: str | PurePosixPath, /) -> Place: ...
 
 
+def full_address(place: Place) -> str:
+    """Returns the address of a place, which does not depend on the working directory.
+
+    >>> full_address(Path("/a/b")), full_address(Remote("gs://bucket", PurePosixPath("a")))
+    ('/a/b', 'gs://bucket/a')
+    """
+    return str(place) if isinstance(place, Remote) else str(place.absolute())
+
+
 def below(folder: Folder, place: Place) -> str:
     """Returns the path of a place relative to the folder of a table, as in file lists.
 

@@ -19,6 +19,7 @@ from ...policy.schema import BLOCKLIST, empty
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
+from ..index.receipts import is_intent, is_mark, note_lost
 from ..rows.blocklist import COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
@@ -117,7 +118,9 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
     gone = []
     for found in unnamed_files(root, named, before):
-        if not _is_spared(root, found.path, waiting, purge):
+        if not is_mark(found.path) and not _is_spared(root, found.path, waiting, purge):
+            if is_intent(found.path):
+                note_lost(found.path)
             table.erase(found.path, since)
             gone.append(remove_file(found.path))
     for found in list_files(root / "seeds"):

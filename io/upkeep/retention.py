@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ...policy.clocks import COUNT
 from ...policy.kinds import folders, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS
+from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of
 from ..snapshots.operations import Operation, from_json
@@ -240,6 +241,10 @@ def _unnamed(
             continue
         if str(place) in named or (len(place.parts) == 2 and place.match("manifest/*.json")):
             continue
+        if is_mark(path):
+            continue
+        if is_intent(path):
+            note_lost(path)
         if place.parts[0] == "batches" and len(place.parts) > 2:
             phase = "" if path.name.startswith(".") else open_batches.get(place.parts[1], "")
             adopted = place.parts[2] == LEASES or kind_of(place.parts[2]).adopted

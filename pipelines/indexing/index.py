@@ -28,7 +28,8 @@ from ...io.index.index_making import IndexMakingOptions, making_of
 from ...io.index.index_pass import IndexPass, plan_pass
 from ...io.index.index_writer import chosen_writers
 from ...io.index.unfinished_runs import forget_receipts, note_ended
-from ...io.index.write_part import write_part
+from ...io.index.write_part import outdated_letters, without_letters, write_part
+from ...io.index.writer_places import finish_and_check_places, places
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
@@ -36,6 +37,7 @@ from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
 from ...policy.index_schema import INDEXED, index_component
 from ...policy.indexing.index_changes import counts_of
+from ...policy.indexing.index_decision import DELETE, NOTHING
 from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.schema import to_frame
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -120,7 +122,7 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     task = _task(operation, options)
     if task.batch:
         phase_of(operation.manifest(), task.batch, "updated", operation.job)
-    task.finish_last()
+    finish_and_check_places(task)
     note_ended(task)
     for writer in task.writers().values():
         writer.prepare()
@@ -131,13 +133,15 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
 
 def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
     PROGRESS.add()
+    deletes = 0
     for decided in decided_rows(item, _task(item.operation, options), options):
         # Pages that are not sent are counted here, others where they are written.
-        counts = counts_of(decided.filter(pl.col("action") == "nothing"))
+        counts = counts_of(decided.filter(pl.col("action") == NOTHING))
         rows = 0
-        for name, some in by_part(item, decided):
+        for name, some in by_part(item, decided, deletes):
             rows += len(some)
             yield from ((name, chunk) for chunk in to_chunks(some, CANDIDATES))
+        deletes += int((decided.get_column("action") == DELETE).sum())
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due={_WRITE: rows}))
 
 
@@ -148,10 +152,14 @@ def _write(
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     with operation.reading():
         task, making = _task(operation, options), making_of(options)
-        done = write_part(task, name, rows.unique("key", keep="first", maintain_order=True), making)
+        # Of two rows of a page, that counts which knows all writers that may hold it.
+        rows = rows.sort(pl.col("writers").list.len(), descending=True, maintain_order=True)
+        once = rows.unique("key", keep="first", maintain_order=True)
+        done = write_part(task, name, once, making)
+        outdated = outdated_letters(task, done.journal)
     component = index_component(options.index, "indexed")
     yield from ((component, chunk) for chunk in to_chunks(done.journal, INDEXED))
-    for written in (*done.written, Written(done={_WRITE: len(rows)})):
+    for written in (*done.written, Written(done={_WRITE: len(rows)}), *outdated):
         yield beam.pvalue.TaggedOutput(_COUNTS, written)
 
 
@@ -167,12 +175,13 @@ def _replace_rows(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFra
 
 
 def _commit(
-    operation: Operation, written: list[Written], _: list[Any], options: IndexTableOptions
+    operation: Operation, written: list[Written], outdated: list[str], options: IndexTableOptions
 ) -> Manifest:
     task = _task(operation, options)
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
-        written = [*written, task.record(), *task.replaced()]
+        letters = without_letters(task, set(outdated))
+        written = [*written, task.record(places(task)), *task.replaced(), *letters]
     made = commit(operation, written, reads=task.reads)
     for writer in task.writers().values():
         writer.finish()

@@ -245,6 +245,8 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
     report(invocation, job_record(manifest))
+    if job == "index":
+        _check_taken(manifest.counts)
     return NOTHING_TO_DO if _found_nothing(job, manifest) else DONE
 
 
@@ -253,6 +255,23 @@ def _found_nothing(job: str, manifest: Manifest) -> bool:
     if job == "generate":
         return manifest.batch not in manifest.batches
     return job in ("index", "clean") and not manifest.counts
+
+
+def _check_taken(counts: Mapping[str, int]) -> None:
+    """Checks that no writer of an index has refused all that it got.
+
+    Raises:
+        UserError: One has.
+    """
+    for name, refused in counts.items():
+        writer, _, reason = name.rpartition("/")
+        taken = f"{writer}/added" if writer else "indexed"  # one writer alone has no name there
+        if reason == "refused" and not counts.get(taken):
+            who = f"index writer {writer!r}" if writer else "the index writer"
+            raise UserError(
+                f"{who} refused all {refused:,} documents: nutbeam export TABLE --what "
+                "dead_letters says why"
+            )
 
 
 def job_record(manifest: Manifest) -> dict[str, Any]:

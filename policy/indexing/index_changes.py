@@ -1,5 +1,7 @@
 """Decides what changes in an index, from rows of the state and from the index's journal."""
 
+import dataclasses
+
 import polars as pl
 
 from ...web.exchange.status import (
@@ -18,6 +20,9 @@ STATE_READ = ("key", "status", "parse_status", "document", "page", "signature", 
               "metadata")  # fmt: skip
 # Reasons of decisions that are made for many URLs at each time, and are not worth a number.
 SILENT = ("unchanged", "unknown")
+# Pages that are deleted though the journal has no row of them: it must not get one.
+PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
+WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
 _TEXTS = pl.List(pl.String)
 _FETCHED = {
     int(Status.DB_GONE): FETCH_GONE,
@@ -62,31 +67,42 @@ def decide_changes(
         fetch_status=pl.coalesce(fetched, pl.when(has_text).then(FETCH_SUCCESS)),
         directives=pl.lit(None, _TEXTS),
     )
-    decided = decide_on_pages(found, options).drop("fetch_status", "directives")
+    every = dataclasses.replace(options, skip_notmodified=False)
+    decided = decide_on_pages(found, every).drop("fetch_status", "directives")
     action, known = pl.col("action"), pl.col("known")
     same = known & has_text & pl.col("document").eq_missing(pl.col("known_document"))
     unchanged = (action == ADD) & same & (not full)
+    # Only a page whose text the index has can be skipped because it has not changed.
+    skipped = (action == ADD) & known & (status == int(Status.DB_NOTMODIFIED)) & (not full)
+    skipped &= pl.col("signature").eq_missing(pl.col("known_signature"))
+    skipped &= options.skip_notmodified
     # The text has left the table, so a full index would not have the page.
     lost = (action == NOTHING) & known & ~has_text
+    if not options.delete_gone:  # these stay, whether their texts do or not
+        lost &= ~status.is_in([*_FETCHED, int(Status.DB_DUPLICATE)])
     absent = (action == DELETE) & ~known
     return decided.with_columns(
-        action=pl.when(unchanged | absent)
+        action=pl.when(unchanged | skipped | absent)
         .then(pl.lit(NOTHING))
         .when(lost)
         .then(pl.lit(DELETE))
         .otherwise("action"),
         reason=pl.when(unchanged)
         .then(pl.lit("unchanged"))
+        .when(skipped)
+        .then(pl.lit("skipped_not_modified"))
         .when(absent | (~known & ~has_text))
         .then(pl.lit("unknown"))
         .when(lost)
         .then(pl.lit("deleted_no_content"))
         .otherwise("reason"),
-    ).drop("known_document")
+    ).drop("known_document", "known_signature")
 
 
 def _with_journal(rows: pl.DataFrame, journal: pl.DataFrame) -> pl.DataFrame:
-    known = journal.select("key", "writers", known_document="document", known=pl.lit(True))
+    known = journal.select(
+        "key", "writers", known_document="document", known_signature="signature", known=pl.lit(True)
+    )
     found = rows.join(known, on="key", how="left", maintain_order="left")
     return found.with_columns(
         pl.col("known").fill_null(False), pl.col("writers").cast(_TEXTS).fill_null([])
@@ -112,12 +128,15 @@ def decide_by_documents(
     """Changes decisions to add, by what documents say and by filters that leave them out.
 
     Args:
-        decided: Rows with ``known``, ``action`` and ``reason``; all are to be added.
+        decided: Rows with ``known``, ``writers``, ``action`` and ``reason``; all are to be added.
+            If the journal does not know a page, its ``writers`` may hold it all the same, because
+            a run has sent it that never committed: then they delete it whatever the rules are.
         documents: In the same order, ``directives`` of the documents, and ``dropped_by``: the
             index filter that leaves one out, or null.
         options: The rules.
 
-    >>> decided = pl.DataFrame({"known": [True, False], "action": "add", "reason": "indexed"})
+    >>> decided = pl.DataFrame({"known": [True, False], "writers": [["w"], []], "action": "add",
+    ...     "reason": "indexed"})
     >>> documents = pl.DataFrame({"directives": [["noindex"], []], "dropped_by": [None, "expr"]})
     >>> changed = decide_by_documents(decided, documents, IndexDecisionOptions())
     >>> changed.select("action", "reason").rows()
@@ -128,9 +147,12 @@ def decide_by_documents(
     noindex &= options.delete_robots_noindex
     dropped = documents.get_column("dropped_by").is_not_null() & ~noindex
     known, out = decided.get_column("known"), noindex | dropped
-    goes = out & known & (noindex | options.delete_skipped)
+    unfinished = out & ~known & (decided.get_column("writers").list.len() > 0)
+    goes = unfinished | (out & known & (noindex | options.delete_skipped))
     why = (
-        pl.when(goes & noindex)
+        pl.when(unfinished)
+        .then(pl.lit(UNFINISHED_REASON))
+        .when(goes & noindex)
         .then(pl.lit("deleted_robots_noindex"))
         .when(goes & dropped)
         .then(pl.lit("deleted_by_indexing_filter"))

@@ -12,7 +12,7 @@ from .actions import Action
 
 NOT_ADMITTED = (401, 403)
 _SHOWN = 300  # characters of a reason
-_BUSY = (429, 502, 503, 504)
+BUSY = (429, 502, 503, 504)
 # Errors of a document's answer that are not in the document: nothing more can be written.
 _BLOCKED = {
     "cluster_block_exception": "the index is read-only, or the disk of the server is full",
@@ -49,6 +49,11 @@ class Answer:
     def record(self) -> dict[str, Any]:
         """The JSON object in the body; empty if there is none."""
         return object_or_empty(self.body)
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether it seems to be a success, but is no JSON object, such as a page in HTML."""
+        return self.status == 200 and bool(self.body) and self.body.lstrip()[:1] != b"{"
 
     @property
     def text(self) -> str:
@@ -145,7 +150,7 @@ def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
     why = f"status {status}, {answer.text}".rstrip(", ")
     if status == 413 or (status == 429 and never_fits(answer.text)):
         return Verdict(again=list(batch), too_large=True, why=why)
-    if status in _BUSY or status >= 500:
+    if status in BUSY or status >= 500:
         return Verdict(again=list(batch), why=why, retry_after=answer.retry_after)
     if status == 400 and len(batch) > 1:  # something in the batch: look for it
         return Verdict(again=list(batch), too_large=True, why=why)

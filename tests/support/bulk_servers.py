@@ -20,8 +20,8 @@ class BulkServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, context=None):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, context=None, handler=None):
+        super().__init__(("127.0.0.1", 0), handler or Handler)
         self.scheme = "http" if context is None else "https"
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_side=True)

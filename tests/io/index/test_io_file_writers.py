@@ -69,6 +69,25 @@ def test_a_run_that_was_overtaken_leaves_nothing(tmp_path):
     assert not (tmp_path / ".nutbeam").exists()
 
 
+def test_an_index_leaves_the_files_of_others_alone(tmp_path):
+    """``main-2`` begins as the files of ``main`` do."""
+
+    def other(version, **how):
+        given = {"path": str(tmp_path)}
+        target = IndexTarget("main-2", "w", given, tmp_path, version, "op", part=PART, **how)
+        return open_writer(WriterRule("w", "jsonl", given), target)
+
+    under_way = other(1)
+    under_way.write(DOCUMENTS, NONE)
+    under_way.close()
+    write(DOCUMENTS, folder=tmp_path, version=5, full=True)
+    writer(tmp_path, version=5, full=True, part="").finish()
+    other(1).finish()
+    assert names(tmp_path) == [
+        f"main-0000000000005-{PART}-0.jsonl", f"main-2-0000000000001-{PART}-0.jsonl"
+    ]  # fmt: skip
+
+
 def test_a_full_run_replaces_earlier_ones(tmp_path):
     (tmp_path / "main-notes.jsonl").write_text("of the user")
     for version, full in ((1, False), (2, False), (3, True)):

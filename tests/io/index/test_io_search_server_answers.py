@@ -1,13 +1,16 @@
 """The writer for OpenSearch before odd answers: nothing is lost, and one line says what failed."""
 
+import contextlib
 import logging
 import time
 
 import polars as pl
 import pytest
 from bulk_servers import bulk_server, items
+from index_servers import index_server
 
 from nutbeam.io.index.index_writer import IndexTarget, open_writer
+from nutbeam.io.search_servers import server_client
 from nutbeam.policy.indexing.index_routes import WriterRule
 from nutbeam.policy.search_servers.retry_plan import RetryPlan
 from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
@@ -233,3 +236,64 @@ def test_a_server_that_is_down_or_another_is_named_at_the_start(server):
     server.root = {"hello": 1}
     with pytest.raises(UserError, match=r"is no OpenSearch or Elasticsearch: .* status 200"):
         writer(server).prepare()
+
+
+@pytest.fixture
+def indexes(server):
+    with index_server() as found:
+        yield found
+
+
+BUSY = [(503, b"<html>", {"Retry-After": "1"}), (429, b"{}"), (200, b"<html>Please wait</html>")]
+
+
+@pytest.mark.parametrize("busy", BUSY, ids=["503", "429", "html"])
+@pytest.mark.parametrize("full", [False, True], ids=["first", "full"])
+def test_short_requests_wait_while_the_server_is_busy(indexes, busy, full):
+    given = {"url": indexes.url, "patience": "20"}
+    target = IndexTarget("main", "w", given, None, 7, "op", full)
+    one = open_writer(WriterRule("w", "opensearch", {}), target)
+    requests = [("GET", "/"), ("HEAD", "/main"), ("PUT", "/main"), ("GET", "/_alias/"),
+                ("POST", "/_refresh"), ("POST", "/_aliases"), ("GET", "/_mapping")]  # fmt: skip
+    indexes.before = [(method, part, busy) for method, part in requests if method != "HEAD"]
+    indexes.before.append(("HEAD", "/main", (503, b"")))
+    one.prepare()
+    assert one.write(documents("a"), NONE).counts == {"added": 1}
+    one.finish()
+    assert indexes.texts() == {"a": ""}
+    assert {part for _, part, _ in indexes.before} <= ({"/_aliases", "/_mapping"} - {full})
+
+
+def test_a_server_that_stays_busy_is_named(indexes):
+    indexes.before = [("GET", "/_alias/", (503, b"down"))] * 1_000
+    with pytest.raises(UserError, match=r"does not show alias 'main': status 503, down"):
+        writer(indexes).write(documents("a"), NONE)
+    assert indexes.indexes == {}
+    indexes.before = [("GET", "/", (200, b"<html>Log in</html>"))] * 1_000
+    with pytest.raises(UserError, match=r"does not answer in JSON, but with '<html>Log in"):
+        writer(indexes).prepare()
+
+
+def dribble(handler):
+    """Sends an answer byte by byte."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    with contextlib.suppress(OSError):  # the client has gone
+        for _ in range(40):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+
+def endless(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 200_000)
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize("act", [dribble, endless])
+def test_an_answer_that_is_too_slow_or_too_large_is_none(server, monkeypatch, act):
+    monkeypatch.setattr(server_client, "_LONGEST_ANSWER", 100_000)
+    server.script = [act]
+    begun = time.monotonic()
+    assert writer(server, timeout="0.4").write(documents("a"), NONE).counts == {"added": 1}
+    assert time.monotonic() - begun < 1.5
+    assert server.bulks == [["a"]] * 2

@@ -51,3 +51,7 @@ def test_a_refused_document_is_a_dead_letter_until_its_page_changes(server, tmp_
     assert server.bulks[2:] == [[BAD]]
     assert server.documents[BAD]["content"] == "two is good now"
     assert set(journal_of(table).values()) == {1}
+    # What was accepted is no dead letter any more.
+    capsys.readouterr()
+    assert nutbeam("export", table, "--what", "dead_letters", "--format", "jsonl") == 0
+    assert capsys.readouterr().out == ""

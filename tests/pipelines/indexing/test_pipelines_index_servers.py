@@ -12,6 +12,7 @@ from indexed_tables import FETCHED, page, put, wanted
 from search_servers_here import managed_configset, search_server
 
 from nutbeam.io.index import search_server as search_servers
+from nutbeam.io.index import unfinished_runs
 from nutbeam.io.index.solr import SolrWriter
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.schema import Status
@@ -22,7 +23,10 @@ KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]
 GONE = [Status.DB_GONE, Status.DB_REDIR_PERM, Status.DB_DUPLICATE, Status.DB_PARSE_FAILED]
 
 
-@pytest.fixture(scope="module", params=["opensearch", "elasticsearch", "elasticsearch7", "solr"])
+@pytest.fixture(
+    scope="module",
+    params=["opensearch", "opensearch3", "elasticsearch", "elasticsearch7", "solr"],
+)
 def server(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("server") / "data"
     with search_server(request.param, folder) as found:
@@ -205,6 +209,96 @@ def test_a_run_that_is_killed_is_finished_by_the_next(server, tmp_path, same):
     assert nutbeam(*words, *(operation if same else ())) == 0
     assert index.visible() == wanted(pages)
     assert not list(table.rglob("*.receipt"))
+
+
+def test_pages_that_must_go_after_a_kill(server, tmp_path, monkeypatch):
+    """The next run ends as a fresh index, though no journal knows what the killed one has sent."""
+    table, index = str(tmp_path / "table"), Index(server, "after")
+    filters = ("--index_filters", "basic,expr", "--index_expr", "title != 'dropped'")
+    words = ("index", table, *index.words, *filters)
+    monkeypatch.setattr(unfinished_runs, "has_ended", lambda _: True)
+    pages = {key: page(f"first {key}") for key in KEYS[:6]}
+    put(table, "17-0", pages)
+    assert nutbeam(*words) == 0
+    sent = {key: page(f"sent {key}") for key in KEYS[3:9]}
+    put(table, "17-1", sent)
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "commit", dies)
+        assert nutbeam(*words) not in (0, 1)
+    changes = {
+        KEYS[3]: page("x", directives=["noindex"]), KEYS[4]: page("dropped"),
+        KEYS[5]: {**sent[KEYS[5]], "status": int(Status.DB_GONE)},
+        KEYS[6]: page("x", directives=["noindex"]), KEYS[7]: page("dropped"), KEYS[8]: None,
+        KEYS[9]: page("new"),
+    }  # fmt: skip
+    put(table, "17-2", changes)
+    pages |= sent | changes
+    assert nutbeam(*words) == 0
+    shown = {url: text for url, text in wanted(pages).items() if text != "dropped"}
+    assert index.visible() == shown
+    assert nutbeam(*words, "--full", "true") == 0
+    assert index.visible() == shown
+
+
+def test_an_index_that_was_lost_is_named(server, tmp_path, capsys):
+    table, index = str(tmp_path / "table"), Index(server, "lost")
+    put(table, "17-0", {KEYS[0]: page("one")})
+    assert nutbeam("index", table, *index.words) == 0
+    if server.kind == "solr":
+        everything = {"delete": {"query": "*:*"}}
+        address = f"{server.url}/solr/lost/update?commit=true"
+        requests.post(address, json=everything, timeout=60).raise_for_status()
+    else:
+        (name,) = server.get("/_alias/lost")
+        requests.delete(f"{server.url}/{name}", timeout=60).raise_for_status()
+    put(table, "17-1", {KEYS[1]: page("two")})
+    capsys.readouterr()
+    assert nutbeam("index", table, *index.words) == 3
+    said = capsys.readouterr().err
+    assert "since the last run: --full true builds it again" in said
+    assert said.count("\n") == 1
+    assert nutbeam("index", table, *index.words, "--full", "true") == 0
+    assert index.visible() == {from_key(KEYS[0]): "one", from_key(KEYS[1]): "two"}
+
+
+def test_solrindex_and_solrclean(server, tmp_path):
+    if server.kind != "solr":
+        pytest.skip("for Solr")
+    table, index = str(tmp_path / "table"), Index(server, "old")
+    given = ("--writer_parameters", f"{index.parameters},commit=part")
+    pages = {key: page(f"text {key}") for key in KEYS}
+    put(table, "17-0", pages)
+    assert nutbeam("solrindex", table, *given) == 0
+    assert index.visible() == wanted(pages)
+    put(table, "17-1", {KEYS[0]: {"status": int(Status.DB_GONE)}})
+    assert nutbeam("solrclean", table, *given) == 0
+    del pages[KEYS[0]]
+    assert index.visible() == wanted(pages)
+    # An embedded index is built first, and then one in a new core: nothing else is finished there.
+    assert nutbeam("index", table, "--index", "two", "--full", "true") == 0
+    young = Index(server, "young")
+    new = ("--writer_parameters", young.parameters, "--index", "two")
+    assert nutbeam("solrindex", table, *new, "--full", "true") == 0
+    assert young.visible() == wanted(pages)
+
+
+def test_parts_are_committed_one_by_one(server, tmp_path, monkeypatch):
+    if server.kind != "solr":
+        pytest.skip("for Solr")
+    table, index, shown = str(tmp_path / "table"), Index(server, "parts"), []
+    for number in range(2):
+        put(table, f"17-{number}", {KEYS[number]: page("text")})
+    plain = job.write_part
+
+    def noted(*given):
+        done = plain(*given)
+        shown.append(len(index.visible()))
+        return done
+
+    monkeypatch.setattr(job, "write_part", noted)
+    given = ("--writer", "solr", "--writer_parameters", f"{index.parameters},commit=part")
+    assert nutbeam("index", table, *given) == 0
+    assert shown == [1, 2]
 
 
 def test_solrdedup_keeps_the_best_of_equal_documents(server, tmp_path, capsys):

@@ -25,8 +25,10 @@ OLD, NEW = "batches/1/documents/old", "batches/2/documents/new"
 
 def decided(status, document=NEW, journal=None, *, full=False, options=None, **columns):
     """Returns (action, reason) of one page; ``journal`` is its document in the journal."""
-    row = {"key": KEY, "status": int(status), "document": document, "parse_status": 1, **columns}
-    known = () if journal is None else ({"key": KEY, "document": journal, "writers": ["w"]},)
+    row = {"key": KEY, "status": int(status), "document": document, "parse_status": 1,
+           "signature": b"1", **columns}  # fmt: skip
+    known = {"key": KEY, "document": journal, "writers": ["w"], "signature": b"1"}
+    known = () if journal is None else (known,)
     rows = frame_of(STATE, row).select(STATE_READ)
     options = options or IndexDecisionOptions()
     return (
@@ -70,8 +72,20 @@ def test_usage_and_options():
     assert decided(Status.DB_FETCHED, NEW, OLD, usage="search=n") == ("delete", "deleted_usage")
     kept = IndexDecisionOptions(delete_gone=False)
     assert decided(Status.DB_GONE, OLD, OLD, options=kept) == ("nothing", "skipped_not_parsed")
+    # Its text has left the table; what is gone stays all the same.
+    assert decided(Status.DB_GONE, None, OLD, options=kept)[0] == "nothing"
+    assert decided(Status.DB_DUPLICATE, None, OLD, options=kept)[0] == "nothing"
+    assert decided(Status.DB_UNFETCHED, None, OLD, options=kept)[0] == "delete"
+
+
+def test_only_a_text_that_the_index_has_is_skipped_because_it_has_not_changed():
     skip = IndexDecisionOptions(skip_notmodified=True)
-    assert decided(Status.DB_NOTMODIFIED, NEW, OLD, options=skip)[1] == "skipped_not_modified"
+    same = Status.DB_NOTMODIFIED
+    assert decided(same, NEW, OLD, options=skip) == ("nothing", "skipped_not_modified")
+    assert decided(same, NEW, OLD, options=skip, full=True) == ("add", "indexed")
+    assert decided(same, NEW, None, options=skip) == ("add", "indexed")
+    # It had changed before, and no run has sent that.
+    assert decided(same, NEW, OLD, options=skip, signature=b"2") == ("add", "indexed")
 
 
 def test_pages_that_left_the_table():
@@ -82,13 +96,15 @@ def test_pages_that_left_the_table():
 
 
 def test_filters_delete_only_what_the_index_has():
-    rows = pl.DataFrame({"known": [True, False], "action": "add", "reason": "indexed"})
-    said = pl.DataFrame({"directives": [None, None], "dropped_by": ["expr", "expr"]},
+    rows = pl.DataFrame({"known": [True, False, False], "writers": [["w"], [], ["w"]],
+                         "action": "add", "reason": "indexed"})  # fmt: skip
+    said = pl.DataFrame({"directives": [None] * 3, "dropped_by": ["expr"] * 3},
                         schema_overrides={"directives": pl.List(pl.String)})  # fmt: skip
     changed = decide_by_documents(rows, said, IndexDecisionOptions())
-    assert changed.get_column("action").to_list() == ["delete", "nothing"]
+    assert changed.get_column("action").to_list() == ["delete", "nothing", "delete"]
+    assert changed.get_column("reason")[2] == "deleted_unfinished"
     kept = decide_by_documents(rows, said, IndexDecisionOptions(delete_skipped=False))
-    assert kept.get_column("action").to_list() == ["nothing", "nothing"]
+    assert kept.get_column("action").to_list() == ["nothing", "nothing", "delete"]
 
 
 def test_journal_rows():

@@ -1,0 +1,213 @@
+"""index notices that its place on a server is another one, was emptied, or is not its own."""
+
+import os
+
+import pytest
+from crawling import nutbeam
+from index_servers import index_server
+from indexed_tables import index, page, put, visible, writer
+
+from nutbeam.io.index import file_writers
+from nutbeam.pipelines.indexing import index as job
+from nutbeam.policy.schema import Status
+from nutbeam.web.urls.row_keys import from_key
+
+ONE, TWO = "com.a:http/1", "com.a:http/2"
+TEXTS = {from_key(ONE): "one", from_key(TWO): "two"}
+
+
+class Killed(Exception):
+    """What a killed step raises."""
+
+
+def dies(*_, **__):
+    raise Killed
+
+
+@pytest.fixture
+def server():
+    with index_server() as found:
+        yield found
+
+
+@pytest.fixture
+def table(tmp_path):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {ONE: page("one")})
+    return table
+
+
+@pytest.fixture
+def line(capsys):
+    def failed(*words):
+        """Returns the line that says why a command fails."""
+        capsys.readouterr()
+        assert nutbeam(*words) == 3
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1, said
+        return said
+
+    return failed
+
+
+def words_of(server, table, **more):
+    given = {"url": server.url, "patience": "5", **more}
+    parameters = ",".join(f"{name}={value}" for name, value in given.items())
+    return ("index", table, "--writer", "opensearch", "--writer_parameters", parameters)
+
+
+def empty(server):
+    for found in server.indexes.values():
+        found["documents"].clear()
+
+
+def remove(server):
+    server.indexes.clear()
+    server.aliases.clear()
+
+
+def replace(server):
+    ((name, found),) = server.indexes.items()
+    server.create(name, found["body"])
+
+
+def of_another(server):
+    remove(server)
+    server.create("main", {})
+
+
+@pytest.mark.parametrize("act", [empty, remove, replace])
+def test_an_index_that_was_lost_is_named_and_built_again(server, table, line, act):
+    words = words_of(server, table)
+    assert nutbeam(*words) == 0
+    act(server)
+    put(table, "17-2", {TWO: page("two")})
+    for command in (words, ("clean", *words[1:])):
+        said = line(*command)
+        assert f"{server.url}/main was {'emptied' if act is empty else 'removed or repl'}" in said
+        assert "--full true builds it again" in said
+    assert nutbeam(*words, "--full", "true") == 0
+    assert server.texts() == TEXTS
+    assert nutbeam(*words) == 1
+
+
+def test_an_index_that_is_empty_as_it_should_be_is_not_lost(server, table):
+    words = words_of(server, table)
+    assert nutbeam(*words) == 0
+    put(table, "17-2", {ONE: {"status": int(Status.DB_GONE)}})
+    assert nutbeam(*words) == 0
+    assert server.texts() == {}
+    put(table, "17-3", {TWO: page("two")})
+    assert nutbeam(*words) == 0
+    assert server.texts() == {from_key(TWO): "two"}
+
+
+def test_another_address_needs_a_full_run(server, table, line):
+    assert nutbeam(*words_of(server, table)) == 0
+    put(table, "17-2", {TWO: page("two")})
+    other = words_of(server, table, name="new")
+    assert "wrote to another address before: --full true fills this one" in line(*other)
+    assert list(server.aliases) == ["main"]
+    assert nutbeam(*other, "--full", "true") == 0
+    assert server.texts("new") == TEXTS
+    assert server.texts("main") == {from_key(ONE): "one"}
+    assert "another address" in line(*words_of(server, table))
+
+
+def test_another_folder_needs_a_full_run(table, tmp_path, line, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert index(table, "out") == 0
+    put(table, "17-2", {TWO: page("two")})
+    assert "another address" in line("index", table, *writer(tmp_path / "new"))
+    assert index(table, tmp_path / "out") == 0  # the same one
+    assert visible(tmp_path / "out") == TEXTS
+    assert index(table, "new", "--full", "true") == 0
+    assert visible(tmp_path / "new") == TEXTS
+
+
+def test_a_full_run_is_finished_only_by_writers_that_took_part(server, table, tmp_path):
+    """Else a new writer would drop what it had before the rebuild has sent anything."""
+    out = tmp_path / "out"
+    assert index(table, out) == 0
+    assert nutbeam(*words_of(server, table, name="other"), "--full", "true") == 0
+    finished = []
+
+    def noted(self):
+        finished.append((self.target.version, self.target.full))
+        plain(self)
+
+    plain = file_writers.FileWriter.finish
+    patch = pytest.MonkeyPatch()
+    patch.setattr(file_writers.FileWriter, "finish", noted)
+    with patch.context():
+        assert index(table, out, "--full", "true") == 0
+    patch.undo()
+    assert len(finished) == 1  # its own end
+    assert visible(out) == {from_key(ONE): "one"}
+
+
+def test_an_index_of_the_user_is_never_removed(server, table, line):
+    server.create("main", {"mappings": {"_meta": {"of": "the user"}}})
+    server.indexes["main"]["documents"]["mine"] = {"content": "mine"}
+    words = words_of(server, table)
+    said = line(*words, "--full", "true")
+    assert "has an index 'main' that nutbeam has not made" in said
+    assert nutbeam(*words) == 0  # without --full, documents are added to it
+    assert set(server.texts()) == {"mine", from_key(ONE)}
+    assert "nutbeam has not made" in line(*words, "--full", "true")
+    assert list(server.indexes) == ["main"]
+
+
+@pytest.mark.parametrize("name", ["Main", "main-0", "main-1790000000000"])
+def test_names_that_another_index_has_on_a_server_are_refused(server, table, capsys, name):
+    assert nutbeam(*words_of(server, table)) == 0
+    capsys.readouterr()
+    assert nutbeam(*words_of(server, table), "--index", name) == 2
+    said = capsys.readouterr().err
+    assert f"got '{name}'" in said
+    assert said.count("\n") == 1
+    assert nutbeam(*words_of(server, table, name="other"), "--index", name) == 0
+    assert server.texts() == server.texts("other")
+
+
+def forget(path, days=60):
+    """Makes files as old as if they had been written long ago."""
+    for file in path.rglob("*"):
+        if file.is_file():
+            known = file.stat().st_mtime - 86_400 * days
+            os.utime(file, (known, known))
+
+
+@pytest.mark.parametrize("upkeep", ["compact", "purge"])
+def test_what_killed_runs_sent_is_not_forgotten_with_their_records(
+    server, table, tmp_path, monkeypatch, upkeep
+):
+    words, receipts = words_of(server, table), tmp_path / "table" / "index" / "main" / "receipts"
+    put(table, "17-2", {TWO: page("two")})
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "commit", dies)
+        assert nutbeam(*words) not in (0, 1)
+    assert server.texts() == TEXTS
+    put(table, "17-3", {ONE: page("x", directives=["noindex"])})
+    if upkeep == "compact":
+        forget(tmp_path / "table")
+        assert nutbeam("compact", table, "--snapshot_retention", "1d") == 0
+    else:
+        assert nutbeam("purge", table, "--url", from_key(TWO), "--now", "true",
+                       "--wait_seconds", "0") == 0  # fmt: skip
+    assert not list(receipts.rglob("*.intent"))
+    left = {} if upkeep == "purge" else {from_key(TWO): "two"}
+    assert nutbeam(*words) in (0, 1)
+    assert server.texts() == left
+    assert not [path for path in receipts.rglob("*") if path.is_file()]
+
+
+def test_a_run_of_which_all_is_refused_does_not_look_like_success(server, table, line):
+    server.refuses = lambda id_, document: "bad" in document["content"]
+    words = words_of(server, table)
+    put(table, "17-2", {ONE: page("bad"), TWO: page("bad, too")})
+    said = line(*words)
+    assert "refused all 2 documents: nutbeam export" in said
+    assert nutbeam(*words) == 1
+    put(table, "17-3", {ONE: page("bad again"), TWO: page("good")})
+    assert nutbeam(*words) == 0

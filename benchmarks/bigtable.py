@@ -40,7 +40,7 @@ def _state(rows: int) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    from nutbeam.policy.schema import STATE, conform
+    from nutbeam.policy.components.schema import STATE, conform
 
     number = np.arange(rows)
     text = [

@@ -35,8 +35,8 @@ from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines import compact, crawl
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
+from nutbeam.policy.components.schema import PAGES, STATE
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import PAGES, STATE
 from nutbeam.transforms.operations import Ticket
 from nutbeam.web.base.clock import clock_of
 from nutbeam.web.exchange import status as codes

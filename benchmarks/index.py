@@ -69,8 +69,8 @@ def write(folder: str, documents: int, shards: int = 1) -> dict[str, Any]:
     """Writes shards with the writer; returns their files and sizes."""
     import polars as pl
 
-    from nutbeam.io.index.index_writer import IndexTarget
-    from nutbeam.io.index.tantivy_writer import TantivyWriter
+    from nutbeam.io.writers.index_writer import IndexTarget
+    from nutbeam.io.writers.tantivy_writer import TantivyWriter
 
     root, made = pathlib.Path(folder), []
     some = list(frames(documents))

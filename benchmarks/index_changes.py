@@ -42,7 +42,7 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
     from nutbeam.io.tablets.resolve import Resolution, Resolved
     from nutbeam.io.tablets.tablets import tablets
     from nutbeam.io.tablets.written import Written
-    from nutbeam.policy.schema import STATE, conform, empty, to_frame
+    from nutbeam.policy.components.schema import STATE, conform, empty, to_frame
 
     def newer(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         kept = rows.join(changes, on="key", how="anti")
@@ -72,7 +72,7 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
 def _documents(numbers: list[int], words: int) -> "Iterator[pl.DataFrame]":
     import polars as pl
 
-    from nutbeam.policy.schema import DOCUMENTS, conform, empty, to_frame
+    from nutbeam.policy.components.schema import DOCUMENTS, conform, empty, to_frame
 
     rng = random.Random(words)
     vocabulary = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(3, 9))) for _ in range(20_000)]

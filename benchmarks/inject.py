@@ -50,7 +50,7 @@ def _write(seeds: str, output: str) -> None:
     import polars as pl
 
     from nutbeam.pipelines.inject import InjectOptions
-    from nutbeam.policy.schema import STATE, Status, conform, to_frame
+    from nutbeam.policy.components.schema import STATE, Status, conform, to_frame
     from nutbeam.web.rules.url_rules import UrlRules
 
     rules = UrlRules(InjectOptions())

@@ -25,8 +25,8 @@ AT_ONCE, MOST_BYTES = 1_000, 5_000_000
 
 
 def _writer(url: str, name: str) -> Any:
-    from nutbeam.io.index.index_writer import IndexTarget
-    from nutbeam.io.index.search_server import OpenSearchWriter
+    from nutbeam.io.writers.index_writer import IndexTarget
+    from nutbeam.io.writers.search_server import OpenSearchWriter
 
     given = {"url": url, "name": name, "replicas": "0"}
     writer = OpenSearchWriter(IndexTarget("main", "main", given, pathlib.Path(), 7, "op"))

@@ -51,9 +51,9 @@ from freshness import (
     successes,
 )
 
+from nutbeam.policy.components.schema import CHANGES, STATE, Status, conform, to_frame
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, due
-from nutbeam.policy.schema import CHANGES, STATE, Status, conform, to_frame
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange import status as codes
 

@@ -79,7 +79,7 @@ def make(table: str, rows: int) -> None:
     from nutbeam.io.snapshots.operations import begin
     from nutbeam.io.tablets.tablet_writer import TabletWriter
     from nutbeam.io.tablets.written import Written
-    from nutbeam.policy.schema import STATE, Status, conform
+    from nutbeam.policy.components.schema import STATE, Status, conform
 
     sizes, now = tables.host_sizes(rows, max(1, rows // 50)), int(time.time() * 1000)
     hashes, step = signatures(rows).astype(">u8").tobytes(), 250_000

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import tables
 
-from nutbeam.policy.schema import CHANGES, STATE, conform, to_frame
+from nutbeam.policy.components.schema import CHANGES, STATE, conform, to_frame
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,

@@ -18,7 +18,7 @@ from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER
 from nutbeam.io.tablets.tablets import tablets as known_tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
+from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCESS
 
 DAY_MS = 86_400_000

@@ -31,7 +31,7 @@ from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
-from ..policy.kinds import KINDS, components_in_tablets, components_of, kind_of
+from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError

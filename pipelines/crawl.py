@@ -22,7 +22,7 @@ from ..io.snapshots.rounds import next_round, stop_file
 from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
-from ..policy.duplicates import DedupOptions
+from ..policy.dedup.duplicates import DedupOptions
 from ..policy.schedules.schedule import Clock
 from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..transforms.locate_hosts import LocateOptions

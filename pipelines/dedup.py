@@ -24,8 +24,9 @@ from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
-from ..policy.dedup_schema import QUESTIONED, SIGNATURES, VERDICTS
-from ..policy.duplicates import (
+from ..policy.components.dedup_schema import QUESTIONED, SIGNATURES, VERDICTS
+from ..policy.components.schema import OUTCOME, Status, conform, empty, to_frame
+from ..policy.dedup.duplicates import (
     COMPARED,
     OF_STATE,
     SCHEME,
@@ -43,7 +44,6 @@ from ..policy.duplicates import (
     signature_rows,
     simhashes,
 )
-from ..policy.schema import OUTCOME, Status, conform, empty, to_frame
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
 from ..transforms.elements.chunks import Chunk, to_chunks

@@ -34,10 +34,10 @@ from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
+from ..policy.choosing.selection import queue_names
+from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.hosting.host_limits import without_blocked_hosts
 from ..policy.hosting.host_settings import HostSettings, pause_of
-from ..policy.schema import FETCHLIST, PAGES, empty
-from ..policy.selection import queue_names
 from ..transforms.fetch_pages import FetchPages
 from ..transforms.fetching import fetch_tasks
 from ..transforms.for_each import ForEach

@@ -29,6 +29,7 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
+from ..policy.components.schema import HOSTS, to_frame
 from ..policy.filtering import (
     JUDGED,
     KEPT_PAGE,
@@ -46,7 +47,6 @@ from ..policy.filtering import (
     rekey_rows,
 )
 from ..policy.inlinks.edges import LINK_CHANGES
-from ..policy.schema import HOSTS, to_frame
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..transforms.end_links import COMPONENT, EndLinks

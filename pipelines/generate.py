@@ -27,12 +27,12 @@ from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation, committed, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
+from ..policy.choosing.left_out import DUE, LEFT_OUT, tallied
+from ..policy.choosing.selection import GenerateOptions, queue_names
+from ..policy.choosing.threshold import Summary, Threshold, summarize, threshold
+from ..policy.components.schema import FETCHLIST, conform, to_frame
 from ..policy.hosting.host_limits import best_of_hosts
-from ..policy.left_out import DUE, LEFT_OUT, tallied
-from ..policy.schema import FETCHLIST, conform, to_frame
 from ..policy.scope import TargetOptions
-from ..policy.selection import GenerateOptions, queue_names
-from ..policy.threshold import Summary, Threshold, summarize, threshold
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.locate_hosts import LocateHosts, LocateOptions

@@ -25,9 +25,9 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
+from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.rule_counts import RuleCountOptions
-from ..policy.schema import HOSTS, SEEDS
 from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks

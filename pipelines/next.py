@@ -11,7 +11,7 @@ from ..io.index.index_pass import waits_for_index
 from ..io.snapshots.manifest import Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
-from ..policy.selection import GenerateOptions
+from ..policy.choosing.selection import GenerateOptions
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .command_line.command import DONE, NOTHING_TO_DO, TABLE, Invocation

@@ -45,6 +45,7 @@ from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
+from ..policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
 from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.hosting.merit import Merits, without_unvouched
 from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
@@ -60,7 +61,6 @@ from ..policy.links import (
 from ..policy.parts import pages_first
 from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
-from ..policy.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
 from ..policy.scoring.scorings import Scorings
 from ..policy.updating.status import Surroundings, UpdateOptions, update_range
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target

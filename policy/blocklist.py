@@ -14,7 +14,7 @@ import polars as pl
 from ..web.base.columns import falses
 from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import host_key_of
-from .schema import BLOCKLIST, conform, to_frame
+from .components.schema import BLOCKLIST, conform, to_frame
 
 REASON = "purged"  # the reason under which blocked URLs are counted
 

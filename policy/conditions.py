@@ -8,11 +8,11 @@ import functools
 from collections.abc import Iterable
 
 from ..web.base.options import option
-from .columns import Column, Columns
+from .components.columns import Column, Columns
+from .components.schema import STATE_COLUMNS
 from .expression_columns import fields_of
 from .expressions.compiler import Expression, condition
 from .expressions.expression_error import ExpressionError
-from .schema import STATE_COLUMNS
 
 
 @dataclasses.dataclass(frozen=True)

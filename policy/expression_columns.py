@@ -9,11 +9,11 @@ from ..web.base.columns import each_once
 from ..web.rules.url_rules import host_keys
 from ..web.urls.key_columns import from_keys
 from ..web.urls.row_keys import from_host_key
-from .columns import Column, Form
+from .components.columns import Column, Form
+from .components.schema import STATUS_NAMES
+from .components.view_columns import HOST_COLUMN, URL_COLUMN
+from .components.vocabulary import STATUS_WORDS, statuses_of
 from .expressions.values import Codes, Field, Type, Value
-from .schema import STATUS_NAMES
-from .view_columns import HOST_COLUMN, URL_COLUMN
-from .vocabulary import STATUS_WORDS, statuses_of
 
 _DAY_MS = 86_400_000
 _STATUSES = {word: tuple(map(int, statuses_of(word))) for word in STATUS_WORDS}

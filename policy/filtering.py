@@ -15,8 +15,8 @@ from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
 from .blocklist import REASON as PURGED
 from .blocklist import Blocklist
+from .components.schema import HOSTS, STATE, TEXT, Status, conform, to_frame
 from .rule_counts import by_rule
-from .schema import HOSTS, STATE, TEXT, Status, conform, to_frame
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
 from .scoring.scoring_options import OrphanOptions

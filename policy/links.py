@@ -10,10 +10,19 @@ import pyarrow as pa
 from ..web.base.options import option
 from ..web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_PERM, FETCH_SUCCESS, SUCCESS
 from ..web.rules.url_rules import host_keys
+from .components.schema import (
+    CHANGES,
+    DOCUMENTS,
+    FETCHLIST,
+    STATE,
+    columns,
+    conform,
+    empty,
+    to_frame,
+)
 from .heirs import INHERITED, heirs
 from .parts import pages_first
 from .rule_counts import by_rule
-from .schema import CHANGES, DOCUMENTS, FETCHLIST, STATE, columns, conform, empty, to_frame
 from .scope import Seeds, TargetOptions, judge
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions

@@ -6,10 +6,10 @@ from collections.abc import Collection
 import polars as pl
 
 from ..web.urls.key_columns import from_keys
-from .columns import Columns
+from .components.columns import Columns
+from .components.view_columns import PAGE_COLUMNS, URL_COLUMN
+from .components.vocabulary import LIVING, views
 from .parts import pages_first
-from .view_columns import PAGE_COLUMNS, URL_COLUMN
-from .vocabulary import LIVING, views
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
 # documents.

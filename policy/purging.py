@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from ..web.urls.row_keys import from_host_key, from_key
 from .blocklist import Blocklist, Names
-from .columns import Column, Form, Purged
-from .kinds import Kind
+from .components.columns import Column, Form, Purged
+from .components.kinds import Kind
 
 _END = r"(?:$|[^a-z0-9.%_-])"
 

@@ -5,8 +5,8 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
+from .components.schema import STATE, Status, conform, to_frame
 from .schedules.schedule import ScheduleOptions
-from .schema import STATE, Status, conform, to_frame
 from .scoring.metadata import overlaid
 from .scoring.scoring_options import ScoringOptions
 from .scoring.scorings import OPIC, Scorings

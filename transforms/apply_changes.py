@@ -14,7 +14,7 @@ from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_b
 from ..io.tablets.resolve import Resolution, Resolver
 from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
-from ..policy.schema import to_frame
+from ..policy.components.schema import to_frame
 from .elements.chunks import Chunk
 from .operations import Together
 from .wiring.display import Displayed

@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..policy.schema import to_frame
+from ..policy.components.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk, column_names, directions, through_chunks
 from .partition import split_by_hash

@@ -8,8 +8,8 @@ import polars as pl
 
 from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
+from ..policy.components.schema import to_frame
 from ..policy.inlinks.edges import tombstones_of
-from ..policy.schema import to_frame
 from .elements.chunks import Chunk, to_chunks
 
 COMPONENT = "links"

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.page_writer import PAGE_ROW_BYTES
-from ..policy.schema import TEXT, to_frame
+from ..policy.components.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.urls.domains import registered_domain
 from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks

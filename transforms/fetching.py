@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.page_writer import page_row, why_not
-from ..policy.schema import MAX_DELAY, TEXT, columns, conform, to_frame
+from ..policy.components.schema import MAX_DELAY, TEXT, columns, conform, to_frame
 from ..web.base.agent import require_agent
 from ..web.base.columns import reason_if
 from ..web.clients.open_client import client_of

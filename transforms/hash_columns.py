@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
-from ..policy.duplicates import simhashes
-from ..policy.schema import to_frame
+from ..policy.components.schema import to_frame
+from ..policy.dedup.duplicates import simhashes
 from .elements.chunks import Chunk
 from .elements.rows import check_columns
 from .partition import hashes_of

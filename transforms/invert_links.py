@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import polars as pl
 
+from ..policy.components.schema import to_frame
 from ..policy.inlinks.page_edges import BEST_LAST, INLINK, page_edges
-from ..policy.schema import to_frame
 from .elements.chunks import Chunk, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .top_n_per_key import TopNPerKey, top_n_per_key

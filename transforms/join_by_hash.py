@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..policy.schema import to_frame
+from ..policy.components.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.row_types import arrow_schema, field_types, optional, with_fields
 from .elements.rows import RowsToChunks, check_chunk, check_columns, row_type_of, through_chunks

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import polars as pl
 
+from ..policy.components.dedup_schema import SETTLED
+from ..policy.components.schema import to_frame
 from ..policy.dedup.clusters import near_leaders, stars
-from ..policy.dedup_schema import SETTLED
-from ..policy.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk, column_names, directions, through_chunks
 from .hash_columns import with_hashes

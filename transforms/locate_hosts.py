@@ -8,8 +8,8 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.tablets.written import Written, sum_counts
-from ..policy.schema import to_frame
-from ..policy.selection import GenerateOptions
+from ..policy.choosing.selection import GenerateOptions
+from ..policy.components.schema import to_frame
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
 from ..web.rules.url_rules import host_keys
 from .elements.chunks import Chunk, to_chunks

@@ -14,10 +14,18 @@ import pyarrow.compute as pc
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job
 from ..io.parsing.pool_options import PoolOptions
+from ..policy.components.schema import (
+    PAGES,
+    TEXT,
+    ParseMinor,
+    ParseStatus,
+    columns,
+    conform,
+    to_frame,
+)
 from ..policy.page_rows import with_urls
 from ..policy.parsing.documents import NEEDED, DocumentOptions
 from ..policy.parsing.parse_results import status_text
-from ..policy.schema import PAGES, TEXT, ParseMinor, ParseStatus, columns, conform, to_frame
 from ..web.base.columns import reason_if
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules

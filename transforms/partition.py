@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..policy.schema import conform, to_frame
+from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import each_once
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url

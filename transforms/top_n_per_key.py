@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..policy.schema import conform, to_frame
+from ..policy.components.schema import conform, to_frame
 from .elements.chunks import Chunk, rechunk
 from .elements.rows import check_chunk, column_names, through_chunks
 from .partition import split_by_hash

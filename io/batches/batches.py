@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.kinds import KINDS, folders_of
+from ...policy.components.kinds import KINDS, folders_of
+from ...policy.components.schema import DOCUMENTS
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS
 from ..snapshots.manifest import Manifest
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...policy.clocks import set_right_hosts
-from ...policy.schema import HOSTS, empty
+from ...policy.components.clocks import set_right_hosts
+from ...policy.components.schema import HOSTS, empty
 from ...web.base.clock import now_ms
 from ...web.engine.host_records import HostRecord
 from ...web.urls.row_keys import from_host_key, host_key

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from ...policy.base.row_status import Status
+from ...policy.components.schema import OUTCOME, to_frame
 from ...policy.inlinks.edges import EDGES_OF
-from ...policy.schema import OUTCOME, to_frame
 from ..snapshots.manifest import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan

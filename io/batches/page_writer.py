@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import PAGES, TEXT
+from ...policy.components.schema import PAGES, TEXT
 from ...web.base.clock import now_ms
 from ...web.base.memory import give_back
 from ...web.engine.tasks import Result

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.kinds import KINDS
+from ...policy.components.kinds import KINDS
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.written import Written

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, to_frame
 from ...policy.rule_counts import by_rule
-from ...policy.schema import FETCH_DELAY, MAX_DELAY, SEEDS, to_frame
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules

@@ -10,7 +10,7 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports imp
     BigtableTableAdminGrpcTransport,
 )
 
-from ...policy.kinds import kinds_in_rows
+from ...policy.components.kinds import kinds_in_rows
 from ...web.base.errors import UsageError, UserError
 from ..storage.places import place_of
 from .address import BigtableAddress

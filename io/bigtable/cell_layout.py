@@ -1,6 +1,6 @@
 """Derives the layout of cells in Bigtable from the declaration of a component.
 
-A row is one cell; ``cells.py`` packs it. ``policy/kinds.py`` declares the columns in their order,
+A row is one cell; ``cells.py`` packs it. ``policy/components/kinds.py`` declares the columns in their order,
 the versions of the schema, and the column family. So the layouts of all versions follow:
 columns of fixed size in the order of the schema, then the others in that order.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ...policy.kinds import KINDS, Kind, kinds_in_rows
+from ...policy.components.kinds import KINDS, Kind, kinds_in_rows
 from ...web.base.errors import UserError
 from ..packing.packed_values import can_pack, is_number
 

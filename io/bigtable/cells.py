@@ -30,7 +30,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.schema import conform
+from ...policy.components.schema import conform
 from ...web.base.errors import UserError
 from ..packing.arrow_bytes import (
     BINARY,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import conform, to_frame
+from ...policy.components.schema import conform, to_frame
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Place

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.kinds import KINDS, kinds_in_rows
+from ...policy.components.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
 from ..packing.arrow_bytes import as_numpy
 from .cell_layout import CellKind

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import conform, empty, to_frame
+from ...policy.components.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place

@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import to_frame
 from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
 from ...policy.graph.graph_blocks import block_of
 from ...policy.graph.ranking import Block
-from ...policy.kinds import KINDS
-from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Pinned
 from ..storage.files import new_name

@@ -9,7 +9,7 @@ from operator import methodcaller
 
 import polars as pl
 
-from ...policy.index_schema import HELD, REFUSED
+from ...policy.components.index_schema import HELD, REFUSED
 from ...policy.indexing.index_routes import IndexRoutes, WriterRule
 from ...web.urls.row_keys import to_key
 from ..snapshots.commit import commit
@@ -18,9 +18,9 @@ from ..tablets.ranges import Range
 from ..tablets.resolve import Resolution, Resolved, Resolver
 from ..tablets.tablets import tablets
 from ..tablets.written import Written
+from ..writers.index_writer import open_writer
+from ..writers.stored_index import StoredIndex
 from .index_pass import IndexPass, plan_pass
-from .index_writer import open_writer
-from .stored_index import StoredIndex
 from .writer_places import places
 
 

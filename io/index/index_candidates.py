@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from ...policy.index_schema import INDEXED
+from ...policy.components.index_schema import INDEXED
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import STATE, empty, to_frame
 from ...policy.indexing.index_changes import (
     PURGED_REASON,
     STATE_READ,
@@ -21,8 +23,6 @@ from ...policy.indexing.index_changes import (
     lost_pages,
 )
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
-from ...policy.kinds import KINDS
-from ...policy.schema import STATE, empty, to_frame
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import read_if_there

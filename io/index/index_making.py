@@ -2,17 +2,17 @@
 
 import dataclasses
 
+from ...policy.components.schema import empty
 from ...policy.indexing.index_decision import IndexDecisionOptions
 from ...policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.indexing.index_pages import INDEX_PAGES
 from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.inlinks.invert_options import BestOptions
-from ...policy.schema import empty
 from ...policy.scoring.scoring_options import ScoringOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table
-from .index_writer import IndexTarget, chosen_writers, open_writer
+from ..writers.index_writer import IndexTarget, chosen_writers, open_writer
 from .write_part import DocumentRules
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from ...policy.index_schema import INDEX_RUNS, index_component
+from ...policy.components.index_schema import INDEX_RUNS, index_component
+from ...policy.components.schema import to_frame
 from ...policy.indexing.index_routes import IndexRoutes, WriterRule
-from ...policy.schema import to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
@@ -23,7 +23,7 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from .index_writer import IndexTarget, IndexWriter, open_writer, writer_class
+from ..writers.index_writer import IndexTarget, IndexWriter, open_writer, writer_class
 from .receipts import RECEIPTS, were_lost
 
 

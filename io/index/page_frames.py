@@ -8,9 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import PAGES, conform, empty, to_frame
 from ...policy.indexing.index_pages import INDEX_PAGES
-from ...policy.kinds import KINDS
-from ...policy.schema import PAGES, conform, empty, to_frame
 from ..batches.batches import documents_with_keys, live_file
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import INLINKS, empty
 from ...policy.inlinks.link_keys import range_of_target
-from ...policy.kinds import KINDS
-from ...policy.schema import INLINKS, empty
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ..reading.inlinks import by_target, inlinks_of

@@ -16,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from ...policy.index_schema import DEAD_LETTERS, INDEXED, index_component
+from ...policy.components.index_schema import DEAD_LETTERS, INDEXED, index_component
+from ...policy.components.schema import conform, empty, to_frame
 from ...policy.indexing.index_changes import (
     WITHOUT_ROW,
     counts_of,
@@ -29,7 +30,6 @@ from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.indexing.index_pages import DROPPED
 from ...policy.indexing.index_routes import IndexRoutes, mapped_fields
-from ...policy.schema import conform, empty, to_frame
 from ...policy.scoring.scorings import Scorings
 from ...web.base.columns import filled
 from ...web.urls.key_columns import from_keys
@@ -42,9 +42,9 @@ from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
+from ..writers.index_writer import REFUSED, WriteResult
 from .index_candidates import keys_to_bytes
 from .index_pass import IndexPass
-from .index_writer import REFUSED, WriteResult
 from .page_frames import Beside, page_frames
 from .receipts import INTENT
 

@@ -8,9 +8,9 @@ import polars as pl
 from ...policy.indexing.index_routes import WriterRule
 from ...web.base.errors import UserError
 from ..tablets.tablets import tablets
+from ..writers.index_writer import IndexWriter, open_writer
 from .index_candidates import COUNTING
 from .index_pass import IndexPass
-from .index_writer import IndexWriter, open_writer
 from .unfinished_runs import intents
 
 _CURE = "--full true builds it again"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from ...policy.components.schema import DOCUMENTS, PAGES, empty
 from ...policy.page_rows import PageChoice, page_rows
-from ...policy.schema import DOCUMENTS, PAGES, empty
 from ..batches.batches import live_file
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan

@@ -8,12 +8,12 @@ from typing import Any, Literal, overload
 import polars as pl
 import pyarrow as pa
 
-from ...policy.columns import Columns
-from ...policy.kinds import Kind, components_of
+from ...policy.components.columns import Columns
+from ...policy.components.kinds import Kind, components_of
+from ...policy.components.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
+from ...policy.components.view_columns import PAGE_COLUMNS
+from ...policy.components.vocabulary import View, shown_frame, shown_schema, views
 from ...policy.page_rows import PageChoice
-from ...policy.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
-from ...policy.view_columns import PAGE_COLUMNS
-from ...policy.vocabulary import View, shown_frame, shown_schema, views
 from ...web.base.errors import UsageError
 from ...web.urls.key_columns import from_keys
 from ..rows.duckdb_views import batches_frame, files_of

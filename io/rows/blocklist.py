@@ -3,7 +3,7 @@
 import functools
 
 from ...policy.blocklist import Blocklist, blocklist_of
-from ...policy.schema import BLOCKLIST
+from ...policy.components.schema import BLOCKLIST
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ...policy.components.schema import HOSTS, empty
 from ...policy.hosting.host_counts import urls_of_domains
 from ...policy.hosting.merit import Merits, Room, merits_of, room_of_domains
-from ...policy.schema import HOSTS, empty
 from ...policy.traps import BudgetOptions
 from ...web.urls.row_keys import host_key
 from ..snapshots.operations import Operation

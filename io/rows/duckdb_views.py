@@ -1,4 +1,4 @@
-"""Makes the SQL of DuckDB views of a table: its rows as users see them (policy/vocabulary.py).
+"""Makes the SQL of DuckDB views of a table: its rows as users see them (policy/components/vocabulary.py).
 
 The stored rows are in a schema of their own, ``stored``, so that ``SHOW TABLES`` lists only the
 views for users:
@@ -16,11 +16,11 @@ from operator import itemgetter
 import polars as pl
 import pyarrow as pa
 
-from ...policy.columns import Column, Form
-from ...policy.kinds import Kind, components_of, kind_of
-from ...policy.schema import STATE_COLUMNS, TEXT, to_frame
-from ...policy.view_columns import BATCHES_COLUMNS
-from ...policy.vocabulary import LIVING, View, views
+from ...policy.components.columns import Column, Form
+from ...policy.components.kinds import Kind, components_of, kind_of
+from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
+from ...policy.components.view_columns import BATCHES_COLUMNS
+from ...policy.components.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files

@@ -10,6 +10,7 @@ import functools
 
 import polars as pl
 
+from ...policy.components.schema import HOST_COUNTS, HOSTS
 from ...policy.hosting.host_counts import (
     COUNTED,
     changed_counts,
@@ -17,7 +18,6 @@ from ...policy.hosting.host_counts import (
     urls_of_domains,
 )
 from ...policy.hosting.hosts import merge_hosts
-from ...policy.schema import HOST_COUNTS, HOSTS
 from ...policy.scope import Seeds, seeds_of
 from ..snapshots.manifest import Pinned
 from ..snapshots.operations import Operation

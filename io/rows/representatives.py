@@ -5,8 +5,8 @@ from collections.abc import Collection
 
 import polars as pl
 
+from ...policy.components.schema import DOCUMENTS
 from ...policy.heirs import no_longer_shown
-from ...policy.schema import DOCUMENTS
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
 from ...web.urls.row_keys import to_key

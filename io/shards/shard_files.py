@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import KINDS
-from ...policy.schema import empty, to_frame
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.file_errors import fsck_advice
 from ..storage.files import new_name

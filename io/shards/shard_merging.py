@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import TEXT
+from ...policy.components.schema import TEXT
 from ...policy.searching.search_documents import restored_rows
 from ...web.urls.row_keys import to_key
 from ..storage.places import Folder

@@ -5,7 +5,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from ...policy.kinds import folders
+from ...policy.components.kinds import folders
 from ...web.base.errors import UserError
 from .errors import MissingFile
 from .places import Place

@@ -14,7 +14,7 @@ import polars.io.plugins as pl_plugins
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...policy.schema import conform, to_frame
+from ...policy.components.schema import conform, to_frame
 from ...web.base.errors import UserError
 from . import stores
 from .errors import MissingFile

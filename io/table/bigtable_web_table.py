@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from ...policy.clocks import resting
-from ...policy.kinds import SEED_HOSTS, kind_of
-from ...policy.schema import empty, to_frame
+from ...policy.components.clocks import resting
+from ...policy.components.kinds import SEED_HOSTS, kind_of
+from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
 from ..bigtable.address import BigtableAddress

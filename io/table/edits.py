@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.kinds import kind_of
+from ...policy.components.kinds import kind_of
 from ...policy.purging import searched
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of

@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.clocks import resting
-from ...policy.kinds import folders, kind_of
-from ...policy.schema import to_frame
+from ...policy.components.clocks import resting
+from ...policy.components.kinds import folders, kind_of
+from ...policy.components.schema import to_frame
 from ...web.base.errors import UsageError
 from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive

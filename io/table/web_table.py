@@ -1,7 +1,7 @@
 """The interface of a web table; jobs use it for all kinds of tables.
 
 ``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps in Bigtable
-what ``policy/kinds.py`` declares to be in rows, such as the state, and everything else in files. ``open_table`` chooses the class.
+what ``policy/components/kinds.py`` declares to be in rows, such as the state, and everything else in files. ``open_table`` chooses the class.
 """
 
 import abc
@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from ...policy.kinds import SEED_HOSTS
+from ...policy.components.kinds import SEED_HOSTS
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import kind_of
-from ...policy.schema import TEXT, conform, empty, to_frame
+from ...policy.components.kinds import kind_of
+from ...policy.components.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import (
     ROW_GROUP_ROWS,

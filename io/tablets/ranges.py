@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import conform, to_frame
+from ...policy.components.schema import conform, to_frame
 from .tablets import MOST_RUNS, RUN_SHARE, Tablet, host_start
 
 # Size of the changes of one range, for one worker. The values of a key in a GroupByKey

@@ -15,8 +15,8 @@ from typing import Protocol
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import kind_of
-from ...policy.schema import conform, empty, to_frame
+from ...policy.components.kinds import kind_of
+from ...policy.components.schema import conform, empty, to_frame
 from ..storage.places import Folder
 from .checksums import verify_tablets
 from .file_lists import DataFile

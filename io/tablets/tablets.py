@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ...policy.kinds import kind_of
+from ...policy.components.kinds import kind_of
 from ...web.urls.row_keys import host_key_of
 from .file_lists import DataFile
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ...policy.kinds import kinds_in_rows
+from ...policy.components.kinds import kinds_in_rows
 from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS
 from ..bigtable.admin import has_family

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 from google.cloud.bigtable_v2 import types
 
-from ...policy.kinds import kinds_in_rows
-from ...policy.schema import to_frame
+from ...policy.components.kinds import kinds_in_rows
+from ...policy.components.schema import to_frame
 from ...web.base.errors import UserError
 from ..bigtable.cell_layout import CellKind, cell_kind
 from ..bigtable.cells import TOMBSTONE, decode

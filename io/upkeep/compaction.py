@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from ...policy.components.kinds import KINDS, SEED_HOSTS, Kept, Kind, kind_of, kinds_of_batches
 from ...policy.inlinks.best_sources import keep_best
-from ...policy.kinds import KINDS, SEED_HOSTS, Kept, Kind, kind_of, kinds_of_batches
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import kind_of
-from ...policy.schema import TEXT, empty, to_frame
+from ...policy.components.kinds import kind_of
+from ...policy.components.schema import TEXT, empty, to_frame
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots

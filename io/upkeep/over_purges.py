@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from ...policy.blocklist import REASON
-from ...policy.kinds import kind_of
+from ...policy.components.kinds import kind_of
 from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..rows.blocklist import read_blocklist
 from ..snapshots.commit import check_batch, check_there, commit_once

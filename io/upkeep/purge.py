@@ -13,9 +13,9 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.blocklist import Blocklist, Names, blocklist_of
-from ...policy.kinds import Flushed, folders, kind_of
+from ...policy.components.kinds import Flushed, folders, kind_of
+from ...policy.components.schema import BLOCKLIST, empty
 from ...policy.purging import pattern_of, purge_rows
-from ...policy.schema import BLOCKLIST, empty
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key

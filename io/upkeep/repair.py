@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from ...policy.kinds import kind_of
+from ...policy.components.kinds import kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest

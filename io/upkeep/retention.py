@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from ...policy.clocks import COUNT
-from ...policy.kinds import folders, kind_of
+from ...policy.components.clocks import COUNT
+from ...policy.components.kinds import folders, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS
 from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest

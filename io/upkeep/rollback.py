@@ -5,7 +5,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 
-from ...policy.kinds import components_in_tablets
+from ...policy.components.kinds import components_in_tablets
 from ...web.base.errors import UsageError, UserError
 from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import polars as pl
 import pyarrow as pa
 
-from ...policy.kinds import kind_of
-from ...policy.schema import TEXT
+from ...policy.components.kinds import kind_of
+from ...policy.components.schema import TEXT
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest
 from ..storage.parquet_files import collect, scan

@@ -7,16 +7,16 @@ from typing import Any
 import polars as pl
 
 from ...io.index.index_making import IndexMakingOptions, check_index, making_of
-from ...io.index.index_writer import IndexTarget, chosen_writers, open_writer
 from ...io.index.write_part import DocumentRules
 from ...io.snapshots.operations import new_id
 from ...io.storage.places import place_of
+from ...io.writers.index_writer import IndexTarget, chosen_writers, open_writer
+from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decision import decide_on_pages
 from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_pages import DROPPED, INDEX_PAGES
 from ...policy.indexing.index_routes import mapped_fields
 from ...policy.indexing.index_writer_options import IndexWriterOptions
-from ...policy.schema import ParseStatus, Status, conform, to_frame
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option

@@ -7,8 +7,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.blocklist import Blocklist
+from ...policy.components.schema import to_frame
 from ...policy.links import LinkOptions, shares, sum_links
-from ...policy.schema import to_frame
 from ...web.base.options import option
 from ...web.engine.tasks import Task
 from ...web.rules.url_rules import host_keys

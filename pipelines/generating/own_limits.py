@@ -7,10 +7,10 @@ import polars as pl
 from ...io.reading.host_rows import LARGE, find_hosts
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.manifest import Pinned
+from ...policy.choosing.selection import GenerateOptions
+from ...policy.components.schema import HOSTS, empty
 from ...policy.hosting.host_limits import HostLimits, host_expressions, host_limits_of
 from ...policy.hosting.host_settings import HostSettings
-from ...policy.schema import HOSTS, empty
-from ...policy.selection import GenerateOptions
 from ...web.rules.url_rules import host_keys
 
 _UNSET = HostSettings()

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from ...policy.choosing.selection import GenerateOptions
 from ...policy.scope import TargetOptions
-from ...policy.selection import GenerateOptions
 
 _Of = TypeVar("_Of", bound=GenerateOptions)
 _FIELDS = {f.name: f for kind in (TargetOptions, GenerateOptions) for f in dataclasses.fields(kind)}

@@ -23,17 +23,8 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
 from ...policy.blocklist import REASON as PURGED
-from ...policy.hosting.host_limits import (
-    best_of_hosts,
-    blocked_hosts,
-    with_limits,
-    with_own_limits,
-)
-from ...policy.left_out import LEFT_OUT, Remaining
-from ...policy.rule_counts import by_rule
-from ...policy.schedules.schedule import Clock
-from ...policy.schema import FETCHLIST, STATE, empty
-from ...policy.selection import (
+from ...policy.choosing.left_out import LEFT_OUT, Remaining
+from ...policy.choosing.selection import (
     GenerateOptions,
     chosen_at,
     delayed,
@@ -43,7 +34,16 @@ from ...policy.selection import (
     reasons_of,
     spanning,
 )
-from ...policy.threshold import Leaders, score_of, summarize
+from ...policy.choosing.threshold import Leaders, score_of, summarize
+from ...policy.components.schema import FETCHLIST, STATE, empty
+from ...policy.hosting.host_limits import (
+    best_of_hosts,
+    blocked_hosts,
+    with_limits,
+    with_own_limits,
+)
+from ...policy.rule_counts import by_rule
+from ...policy.schedules.schedule import Clock
 from ...transforms.elements.chunks import to_chunks
 from ...transforms.top_n_per_key import top_n_per_key
 from ...web.base.progress import PROGRESS

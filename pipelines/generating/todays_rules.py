@@ -6,9 +6,9 @@ import polars as pl
 
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Pinned
-from ...policy.left_out import refused_today
+from ...policy.choosing.left_out import refused_today
+from ...policy.choosing.selection import GenerateOptions
 from ...policy.scope import judge_known
-from ...policy.selection import GenerateOptions
 
 
 def judged_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFrame:

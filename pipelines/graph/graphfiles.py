@@ -19,10 +19,10 @@ import polars as pl
 from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
+from ...policy.choosing.selection import groups
+from ...policy.components.kinds import KINDS
 from ...policy.graph.edge_pieces import source_ranges
 from ...policy.graph.graph_text import HOSTS_HEADER, RANKS_HEADER, ranks_table
-from ...policy.kinds import KINDS
-from ...policy.selection import groups
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Invocation

@@ -23,11 +23,11 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Folder, Place
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written
+from ...policy.components.kinds import KINDS
 from ...policy.graph.harmonic import Harmonic
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.ranking import Ranking, has_converged
 from ...policy.graph.rankings import RANKINGS, choose_ranking
-from ...policy.kinds import KINDS
 from ...transforms.graph.rank_iterations import ROUND_ENDS, RankedBlock, RankIterations
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option

@@ -10,8 +10,8 @@ import polars as pl
 from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
+from ...policy.components.kinds import KINDS
 from ...policy.graph.node_lists import AGGREGATES, best_first, grouped_values, merged_values
-from ...policy.kinds import KINDS
 from ...web.base.counting import counted
 from ...web.base.options import option
 from ...web.urls.key_columns import from_keys

@@ -18,10 +18,10 @@ from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.components.graph_schema import RANK_COLUMNS
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import STATE
 from ...policy.graph.scores import new_scores, set_scores
-from ...policy.graph_schema import RANK_COLUMNS
-from ...policy.kinds import KINDS
-from ...policy.schema import STATE
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach

@@ -17,13 +17,13 @@ from ...io.batches.link_sources import WITHOUT_LINKS
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import DOCUMENTS, Status, to_frame
 from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
 from ...policy.inlinks.anchors import says_nofollow
-from ...policy.kinds import KINDS
 from ...policy.page_rows import PageChoice
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, Status, to_frame
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.graph.graph_blocks import LINKS_IN, GraphBlocks, tidy_graph

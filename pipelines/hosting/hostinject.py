@@ -17,8 +17,8 @@ import polars as pl
 from ...io.rows.host_settings import SETTINGS_COMPONENT, Values, settings_rows, write_settings
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
+from ...policy.components.schema import HOST_SETTINGS, HOSTS, empty
 from ...policy.hosting.host_settings import host_lines
-from ...policy.schema import HOST_SETTINGS, HOSTS, empty
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach

@@ -9,6 +9,8 @@ import polars as pl
 
 from ...io.reading.host_rows import find_hosts, host_frames
 from ...io.snapshots.manifest import newest_manifest
+from ...policy.components.schema import HOSTS_COLUMNS
+from ...policy.components.vocabulary import iso, record_of
 from ...policy.expressions.compiler import Expression, condition
 from ...policy.hosting.host_fields import (
     HEADER,
@@ -18,8 +20,6 @@ from ...policy.hosting.host_fields import (
     is_shown,
     nutch_line,
 )
-from ...policy.schema import HOSTS_COLUMNS
-from ...policy.vocabulary import iso, record_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option

@@ -24,6 +24,7 @@ from ...io.snapshots.operations import Operation, new_id
 from ...io.storage.errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.components.schema import HOSTS
 from ...policy.hosting.recount import (
     HostCheckOptions,
     checked_hosts,
@@ -31,7 +32,6 @@ from ...policy.hosting.recount import (
     recount_hosts,
     to_check,
 )
-from ...policy.schema import HOSTS
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach

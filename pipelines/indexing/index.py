@@ -26,7 +26,6 @@ from ...io.index.index_candidates import (
 )
 from ...io.index.index_making import IndexMakingOptions, making_of
 from ...io.index.index_pass import IndexPass, plan_pass
-from ...io.index.index_writer import chosen_writers
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import outdated_letters, without_letters, write_part
 from ...io.index.writer_places import finish_and_check_places, places
@@ -35,11 +34,12 @@ from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
-from ...policy.index_schema import INDEXED, index_component
+from ...io.writers.index_writer import chosen_writers
+from ...policy.components.index_schema import INDEXED, index_component
+from ...policy.components.schema import to_frame
 from ...policy.indexing.index_changes import counts_of
 from ...policy.indexing.index_decision import DELETE, NOTHING
 from ...policy.indexing.index_writer_options import IndexWriterOptions
-from ...policy.schema import to_frame
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach

@@ -14,9 +14,9 @@ from collections import Counter
 import polars as pl
 
 from ...io.index.dedup_in_table import dedup_in_table
-from ...io.index.index_writer import IndexTarget, chosen_writers, open_writer
-from ...io.index.stored_index import StoredIndex
 from ...io.table.opening import open_table
+from ...io.writers.index_writer import IndexTarget, chosen_writers, open_writer
+from ...io.writers.stored_index import StoredIndex
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
 from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.search_servers.stored_documents import STORED

@@ -19,6 +19,7 @@ from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_path
 from ...io.table.opening import open_table
+from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
 from ...policy.indexing.index_writer_options import IndexWriterOptions
@@ -26,7 +27,6 @@ from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
 from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
-from ...policy.selection import GenerateOptions
 from ...transforms.operations import NothingInLine, Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import UserError

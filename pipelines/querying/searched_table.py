@@ -6,8 +6,8 @@ from ...io.rows.blocklist import COMPONENT as BLOCKLIST
 from ...io.shards.shard_search import Hit, ShardSearch
 from ...io.shards.shard_views import index_cache, is_whole, open_view, table_cache
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
-from ...policy.index_schema import index_component
-from ...policy.kinds import KINDS, components_of
+from ...policy.components.index_schema import index_component
+from ...policy.components.kinds import KINDS, components_of
 from ...web.base.errors import UsageError, UserError
 
 _ATTEMPTS = 3  # to open a view that other processes remove

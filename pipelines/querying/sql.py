@@ -21,7 +21,7 @@ from ...io.storage.duckdb_files import register_files
 from ...io.storage.places import Place
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table
-from ...policy.vocabulary import views
+from ...policy.components.vocabulary import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Argument, Invocation

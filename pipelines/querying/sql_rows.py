@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from ...io.tablets.tablets import tablets
-from ...policy.kinds import KINDS, components_of
-from ...policy.schema import conform
+from ...policy.components.kinds import KINDS, components_of
+from ...policy.components.schema import conform
 from ..views.export import Reading
 
 

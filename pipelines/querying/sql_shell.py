@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ...policy.vocabulary import View, views
+from ...policy.components.vocabulary import View, views
 from ...web.base.errors import UsageError, UserError, one_line
 from ..command_line.ending import ENDING
 

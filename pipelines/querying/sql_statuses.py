@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ...policy.vocabulary import STATUS_WORDS, statuses_of
+from ...policy.components.vocabulary import STATUS_WORDS, statuses_of
 from ...web.base.errors import UsageError
 from .sql_tree import Node, StatusNames, arguments, constant, names_in, nodes, place_of, selected
 

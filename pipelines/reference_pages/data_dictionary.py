@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from ...policy.columns import Column, Form
-from ...policy.schema import Status
-from ...policy.view_columns import BATCHES_COLUMNS, HOST_COLUMN, URL_COLUMN
-from ...policy.vocabulary import shown_type, views
+from ...policy.components.columns import Column, Form
+from ...policy.components.schema import Status
+from ...policy.components.view_columns import BATCHES_COLUMNS, HOST_COLUMN, URL_COLUMN
+from ...policy.components.vocabulary import shown_type, views
 from .markdown import markdown_table
 
 _STATUSES = {

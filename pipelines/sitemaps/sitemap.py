@@ -31,7 +31,7 @@ from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written
-from ...policy.schema import HOSTS
+from ...policy.components.schema import HOSTS
 from ...policy.sitemaps.add_sitemap_urls import add_sitemap_urls
 from ...policy.sitemaps.sitemap_list import SitemapList
 from ...policy.sitemaps.sitemap_options import SitemapOptions

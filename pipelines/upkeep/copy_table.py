@@ -24,7 +24,7 @@ from ...io.tablets.checksums import check_list, copy_file, verify_tablets
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...io.tablets.written import Written
-from ...policy.kinds import SEED_HOSTS, kind_of
+from ...policy.components.kinds import SEED_HOSTS, kind_of
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Finish, Ticket
 from ...web.base.errors import UsageError

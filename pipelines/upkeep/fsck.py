@@ -34,7 +34,7 @@ from ...io.upkeep.left_over import Left, left_over
 from ...io.upkeep.operation_fsck import OPERATION_PROBLEM, Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import can_check_rows, check_rows, finish_commit, repair_table
-from ...policy.kinds import KINDS
+from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
 from ...web.base.counting import counted

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
-from ...policy.left_out import DUE, LEFT_OUT, in_brackets
-from ...policy.vocabulary import iso
+from ...policy.choosing.left_out import DUE, LEFT_OUT, in_brackets
+from ...policy.components.vocabulary import iso
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained

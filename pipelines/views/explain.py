@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 
 from ...io.parsing.plugins import chosen_plugins, load_plugins
-from ...policy.kinds import KINDS
+from ...policy.choosing.selection import GenerateOptions
+from ...policy.components.kinds import KINDS
+from ...policy.components.vocabulary import record_of, shown_columns
 from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
 from ...policy.scope import Seeds, TargetOptions, judge
-from ...policy.selection import GenerateOptions
 from ...policy.traps import DepthOptions
 from ...policy.updating.status import UpdateOptions
-from ...policy.vocabulary import record_of, shown_columns
 from ...web.base.counting import counted
 from ...web.base.options import also, option
 from ...web.exchange.file_options import FileOptions

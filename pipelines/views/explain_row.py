@@ -18,15 +18,7 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
-from ...policy.clocks import resting, wrong_times
-from ...policy.conditions import wanted_rows
-from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
-from ...policy.inlinks.anchors import anchors_of
-from ...policy.inlinks.invert_options import BestOptions
-from ...policy.schedules.schedule import TOLERANCE_MS, Clock
-from ...policy.schema import HOSTS, STATE, STATUS_NAMES, to_frame
-from ...policy.scope import Seeds, TargetOptions, judge_known
-from ...policy.selection import (
+from ...policy.choosing.selection import (
     GenerateOptions,
     chosen_at,
     eligible,
@@ -35,8 +27,16 @@ from ...policy.selection import (
     ranked,
     sorted_out,
 )
-from ...policy.threshold import rank
-from ...policy.vocabulary import iso, record_of, statuses_of
+from ...policy.choosing.threshold import rank
+from ...policy.components.clocks import resting, wrong_times
+from ...policy.components.schema import HOSTS, STATE, STATUS_NAMES, to_frame
+from ...policy.components.vocabulary import iso, record_of, statuses_of
+from ...policy.conditions import wanted_rows
+from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
+from ...policy.inlinks.anchors import anchors_of
+from ...policy.inlinks.invert_options import BestOptions
+from ...policy.schedules.schedule import TOLERANCE_MS, Clock
+from ...policy.scope import Seeds, TargetOptions, judge_known
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.robots_options import RobotsOptions
 from ...web.base.times import in_words

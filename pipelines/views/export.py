@@ -28,9 +28,9 @@ from ...io.storage.reach import local_path
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.columns import Column
-from ...policy.schema import conform
-from ...policy.vocabulary import record_of, shown_frame, shown_schema
+from ...policy.components.columns import Column
+from ...policy.components.schema import conform
+from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
 from ...web.base.errors import UsageError
 from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline

@@ -1,4 +1,4 @@
-"""export: writes a component of the table to one file, as users see it (policy/vocabulary.py).
+"""export: writes a component of the table to one file, as users see it (policy/components/vocabulary.py).
 
 ::
 
@@ -17,11 +17,11 @@ import polars as pl
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.components.kinds import Kind, components_of
+from ...policy.components.schema import to_frame
+from ...policy.components.vocabulary import View, shown_schema, views
 from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.expressions.compiler import Expression
-from ...policy.kinds import Kind, components_of
-from ...policy.schema import to_frame
-from ...policy.vocabulary import View, shown_schema, views
 from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError

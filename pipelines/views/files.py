@@ -10,7 +10,7 @@ from ...io.rows.duckdb_views import files_of
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
-from ...policy.vocabulary import views
+from ...policy.components.vocabulary import views
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Argument, Invocation

@@ -11,8 +11,8 @@ from ...io.reading.row_history import row_history
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import ComponentChange, Event, events, sizes
-from ...policy.schema import STATE_COLUMNS
-from ...policy.vocabulary import iso, record_of
+from ...policy.components.schema import STATE_COLUMNS
+from ...policy.components.vocabulary import iso, record_of
 from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.options import option

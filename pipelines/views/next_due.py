@@ -9,8 +9,8 @@ import polars as pl
 from ...io.parsing.plugins import scorings_of
 from ...io.snapshots.manifest import Pinned
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.choosing.selection import GenerateOptions, admissible, sorted_out
 from ...policy.schedules.schedule import DAY_MS
-from ...policy.selection import GenerateOptions, admissible, sorted_out
 from ...web.urls.row_keys import from_key
 from .explain_row import TableView, not_generated
 

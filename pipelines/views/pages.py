@@ -16,9 +16,9 @@ import polars as pl
 from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
 from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.components.schema import to_frame
+from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import PageChoice, page_columns
-from ...policy.schema import to_frame
-from ...policy.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...web.base.options import option
 from ...web.base.times import time_of

@@ -19,7 +19,10 @@ from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
-from ...policy.columns import Form
+from ...policy.components.columns import Form
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
+from ...policy.components.vocabulary import iso, numbered, record_of, shown_columns, shown_schema
 from ...policy.conditions import wanted_rows
 from ...policy.figures.key_counts import KEY, NUMBER, WHICH, by_status, summed
 from ...policy.figures.normal_text import normal_text
@@ -32,10 +35,7 @@ from ...policy.figures.statistics import (
     summary,
     to_json,
 )
-from ...policy.kinds import KINDS
 from ...policy.parts import pages_first
-from ...policy.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
-from ...policy.vocabulary import iso, numbered, record_of, shown_columns, shown_schema
 from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError

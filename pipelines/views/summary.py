@@ -13,10 +13,10 @@ from ...io.batches.seeds import is_url
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
+from ...policy.components.schema import PAGES
+from ...policy.components.vocabulary import iso
 from ...policy.hosting.slow_hosts import SlowHost, all_together, slow_hosts, slow_record
 from ...policy.rule_counts import capped, is_of_rule
-from ...policy.schema import PAGES
-from ...policy.vocabulary import iso
 from ...web.base import json_logs
 from ...web.base.counting import counted
 from ...web.base.json_logs import without_login

@@ -8,8 +8,8 @@ from ...io.snapshots.rounds import may_have_due, stop_file
 from ...io.storage.reach import look_interval
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
-from ...policy.selection import GenerateOptions
-from ...policy.vocabulary import iso
+from ...policy.choosing.selection import GenerateOptions
+from ...policy.components.vocabulary import iso
 from ...web.base.clock import now_ms, pause
 from ...web.base.progress import PROGRESS
 from ..generating.survey import due_at

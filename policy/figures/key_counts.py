@@ -9,7 +9,7 @@ from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.row_keys import from_host_key
-from ..schema import STATUS_NAMES, Status
+from ..components.schema import STATUS_NAMES, Status
 
 # Nutch's words.
 FETCHED_PAGES, UNFETCHED_PAGES = "FETCHED", "UNFETCHED"

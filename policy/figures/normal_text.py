@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...web.urls.row_keys import from_key
-from ..schema import STATUS_NAMES
+from ..components.schema import STATUS_NAMES
 
 # Of Nutch's CrawlDatum, whose text this is.
 _VERSION = 7

@@ -7,8 +7,8 @@ import polars as pl
 
 from ...web.base.options import option
 from ...web.urls.key_columns import from_keys
+from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
-from ..vocabulary import STATUS_WORDS, statuses_of
 
 _HASHES = float(1 << 64)
 

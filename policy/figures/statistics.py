@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from ...web.base.safe_json import read_json
+from ..components.schema import STATUS_NAMES
+from ..components.vocabulary import iso
 from ..schedules.schedule import DAY_MS
-from ..schema import STATUS_NAMES
-from ..vocabulary import iso
 from .score_digest import Digest, digest_of, merged, quantiles_of
 
 # Nutch's db.stats.score.quantiles.

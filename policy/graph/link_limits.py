@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ...web.base.options import option
-from ..selection import groups
+from ..choosing.selection import groups
 
 # The nodes of a graph: URLs, hosts or registered domains.
 GRAPH_LEVELS = ("page", "host", "domain")

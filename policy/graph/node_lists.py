@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..selection import groups
+from ..choosing.selection import groups
 
 AGGREGATES = ("sum", "max")
 

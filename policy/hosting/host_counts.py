@@ -8,7 +8,7 @@ import polars as pl
 from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain
 from ...web.urls.row_keys import from_host_key, host_key
-from ..schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, empty
+from ..components.schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, empty
 
 # Columns of the state on which the numbers depend.
 COUNTED = ("key", "status", "retries")

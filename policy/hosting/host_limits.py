@@ -7,10 +7,10 @@ from typing import NamedTuple
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
+from ..choosing.selection import GenerateOptions
+from ..components.schema import MAX_DELAY
 from ..expressions.compiler import Expression, value_of
 from ..expressions.values import Type
-from ..schema import MAX_DELAY
-from ..selection import GenerateOptions
 from .host_fields import host_fields, host_values
 from .host_settings import HostSettings
 

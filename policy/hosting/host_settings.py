@@ -10,7 +10,7 @@ from ...web.base.quoting import quoted
 from ...web.engine.pace import FetchOptions
 from ...web.rule_files.rule_hosts import host_name
 from ...web.urls.row_keys import BadUrl, host, host_key
-from ..schema import MAX_DELAY
+from ..components.schema import MAX_DELAY
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 LONGEST_INTERVAL = 2**31 - 1

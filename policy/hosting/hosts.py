@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
-from ..clocks import COUNT, set_right_hosts
-from ..schema import HOSTS, URL_COUNTS
+from ..components.clocks import COUNT, set_right_hosts
+from ..components.schema import HOSTS, URL_COUNTS
 from .domain_sketch import unite_sketches
 from .response_sketch import add_sketches
 

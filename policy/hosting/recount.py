@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.options import option, seconds
 from ..base.row_status import Status
-from ..schema import HOSTS, URL_COUNTS, empty
+from ..components.schema import HOSTS, URL_COUNTS, empty
 from .host_counts import count_urls, has_urls, urls_of_domains
 from .hosts import united
 from .page_findings import with_homepages

@@ -10,8 +10,8 @@ from ...web.exchange.status import (
     FETCH_REDIR_TEMP,
     FETCH_SUCCESS,
 )
-from ..index_schema import HELD, INDEXED, REFUSED
-from ..schema import STATE, Status, empty
+from ..components.index_schema import HELD, INDEXED, REFUSED
+from ..components.schema import STATE, Status, empty
 from .index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions, decide_on_pages
 
 # What index filters read of the state, with what the decision needs.

@@ -18,7 +18,7 @@ from ...web.exchange.status import (
     FETCH_REDIR_TEMP,
     FETCH_SUCCESS,
 )
-from ..schema import ParseStatus, Status
+from ..components.schema import ParseStatus, Status
 
 ADD, DELETE, NOTHING = "add", "delete", "nothing"
 _REDIRECTED = (int(Status.DB_REDIR_TEMP), int(Status.DB_REDIR_PERM))

@@ -8,8 +8,8 @@ import pyarrow as pa
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
-from ..columns import Column, joined
-from ..schema import DOCUMENTS_COLUMNS, PAGES_COLUMNS, STATE_COLUMNS, TEXT, TEXT_MAP
+from ..components.columns import Column, joined
+from ..components.schema import DOCUMENTS_COLUMNS, PAGES_COLUMNS, STATE_COLUMNS, TEXT, TEXT_MAP
 
 # Reason why a filter leaves a document out; null: it stays. The first filter counts.
 DROPPED = "dropped_by"

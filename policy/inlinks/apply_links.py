@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..schema import INLINKS, conform, empty, to_frame
+from ..components.schema import INLINKS, conform, empty, to_frame
 from .edges import LINK_CHANGES, merge_rows, with_halves
 
 _NEW = ("anchor", "rel", "score")

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.rules.url_rules import host_keys
-from ..schema import DOCUMENTS, INLINKS, columns
+from ..components.schema import DOCUMENTS, INLINKS, columns
 from .anchors import MAX_TEXTS, clean_anchors
 from .invert_options import InvertOptions
 from .link_keys import SEPARATOR, link_keys

@@ -3,7 +3,7 @@
 import polars as pl
 import pyarrow as pa
 
-from ..schema import TEXT
+from ..components.schema import TEXT
 from .anchors import clean_anchors
 from .edges import known_rel, merge_rows
 

@@ -21,9 +21,9 @@ from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import ParseOptions
 from ...web.parsers.dispatch import parse_document
 from ...web.urls.row_keys import from_key
+from ..components.schema import DOCUMENTS, conform
 from ..parts import Parts
 from ..rule_counts import capped
-from ..schema import DOCUMENTS, conform
 from ..scope import Seeds, TargetOptions
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters

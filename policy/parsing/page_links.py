@@ -13,8 +13,8 @@ import pyarrow as pa
 from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import resolve
+from ..components.schema import LINKS
 from ..rule_counts import capped, rules_by_row
-from ..schema import LINKS
 from ..scope import Seeds, TargetOptions, judge
 
 # Largest size of the cache of links.

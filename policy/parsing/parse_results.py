@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ...web.pages.page import NoParser, ParseFailed
-from ..schema import ParseMinor, ParseStatus
+from ..components.schema import ParseMinor, ParseStatus
 
 Result = dict[str, Any]
 

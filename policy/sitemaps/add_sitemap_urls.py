@@ -4,8 +4,8 @@ import dataclasses
 
 import polars as pl
 
+from ..components.schema import STATE, Status, conform, to_frame
 from ..hosting.merit import Room, within_room
-from ..schema import STATE, Status, conform, to_frame
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import within_budget
 from .sitemap_options import SitemapOptions

@@ -12,8 +12,8 @@ from ...web.urls.resolve import resolve
 from ...web.urls.row_keys import host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..blocklist import Blocklist, drop_blocked
+from ..components.schema import STATE, columns, conform, to_frame
 from ..schedules.schedule_options import RescheduleOptions
-from ..schema import STATE, columns, conform, to_frame
 from ..scope import Seeds, judge
 from .sitemap_list import Sitemap
 from .sitemap_options import SitemapOptions

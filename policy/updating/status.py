@@ -24,7 +24,8 @@ from ...web.exchange.status import (
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
-from ..clocks import COUNT, set_right
+from ..components.clocks import COUNT, set_right
+from ..components.schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from ..heirs import INHERITED, NO_URL
 from ..hosting.host_counts import COUNTED, changed_counts
 from ..hosting.interval_bounds import Bounds, within_bounds
@@ -35,7 +36,6 @@ from ..schedules.reschedule import reschedule
 from ..schedules.schedule import DAY_MS
 from ..schedules.schedule_options import RescheduleOptions
 from ..schedules.visits import Schedule, ScheduleContext
-from ..schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import BudgetOptions

@@ -7,7 +7,7 @@ from crawling import nutbeam, reach
 from here import ROOT
 from simulated_web import SimWeb
 
-from nutbeam.policy.kinds import KINDS
+from nutbeam.policy.components.kinds import KINDS
 
 PAGE = ROOT / "docs" / "reference" / "files.md"
 pytestmark = [

@@ -9,9 +9,9 @@ from frames import frame_of
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.generating.survey import due_at
+from nutbeam.policy.choosing.selection import GenerateOptions, eligible
+from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
-from nutbeam.policy.schema import STATE, Status
-from nutbeam.policy.selection import GenerateOptions, eligible
 
 NOW = 1_700_000_000_000
 ROBOTS = reply(b"", "404 Not Found")

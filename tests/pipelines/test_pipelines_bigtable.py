@@ -28,7 +28,7 @@ from crawling import (
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.tablets import tablet_writer
-from nutbeam.policy.schema import HOSTS, conform
+from nutbeam.policy.components.schema import HOSTS, conform
 from nutbeam.web.rules.url_rules import host_keys
 
 pytestmark = pytest.mark.bigtable

@@ -21,7 +21,7 @@ from simulated_web import SimWeb, served_web
 from web_servers import reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 
 web = served_web(hosts=3, pages=12, scope="module")
 

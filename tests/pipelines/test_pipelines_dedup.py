@@ -4,7 +4,7 @@ import pytest
 from crawling import nutbeam, rows_of
 from web_servers import reply, serve
 
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 HOST = "http://a.example.com"

@@ -11,6 +11,7 @@ from web_tables import Snapshot, newest
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.policy.blocklist import Blocklist
+from nutbeam.policy.components.schema import empty
 from nutbeam.policy.filtering import (
     REKEYED,
     FilterOptions,
@@ -22,7 +23,6 @@ from nutbeam.policy.filtering import (
     questioned_duplicates,
 )
 from nutbeam.policy.filtering import rekey_rows as rekeyed
-from nutbeam.policy.schema import empty
 from nutbeam.policy.scope import judge_known
 
 web = served_web(hosts=3, pages=10, scope="module")

@@ -16,7 +16,7 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines import generate
 from nutbeam.pipelines.command_line.cli import main
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.policy.components.schema import HOSTS, STATE
 from nutbeam.web.urls.row_keys import host_key, to_key
 
 NOW = int(time.time() * 1000)

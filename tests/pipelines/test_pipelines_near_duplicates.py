@@ -27,8 +27,9 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines.dedup import Judge
-from nutbeam.policy.dedup_schema import SIGNATURES, VERDICTS
-from nutbeam.policy.duplicates import (
+from nutbeam.policy.components.dedup_schema import SIGNATURES, VERDICTS
+from nutbeam.policy.components.schema import OUTCOME, STATE, conform, to_frame
+from nutbeam.policy.dedup.duplicates import (
     ORDERS,
     SCHEME,
     DedupOptions,
@@ -38,7 +39,6 @@ from nutbeam.policy.duplicates import (
     order_by,
     signature_rows,
 )
-from nutbeam.policy.schema import OUTCOME, STATE, conform, to_frame
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.transforms.lead_near_pages import lead_near_pages
 

@@ -4,7 +4,7 @@ import pytest
 from crawling import manifest_of, nutbeam, reach, rows_of, statuses_of
 from simulated_web import served_web
 
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 
 SEEDS = [f"http://h{number}.example.com/" for number in range(3)]
 

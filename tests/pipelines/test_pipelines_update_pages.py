@@ -6,8 +6,8 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam, rows_of, statuses_of
 from web_servers import reply, serve
 
+from nutbeam.policy.components.schema import Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import Status
 from nutbeam.web.base.clock import clock_of, now_ms
 from nutbeam.web.urls.row_keys import from_key
 

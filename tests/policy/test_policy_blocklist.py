@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
-from nutbeam.policy.kinds import kind_of
+from nutbeam.policy.components.kinds import kind_of
+from nutbeam.policy.components.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
 from nutbeam.policy.purging import pattern_of, purge_rows
-from nutbeam.policy.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
 from nutbeam.web.urls.row_keys import from_host_key, from_key
 
 NAMES = Names(urls=("com.foo:http/a?b=1",), hosts=("com.bar", "[::1]"), domains=("org.evil",))

@@ -7,6 +7,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of
+from nutbeam.policy.components.schema import STATE, Status, empty
 from nutbeam.policy.filtering import (
     REKEYED,
     DropOptions,
@@ -20,7 +21,6 @@ from nutbeam.policy.filtering import (
     questioned_duplicates,
     rekey_rows,
 )
-from nutbeam.policy.schema import STATE, Status, empty
 from nutbeam.policy.scope import Seeds, judge_known
 from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key

@@ -6,8 +6,8 @@ from frames import frame_of
 from status_rows import BEFORE, DAY_MS, NOW, A, B, event, linked, old_row, one
 
 from nutbeam.policy.blocklist import Blocklist
+from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.filtering import DropOptions, filter_rows
-from nutbeam.policy.schema import CHANGES, STATE, Status
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state

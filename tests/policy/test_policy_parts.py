@@ -7,7 +7,8 @@ from file_changes import changes_of
 from frames import frame_of, table_of
 
 from nutbeam.policy.blocklist import Names, blocklist_of
-from nutbeam.policy.kinds import KINDS
+from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -16,7 +17,6 @@ from nutbeam.policy.links import (
 )
 from nutbeam.policy.purging import pattern_of, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.schema import SEEDS, STATE, Status
+from nutbeam.policy.components.schema import SEEDS, STATE, Status
 from nutbeam.policy.scoring.scoring import Scoring
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings

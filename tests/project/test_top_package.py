@@ -97,9 +97,9 @@ import apache_beam.io.gcp.internal.clients.bigquery"""
 def test_rooms_import_by_every_way():
     code = (
         "from nutbeam import web; import nutbeam.io.storage.places as p; "
-        "from nutbeam.policy import schema; print(web.__name__, p.__name__, schema.__name__)"
+        "from nutbeam.policy.components import schema; print(web.__name__, p.__name__, schema.__name__)"
     )
-    assert python(code) == "nutbeam.web nutbeam.io.storage.places nutbeam.policy.schema"
+    assert python(code) == "nutbeam.web nutbeam.io.storage.places nutbeam.policy.components.schema"
 
 
 def test_python_runs_the_package_as_the_command():

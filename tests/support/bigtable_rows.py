@@ -5,7 +5,7 @@ import polars as pl
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.schema import STATE, Status, conform
+from nutbeam.policy.components.schema import STATE, Status, conform
 
 DAY = 86_400_000
 

@@ -10,8 +10,8 @@ from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import ChangedFile
 from nutbeam.io.storage.files import new_name
 from nutbeam.io.storage.parquet_files import ParquetWriter
-from nutbeam.policy.kinds import KINDS
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.schema import HOSTS, STATE
 
 ROWS = 40
 HALF = 5

@@ -23,8 +23,8 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.policy.kinds import KINDS, SEED_HOSTS
-from nutbeam.policy.schema import STATUS_NAMES, empty
+from nutbeam.policy.components.kinds import KINDS, SEED_HOSTS
+from nutbeam.policy.components.schema import STATUS_NAMES, empty
 from nutbeam.web.urls.row_keys import from_key, parse_url
 
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.

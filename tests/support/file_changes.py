@@ -3,7 +3,7 @@
 import polars as pl
 
 from nutbeam.policy import links
-from nutbeam.policy.schema import CHANGES, conform, to_frame
+from nutbeam.policy.components.schema import CHANGES, conform, to_frame
 from nutbeam.policy.scoring.scorings import OPIC
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from nutbeam.policy.schema import to_frame
+from nutbeam.policy.components.schema import to_frame
 
 
 def frame_of(schema: pa.Schema, *records: dict[str, Any]) -> pl.DataFrame:

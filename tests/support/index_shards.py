@@ -2,14 +2,14 @@
 
 import polars as pl
 
-from nutbeam.io.index.index_writer import IndexTarget
-from nutbeam.io.index.tantivy_writer import TantivyWriter
 from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.shards.shard_views import open_view
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.index_schema import index_component
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.tantivy_writer import TantivyWriter
+from nutbeam.policy.components.index_schema import index_component
 from nutbeam.policy.searching.search_query import parse_search
 
 

@@ -17,7 +17,7 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.schema import DOCUMENTS, STATE, Status
+from nutbeam.policy.components.schema import DOCUMENTS, STATE, Status
 from nutbeam.web.urls.row_keys import from_key
 
 FETCHED = int(Status.DB_FETCHED)

@@ -12,9 +12,9 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
-from nutbeam.policy.columns import Column, Columns
-from nutbeam.policy.kinds import KINDS, Kind
-from nutbeam.policy.schema import TEXT
+from nutbeam.policy.components.columns import Column, Columns
+from nutbeam.policy.components.kinds import KINDS, Kind
+from nutbeam.policy.components.schema import TEXT
 
 SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])
 SEEN = pa.large_list(pa.struct(list(SEEN_ITEM.schema)))

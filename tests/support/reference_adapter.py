@@ -12,6 +12,7 @@ from reference_schedules import DAY_S, Row
 from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
+from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -20,7 +21,6 @@ from nutbeam.policy.links import (
 )
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import Clock, due
-from nutbeam.policy.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings

@@ -3,7 +3,7 @@
 import functools
 import random
 
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 
 FETCHED, DUPLICATE = int(Status.DB_FETCHED), int(Status.DB_DUPLICATE)
 ALIVE = (FETCHED, int(Status.DB_NOTMODIFIED))

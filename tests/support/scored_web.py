@@ -6,9 +6,9 @@ import polars as pl
 from file_changes import changes_of
 from frames import frame_of
 
+from nutbeam.policy.components.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.links import BatchOrigin, Before, LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings

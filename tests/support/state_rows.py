@@ -6,7 +6,7 @@ from frames import table_of
 
 from nutbeam.io.bigtable.cells import decode
 from nutbeam.io.bigtable.key_ranges import KeyRange
-from nutbeam.policy.schema import STATE
+from nutbeam.policy.components.schema import STATE
 
 ALL = KeyRange(None, None)
 

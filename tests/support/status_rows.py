@@ -2,8 +2,8 @@
 
 from frames import frame_of
 
+from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import CHANGES, STATE, Status
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,

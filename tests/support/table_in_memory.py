@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from made_up import MadeUpWeb
 
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 
 WEB = MadeUpWeb()
 UNFETCHED, FETCHED, DUPLICATE = Status.DB_UNFETCHED, Status.DB_FETCHED, Status.DB_DUPLICATE

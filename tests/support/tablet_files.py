@@ -12,7 +12,7 @@ from nutbeam.io.tablets import tablet_writer as writer_module
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.tablets import Tablet
-from nutbeam.policy.schema import STATE
+from nutbeam.policy.components.schema import STATE
 
 # Hosts that lie close to each other, in key order or not; "." < ":" < letters.
 HOSTS_OF_KEYS = ["com.a", "com.a.b", "com.a-b", "com.a1", "com.b", "[::1]", "localhost"]

@@ -14,7 +14,7 @@ from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written, check_whole
-from nutbeam.policy.schema import CHANGES, HOSTS, OUTCOME, STATE
+from nutbeam.policy.components.schema import CHANGES, HOSTS, OUTCOME, STATE
 from nutbeam.transforms import apply_changes as module
 from nutbeam.transforms.apply_changes import ApplyChanges, Target
 from nutbeam.web.base.errors import UserError

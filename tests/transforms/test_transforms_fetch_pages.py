@@ -14,7 +14,7 @@ from fetching_web import VOLATILE, asked, by_url, fetched, options, plain, rows_
 from running import apply, run
 from web_servers import serve
 
-from nutbeam.policy.schema import conform, to_frame
+from nutbeam.policy.components.schema import conform, to_frame
 from nutbeam.transforms import fetch_pages as module
 from nutbeam.transforms.elements.chunks import MAX_BYTES, Chunk
 from nutbeam.transforms.elements.records import DeadLetter, FetchedPage

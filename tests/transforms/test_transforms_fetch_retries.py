@@ -13,7 +13,7 @@ from fetching_web import asked, by_url, fetched, options, pages_of, plain, rows_
 from waiting import wait_until
 from web_servers import connect_to, reply, serve
 
-from nutbeam.policy.schema import conform
+from nutbeam.policy.components.schema import conform
 from nutbeam.transforms import fetch_pages as module
 from nutbeam.transforms import fetching as twin
 from nutbeam.transforms.fetch_pages import FetchPages

@@ -11,9 +11,9 @@ from running import apply, run
 from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import Parsed, ParsePool, ParserDied
+from nutbeam.policy.components.schema import DOCUMENTS as STORED
+from nutbeam.policy.components.schema import conform, to_frame
 from nutbeam.policy.parsing.documents import DocumentOptions
-from nutbeam.policy.schema import DOCUMENTS as STORED
-from nutbeam.policy.schema import conform, to_frame
 from nutbeam.transforms import parse_pages as module
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.elements.records import DeadLetter, ParsedPage

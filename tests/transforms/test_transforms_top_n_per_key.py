@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
 
-from nutbeam.policy.schema import STATE
+from nutbeam.policy.components.schema import STATE
 from nutbeam.transforms.elements import chunks as chunks_module
 from nutbeam.transforms.top_n_per_key import TopNPerKey, top_n_per_key
 

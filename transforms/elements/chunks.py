@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ...policy.schema import conform, to_frame
+from ...policy.components.schema import conform, to_frame
 from ..wiring.spill import LEAST, restore, spill
 
 Chunk: TypeAlias = pa.Table
@@ -61,7 +61,7 @@ def to_chunks(frame: pl.DataFrame, schema: pa.Schema | None = None) -> Iterator[
 
     Args:
         frame: The rows; no rows give no chunk.
-        schema: Declared columns (policy/schema.py); chunks are cast to them. None keeps
+        schema: Declared columns (policy/components/schema.py); chunks are cast to them. None keeps
             the columns of the frame.
     """
     for part in frame.iter_slices(MAX_ROWS):

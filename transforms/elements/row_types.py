@@ -18,7 +18,7 @@ import pyarrow as pa
 from apache_beam.typehints import native_type_compatibility, typehints
 from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
-from ...policy.schema import TEXT
+from ...policy.components.schema import TEXT
 
 _PLAIN = {
     str: TEXT,

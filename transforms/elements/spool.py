@@ -8,7 +8,7 @@ import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from ...policy.schema import to_frame
+from ...policy.components.schema import to_frame
 from .chunks import Chunk, from_ipc, to_ipc
 
 

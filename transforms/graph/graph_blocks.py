@@ -23,6 +23,8 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.tablets.ranges import Sample, sample_keys
 from ...io.tablets.written import Written
+from ...policy.choosing.selection import groups
+from ...policy.components.schema import TEXT, conform, to_frame
 from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, number_of
 from ...policy.graph.link_limits import (
     LinkLimits,
@@ -34,8 +36,6 @@ from ...policy.graph.link_limits import (
     thin_out,
     to_level,
 )
-from ...policy.schema import TEXT, conform, to_frame
-from ...policy.selection import groups
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.gather import GroupChunks
 from ..for_each import Spread

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from ...io.snapshots.operations import Operation
 from ...io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges
+from ...policy.components.schema import TEXT
 from ...policy.graph.link_limits import LinkLimits
-from ...policy.schema import TEXT
 from ...web.base.errors import UserError
 
 # Size of a link in a shuffle, bytes: with the key of its target.

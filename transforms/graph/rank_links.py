@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from ...io.graph.stored_graph import stored_graph
 from ...io.snapshots.operations import Operation, new_id
+from ...policy.components.schema import TEXT, to_frame
 from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.rankings import RANKINGS, choose_ranking
-from ...policy.schema import TEXT, to_frame
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, parse_url, to_key
 from ..elements.chunks import Chunk, to_chunks

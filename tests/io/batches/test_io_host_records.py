@@ -9,7 +9,7 @@ from web_tables import Snapshot
 from nutbeam.io.batches import known_hosts
 from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.known_hosts import KnownHosts, host_tables
-from nutbeam.policy.schema import to_frame
+from nutbeam.policy.components.schema import to_frame
 from nutbeam.web.engine.host_records import HostRecord
 
 ROBOTS = "User-agent: *\nCrawl-delay: 0.5\nSitemap: http://a.example.com/map.xml\n# äö"

@@ -8,7 +8,7 @@ from dropping import as_nobody
 from nutbeam.io.batches import seed_files
 from nutbeam.io.batches import seeds as module
 from nutbeam.io.batches.seeds import SeedSource, read_seeds, sources, unread_folders
-from nutbeam.policy.schema import SEEDS, empty
+from nutbeam.policy.components.schema import SEEDS, empty
 from nutbeam.web.base.errors import UsageError, UserError
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import from_key

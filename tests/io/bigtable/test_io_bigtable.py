@@ -18,7 +18,7 @@ from nutbeam.io.bigtable.admin import create_table, open_admin
 from nutbeam.io.bigtable.cells import decode, encode
 from nutbeam.io.bigtable.client import BigtableTable, Due, connect
 from nutbeam.io.bigtable.key_ranges import KeyRange
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.policy.components.schema import HOSTS, STATE
 from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.bigtable

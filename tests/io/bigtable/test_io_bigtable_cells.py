@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from nutbeam.io.bigtable.cell_layout import Layout, cell_kind, derive_cells
 from nutbeam.io.bigtable.cells import decode, due_bytes, encode
-from nutbeam.policy.columns import Column, Columns
-from nutbeam.policy.kinds import Kind
-from nutbeam.policy.schema import HOSTS, STATE, TEXT
+from nutbeam.policy.components.columns import Column, Columns
+from nutbeam.policy.components.kinds import Kind
+from nutbeam.policy.components.schema import HOSTS, STATE, TEXT
 from nutbeam.web.base.errors import UserError
 
 # A component with each type that a row may have.

@@ -23,7 +23,7 @@ from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.client import BigtableTable
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
 from nutbeam.io.storage.errors import SnapshotTooOld
-from nutbeam.policy.schema import STATE
+from nutbeam.policy.components.schema import STATE
 from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.bigtable

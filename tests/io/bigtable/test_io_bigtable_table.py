@@ -14,7 +14,7 @@ from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.bigtable.stored_rows import read_range, resolve_changes, stored_rows
 from nutbeam.io.storage.errors import SnapshotTooOld
 from nutbeam.io.tablets.resolve import Resolved
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.policy.components.schema import HOSTS, STATE
 
 pytestmark = pytest.mark.bigtable
 ALL = KeyRange(None, None)

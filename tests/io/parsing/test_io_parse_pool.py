@@ -14,8 +14,8 @@ from hostile_files import SLOW_HTML
 from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.io.parsing.parse_worker import Job
 from nutbeam.io.storage.parquet_files import ParquetWriter
+from nutbeam.policy.components.schema import PAGES, ParseStatus
 from nutbeam.policy.parsing.documents import DocumentOptions
-from nutbeam.policy.schema import PAGES, ParseStatus
 from nutbeam.web.base.errors import UserError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key

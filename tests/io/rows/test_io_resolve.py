@@ -21,7 +21,7 @@ from nutbeam.io.tablets.resolve import (
 )
 from nutbeam.io.tablets.tablets import MOST_RUNS, NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import plan_folds
-from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, conform
+from nutbeam.policy.components.schema import CHANGES, OUTCOME, STATE, conform
 from nutbeam.web.base.errors import UserError
 
 

@@ -9,8 +9,6 @@ import pytest
 from index_shards import held, page, searched, urls, write_shards
 from stores_here import in_stores
 
-from nutbeam.io.index.index_writer import IndexTarget
-from nutbeam.io.index.tantivy_writer import TantivyWriter
 from nutbeam.io.shards import shard_files, tantivy_schema
 from nutbeam.io.shards.shard_files import SHARDS
 from nutbeam.io.shards.shard_merging import edit_shard, merge_shards, stored_documents
@@ -18,8 +16,10 @@ from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.storage.parquet_files import row_groups
 from nutbeam.io.storage.places import place_of
 from nutbeam.io.upkeep.purge import purge_of
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.tantivy_writer import TantivyWriter
 from nutbeam.policy.blocklist import Names
-from nutbeam.policy.index_schema import index_component
+from nutbeam.policy.components.index_schema import index_component
 from nutbeam.web.base.errors import UserError
 
 COMPONENT = index_component("main", "shards")
@@ -141,9 +141,9 @@ MEMORY = """
 import sys
 import polars as pl
 from pathlib import Path
-from nutbeam.io.index.index_writer import IndexTarget
-from nutbeam.policy.index_schema import index_component
-from nutbeam.io.index.tantivy_writer import TantivyWriter
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.policy.components.index_schema import index_component
+from nutbeam.io.writers.tantivy_writer import TantivyWriter
 writer = TantivyWriter(IndexTarget("main", "w", {}, Path(sys.argv[1]), 1, "op"))
 for number in range(6):
     text = f"word{number} " * 3_000_000

@@ -11,7 +11,7 @@ from nutbeam.io.shards.shard_merging import merge_shards, plan_merges, stored_do
 from nutbeam.io.shards.shard_views import open_view
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.upkeep.fsck import described
-from nutbeam.policy.index_schema import index_component
+from nutbeam.policy.components.index_schema import index_component
 from nutbeam.policy.searching.search_query import parse_search
 
 COMPONENT = index_component("main", "shards")

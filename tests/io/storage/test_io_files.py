@@ -15,7 +15,7 @@ from nutbeam.io.storage.parquet_files import (
     row_groups,
     scan,
 )
-from nutbeam.policy.schema import OUTCOME, STATE
+from nutbeam.policy.components.schema import OUTCOME, STATE
 from nutbeam.web.base.errors import UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))

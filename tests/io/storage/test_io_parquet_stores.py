@@ -29,7 +29,7 @@ from nutbeam.io.tablets.fold import Groups, folded, group_bounds, read_tablets, 
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet
-from nutbeam.policy.schema import OUTCOME, STATE
+from nutbeam.policy.components.schema import OUTCOME, STATE
 from nutbeam.web.base.errors import UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))

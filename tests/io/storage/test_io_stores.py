@@ -26,7 +26,7 @@ from nutbeam.io.storage.files import (
 )
 from nutbeam.io.storage.places import below as name_below
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.schema import OUTCOME
+from nutbeam.policy.components.schema import OUTCOME
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError
 
 

@@ -23,7 +23,7 @@ from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.blocklist import Names
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.policy.components.schema import HOSTS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 
 PLACES = ("local", "gs", "bigtable")

@@ -10,7 +10,7 @@ from nutbeam.io.tablets import ranges as module
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets.tablets import MOST_RUNS, Tablet, host_start
-from nutbeam.policy.schema import CHANGES
+from nutbeam.policy.components.schema import CHANGES
 from nutbeam.web.urls.row_keys import host_key_of
 
 

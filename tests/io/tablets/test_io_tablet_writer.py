@@ -10,8 +10,8 @@ from tablet_files import FILES, SORTED_KEYS, keys_of, state, write
 
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.tablet_writer import TabletWriter
-from nutbeam.policy.kinds import KINDS
-from nutbeam.policy.schema import HOSTS, STATE
+from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.schema import HOSTS, STATE
 from nutbeam.web.urls.row_keys import host_key_of
 
 

@@ -16,7 +16,7 @@ from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
 from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.blocklist import Names, blocklist_of
-from nutbeam.policy.schema import DOCUMENTS, PAGES, conform, empty
+from nutbeam.policy.components.schema import DOCUMENTS, PAGES, conform, empty
 from nutbeam.web.base.progress import PROGRESS
 from nutbeam.web.urls.row_keys import from_key
 

@@ -12,7 +12,7 @@ from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
 from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.blocklist import Names, blocklist_of
-from nutbeam.policy.schema import PAGES, empty
+from nutbeam.policy.components.schema import PAGES, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.engine.tasks import Task
 

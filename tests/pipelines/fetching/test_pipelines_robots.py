@@ -5,7 +5,7 @@ from crawling import manifests_of, nutbeam, state_of
 from robots_texts import ATTACKS, MOST
 from web_servers import connect_to, reply, serve
 
-from nutbeam.policy.schema import STATUS_NAMES
+from nutbeam.policy.components.schema import STATUS_NAMES
 
 MAKE, PATH = ATTACKS["permutations"]
 COSTLY, HONEST, HONEST_TOO = (f"http://{host}.example.com{path}" for host, path in (

@@ -279,7 +279,7 @@ def test_a_folder_and_a_server_in_a_pipeline_of_ones_own(tree):
 
 
 def test_state_keys_without_a_host():
-    from nutbeam.policy.selection import groups, queue_names, spanning
+    from nutbeam.policy.choosing.selection import groups, queue_names, spanning
     from nutbeam.web.rules.url_rules import host_keys, in_scope
 
     keys = pl.Series("key", [":file/a", "com.foo:http/", None])

@@ -17,8 +17,8 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines.views.readdb import best_of, better
+from nutbeam.policy.components.schema import STATE, STATUS_NAMES
 from nutbeam.policy.figures.statistics import QUANTILES, statistics_of
-from nutbeam.policy.schema import STATE, STATUS_NAMES
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOSTS = (

@@ -7,8 +7,8 @@ from crawling import nutbeam, rows_of
 from linked_tables import graph_in
 from web_servers import reply, serve
 
+from nutbeam.policy.components.schema import Status
 from nutbeam.policy.graph.link_limits import LinkLimits
-from nutbeam.policy.schema import Status
 
 HOST = "a.example.com"
 # Paths, and the links of their pages; /1 and /2 are equal, and /5 is gone.

@@ -12,7 +12,7 @@ from linked_web import linked_web
 from simulated_web import SimWeb
 
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 
 GONE = {"status": int(Status.DB_GONE)}
 

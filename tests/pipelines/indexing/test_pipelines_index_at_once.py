@@ -6,7 +6,7 @@ from indexed_tables import index, operations_of, page, put, visible, writer
 
 from nutbeam.io.index import unfinished_runs
 from nutbeam.pipelines.indexing import index as job
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 
 ONE, TWO, THREE = (f"http://a.com/{n}" for n in (1, 2, 3))
 

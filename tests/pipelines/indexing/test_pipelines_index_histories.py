@@ -6,9 +6,10 @@ import pytest
 from crawling import nutbeam, rows_of
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, wanted
 
-from nutbeam.io.index import file_writers, unfinished_runs
+from nutbeam.io.index import unfinished_runs
+from nutbeam.io.writers import file_writers
 from nutbeam.pipelines.indexing import index as job
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]

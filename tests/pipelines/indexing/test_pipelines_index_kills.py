@@ -10,7 +10,7 @@ from indexed_tables import FETCHED, page, put, wanted
 from nursery import Nursery
 
 from nutbeam.pipelines.querying.searched_table import SearchedTable
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.policy.searching.search_query import parse_search
 from nutbeam.web.urls.row_keys import from_key
 

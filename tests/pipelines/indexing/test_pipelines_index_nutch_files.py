@@ -8,9 +8,9 @@ from crawling import nutbeam
 from indexed_tables import page, put
 from nutch_index_files import exchanges_xml, index_writers_xml
 
-from nutbeam.io.index import index_writer
-from nutbeam.io.index.index_writer import IndexTarget, chosen_writers, open_writer
 from nutbeam.io.table.opening import open_table
+from nutbeam.io.writers import index_writer
+from nutbeam.io.writers.index_writer import IndexTarget, chosen_writers, open_writer
 from nutbeam.policy.indexing.index_writer_options import IndexWriterOptions
 
 

@@ -7,9 +7,9 @@ from crawling import nutbeam
 from index_servers import index_server
 from indexed_tables import index, page, put, visible, writer
 
-from nutbeam.io.index import file_writers
+from nutbeam.io.writers import file_writers
 from nutbeam.pipelines.indexing import index as job
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 ONE, TWO = "com.a:http/1", "com.a:http/2"

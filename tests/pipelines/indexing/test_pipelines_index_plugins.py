@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from nutbeam.io.index.index_writer import IndexWriter, WriteResult
+from nutbeam.io.writers.index_writer import IndexWriter, WriteResult
 from nutbeam.policy.indexing.index_filter import IndexFilter
 
 

@@ -11,11 +11,11 @@ from crawling import nutbeam
 from indexed_tables import FETCHED, page, put, wanted
 from search_servers_here import managed_configset, search_server
 
-from nutbeam.io.index import search_server as search_servers
 from nutbeam.io.index import unfinished_runs
-from nutbeam.io.index.solr import SolrWriter
+from nutbeam.io.writers import search_server as search_servers
+from nutbeam.io.writers.solr import SolrWriter
 from nutbeam.pipelines.indexing import index as job
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.servers

@@ -10,7 +10,7 @@ from indexed_tables import FETCHED, page, put, wanted
 
 from nutbeam.io.index import index_candidates, unfinished_runs
 from nutbeam.pipelines.indexing import index as job
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]

@@ -6,13 +6,13 @@ from crawling import files_of, manifest_of, nutbeam, rows_of
 from indexed_tables import page, put
 
 from nutbeam.io.index.index_pass import plan_pass
-from nutbeam.io.index.index_writer import IndexTarget, open_writer
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
+from nutbeam.io.writers.index_writer import IndexTarget, open_writer
+from nutbeam.policy.components.schema import Status
 from nutbeam.policy.indexing.index_routes import IndexRoutes, WriterRule
-from nutbeam.policy.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 pytest.importorskip("tantivy")

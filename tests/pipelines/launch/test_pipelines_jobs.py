@@ -25,7 +25,7 @@ from crawling import (
 )
 from simulated_web import SimWeb
 
-from nutbeam.policy.schema import STATUS_NAMES
+from nutbeam.policy.components.schema import STATUS_NAMES
 
 SIZE = {"hosts": 4, "pages": 5, "seed": 5, "crawl_delay": 0}  # 4 rounds
 

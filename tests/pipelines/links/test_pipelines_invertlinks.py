@@ -6,7 +6,7 @@ from crawling import files_of, nutbeam, rows_of
 from linked_web import HOST, HOSTS, linked_web, stored_links, true_links, urls
 
 from nutbeam.io.snapshots.manifest import newest_manifest
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 

@@ -9,7 +9,7 @@ from linked_batches import document, outcome, put_batch
 from linked_web import fill_links, stored_links
 
 from nutbeam.pipelines import invertlinks
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED
 
 A, B, C, D = (f"com.{letter}:http/" for letter in "abcd")

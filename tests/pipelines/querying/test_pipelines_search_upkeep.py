@@ -8,7 +8,7 @@ from index_shards import commit_shards, page, write_shards
 
 from nutbeam.io.shards.shard_views import table_cache
 from nutbeam.io.snapshots.manifest import newest_manifest
-from nutbeam.policy.index_schema import index_component
+from nutbeam.policy.components.index_schema import index_component
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from crawling import (
 from simulated_web import SimWeb
 from sql_rows import rows_of
 
-from nutbeam.policy.columns import Form
-from nutbeam.policy.kinds import KINDS, kinds_of_batches
-from nutbeam.policy.vocabulary import iso, record_of, shown_columns, views
+from nutbeam.policy.components.columns import Form
+from nutbeam.policy.components.kinds import KINDS, kinds_of_batches
+from nutbeam.policy.components.vocabulary import iso, record_of, shown_columns, views
 
 duckdb = pytest.importorskip("duckdb")
 COLUMNS = shown_columns(KINDS["state"])

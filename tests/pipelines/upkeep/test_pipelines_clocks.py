@@ -13,7 +13,7 @@ from simulated_web import SimWeb, served_web
 from web_tables import InBigtable
 
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.schema import Status
+from nutbeam.policy.components.schema import Status
 from nutbeam.web.base.clock import EARLIEST_MS
 
 LONGEST_MS = 90 * DAY * 1000

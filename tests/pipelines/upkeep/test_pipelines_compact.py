@@ -22,7 +22,7 @@ from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, Tablet, tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import fold, plan_folds
-from nutbeam.policy.schema import DOCUMENTS, STATE
+from nutbeam.policy.components.schema import DOCUMENTS, STATE
 
 DAY = 86_400
 

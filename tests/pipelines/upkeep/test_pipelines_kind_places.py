@@ -7,7 +7,7 @@ from crawling import nutbeam, tree
 from marking import MARKS_KIND, ROWS, mark, values_of
 
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.kinds import KINDS
+from nutbeam.policy.components.kinds import KINDS
 
 
 @pytest.fixture

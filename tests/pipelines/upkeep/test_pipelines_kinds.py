@@ -19,9 +19,9 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.columns import Column, Columns, Form, Purged, joined
-from nutbeam.policy.kinds import KINDS, Kind
-from nutbeam.policy.schema import TEXT
+from nutbeam.policy.components.columns import Column, Columns, Form, Purged, joined
+from nutbeam.policy.components.kinds import KINDS, Kind
+from nutbeam.policy.components.schema import TEXT
 from nutbeam.web.urls.row_keys import from_key
 
 LATER = joined(MARKS, [Column("later", TEXT, "A column of a later version.")])

@@ -12,7 +12,7 @@ from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.launch.job import JobOptions, run_job
-from nutbeam.policy.schema import TEXT
+from nutbeam.policy.components.schema import TEXT
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from nutbeam.transforms.elements.chunks import Chunk, to_chunks
 from nutbeam.transforms.for_each import ForEach

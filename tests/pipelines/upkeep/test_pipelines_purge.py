@@ -31,7 +31,7 @@ from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import Options, names_of
 from nutbeam.policy.blocklist import blocklist_of
-from nutbeam.policy.kinds import kinds_in_rows
+from nutbeam.policy.components.kinds import kinds_in_rows
 from nutbeam.policy.purging import pattern_of
 from nutbeam.web.urls.row_keys import host_key_of
 

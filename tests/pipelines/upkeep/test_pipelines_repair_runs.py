@@ -16,7 +16,7 @@ from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import NUMBER, tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.schema import STATE
+from nutbeam.policy.components.schema import STATE
 
 
 def rows_of(names, score, said=None):

@@ -10,7 +10,7 @@ import pytest
 from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
-from nutbeam.policy.vocabulary import record_of, shown_schema, views
+from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
 

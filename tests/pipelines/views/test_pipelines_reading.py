@@ -15,9 +15,9 @@ from crawling import nutbeam as command
 from simulated_web import served_web
 
 import nutbeam
-from nutbeam.policy.schema import STATUS_NAMES
-from nutbeam.policy.view_columns import PAGE_COLUMNS
-from nutbeam.policy.vocabulary import LIVING, shown_schema, statuses_of, views
+from nutbeam.policy.components.schema import STATUS_NAMES
+from nutbeam.policy.components.view_columns import PAGE_COLUMNS
+from nutbeam.policy.components.vocabulary import LIVING, shown_schema, statuses_of, views
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.base.options import options_of
 

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.components.schema import STATE, STATE_COLUMNS
 from nutbeam.policy.expression_columns import fields_of
 from nutbeam.policy.expressions.compiler import condition, value_of
 from nutbeam.policy.expressions.expression_error import ExpressionError
 from nutbeam.policy.expressions.values import Type
-from nutbeam.policy.schema import STATE, STATE_COLUMNS
 
 DAY = 86_400_000
 NOW = 1_700_000_000_000

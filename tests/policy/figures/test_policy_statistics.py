@@ -7,6 +7,7 @@ from frames import frame_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nutbeam.policy.components.schema import STATE
 from nutbeam.policy.figures.statistics import (
     QUANTILES,
     Statistics,
@@ -17,7 +18,6 @@ from nutbeam.policy.figures.statistics import (
     summary,
     to_json,
 )
-from nutbeam.policy.schema import STATE
 
 
 def row(status=1, retries=0, fetch_interval=10, fetch_time=1000, score=1.0):

@@ -7,6 +7,7 @@ import pytest
 from reference_histories import Web, history
 from reference_hosts import added, count_by_host, counts_in
 
+from nutbeam.policy.components.schema import HOSTS, empty
 from nutbeam.policy.hosting.host_counts import (
     changed_counts,
     count_urls,
@@ -14,7 +15,6 @@ from nutbeam.policy.hosting.host_counts import (
     urls_of_domains,
 )
 from nutbeam.policy.hosting.recount import recount_changes, recount_hosts
-from nutbeam.policy.schema import HOSTS, empty
 
 TYPES = {"key": pl.String, "status": pl.UInt8, "retries": pl.Int32}
 PLAIN = Web(pages=40, gap_days=40)

@@ -7,6 +7,8 @@ import pytest
 from frames import frame_of
 from status_rows import NOW, A, event, old_row
 
+from nutbeam.policy.choosing.selection import GenerateOptions
+from nutbeam.policy.components.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.hosting.host_limits import (
     NO_LIMIT,
     best_of_hosts,
@@ -21,8 +23,6 @@ from nutbeam.policy.hosting.host_settings import HostSettings
 from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, Clock, due
-from nutbeam.policy.schema import CHANGES, HOSTS, STATE, Status
-from nutbeam.policy.selection import GenerateOptions
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_TEMP, FETCH_SUCCESS
 

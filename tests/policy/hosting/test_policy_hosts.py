@@ -3,8 +3,8 @@ import itertools
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.components.schema import HOSTS
 from nutbeam.policy.hosting.hosts import merge_hosts
-from nutbeam.policy.schema import HOSTS
 
 NOW = 1_700_000_000_000
 

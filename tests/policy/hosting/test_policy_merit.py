@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.components.schema import DOCUMENTS, PAGES, to_frame
 from nutbeam.policy.hosting.domain_sketch import number_of_domains
 from nutbeam.policy.hosting.merit import (
     KnownUrls,
@@ -17,7 +18,6 @@ from nutbeam.policy.hosting.merit import (
     without_unvouched,
 )
 from nutbeam.policy.hosting.page_findings import domain_links, linking_domains, page_findings
-from nutbeam.policy.schema import DOCUMENTS, PAGES, to_frame
 from nutbeam.policy.traps import BudgetOptions
 
 OPTIONS = BudgetOptions(domain_budget=2, unlinked_domain_budget=2)

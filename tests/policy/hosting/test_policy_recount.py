@@ -3,9 +3,9 @@
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.components.schema import HOSTS
 from nutbeam.policy.hosting.host_fields import is_shown
 from nutbeam.policy.hosting.recount import FOUND, HostCheckOptions, checked_hosts, to_check
-from nutbeam.policy.schema import HOSTS
 
 DAY = 86_400_000
 NOW = 1_700_000_000_000

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.index_schema import INDEXED
+from nutbeam.policy.components.index_schema import INDEXED
+from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.indexing.index_changes import (
     HELD,
     REFUSED,
@@ -17,7 +18,6 @@ from nutbeam.policy.indexing.index_changes import (
 )
 from nutbeam.policy.indexing.index_decision import IndexDecisionOptions
 from nutbeam.policy.indexing.index_writer_options import IndexWriterOptions, routes_of
-from nutbeam.policy.schema import STATE, Status
 
 KEY = "com.a:http/"
 OLD, NEW = "batches/1/documents/old", "batches/2/documents/new"

@@ -5,6 +5,7 @@ import random
 import polars as pl
 import pytest
 
+from nutbeam.policy.components.schema import INLINKS, empty
 from nutbeam.policy.inlinks.anchors import MAX_TEXTS, anchors_of, clean_anchors
 from nutbeam.policy.inlinks.apply_links import apply_links, invert
 from nutbeam.policy.inlinks.best_sources import best_inlinks, keep_best
@@ -12,7 +13,6 @@ from nutbeam.policy.inlinks.edges import edges_of, tombstones_of, with_halves
 from nutbeam.policy.inlinks.invert_options import InvertOptions
 from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_key, link_keys, range_of_target
 from nutbeam.policy.inlinks.page_edges import page_edges
-from nutbeam.policy.schema import INLINKS, empty
 
 LONG = "com.a:http/" + 4080 * "x"
 

@@ -3,10 +3,10 @@
 import pytest
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.policy.parts import pages_first
-from nutbeam.policy.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_SUCCESS

@@ -5,10 +5,10 @@ import pytest
 from frames import frame_of
 from status_rows import BEFORE, NOW, A, B, event, old_row
 
-from nutbeam.policy.clocks import set_right
+from nutbeam.policy.components.clocks import set_right
+from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.built_in import BUILT_IN_SCHEDULES, built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, ScheduleOptions, due, horizon
-from nutbeam.policy.schema import CHANGES, STATE, Status
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,

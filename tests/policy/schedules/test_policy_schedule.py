@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.components.schema import STATE
 from nutbeam.policy.schedules.schedule import Clock, ScheduleOptions, due, gone_interval, retry_time
-from nutbeam.policy.schema import STATE
 
 NOW = 1_700_000_000_000
 DAY = 86_400

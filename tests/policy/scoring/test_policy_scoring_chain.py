@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scored_web import NOW, ScoredWeb, key, random_pages
 
-from nutbeam.policy.schema import CHANGES
+from nutbeam.policy.components.schema import CHANGES
 from nutbeam.policy.scoring.scoring import Scoring
 from nutbeam.policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings

@@ -1,7 +1,7 @@
 import pytest
 from scored_web import ScoredWeb, key, scorings
 
-from nutbeam.policy.selection import GenerateOptions, ranked, sorted_out
+from nutbeam.policy.choosing.selection import GenerateOptions, ranked, sorted_out
 
 # nutch.md 2.6: seeds have depth 1; pages at the limit lose their links.
 

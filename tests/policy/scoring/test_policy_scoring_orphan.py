@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 from scored_web import NOW, ScoredWeb, scorings
 
+from nutbeam.policy.components.schema import Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import Status
 from nutbeam.policy.scoring.orphan import is_orphan
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state

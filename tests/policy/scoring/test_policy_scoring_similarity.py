@@ -8,8 +8,8 @@ import pytest
 from frames import frame_of
 from scored_web import ScoredWeb, key, scorings
 
+from nutbeam.policy.components.schema import FETCHLIST
 from nutbeam.policy.links import Before
-from nutbeam.policy.schema import FETCHLIST
 from nutbeam.policy.scoring import similarity
 from nutbeam.policy.scoring.similarity import gold_words, similarities
 

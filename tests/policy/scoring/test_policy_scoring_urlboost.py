@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 from scored_web import ScoredWeb, scorings
 
+from nutbeam.policy.choosing.selection import GenerateOptions, sorted_out
 from nutbeam.policy.scoring.urlboost import factors, read_boosts
-from nutbeam.policy.selection import GenerateOptions, sorted_out
 from nutbeam.web.rule_files.rule_files import RuleFile
 from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key, to_key

@@ -5,7 +5,7 @@ import random
 import polars as pl
 import pytest
 
-from nutbeam.policy.schema import STATE, Status, conform, to_frame
+from nutbeam.policy.components.schema import STATE, Status, conform, to_frame
 from nutbeam.policy.sitemaps.add_sitemap_urls import add_sitemap_urls
 from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
 from nutbeam.policy.sitemaps.sitemap_urls import SITEMAP_URLS

@@ -23,8 +23,8 @@ from status_rows import (
     update,
 )
 
+from nutbeam.policy.components.schema import CHANGES, OUTCOME, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import CHANGES, OUTCOME, STATE, Status
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,

@@ -4,8 +4,8 @@ import pytest
 from frames import frame_of
 from status_rows import BEFORE, MONTH, NOW, OPTIONS, TABLE, A, B, event, linked, old_row, one
 
+from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schema import CHANGES, STATE, Status
 from nutbeam.policy.updating.status import update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,

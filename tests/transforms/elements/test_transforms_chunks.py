@@ -5,7 +5,7 @@ import pytest
 from frames import frame_of, table_of
 from running import apply
 
-from nutbeam.policy.schema import OUTCOME, PAGES, STATE
+from nutbeam.policy.components.schema import OUTCOME, PAGES, STATE
 from nutbeam.transforms.elements import chunks as module
 from nutbeam.transforms.elements.chunks import Chunk, ChunkCoder, rechunk, to_chunks
 

@@ -5,7 +5,7 @@ import pytest
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of
 from simulated_web import SimWeb
 
-from nutbeam.policy.schema import STATUS_NAMES
+from nutbeam.policy.components.schema import STATUS_NAMES
 from nutbeam.web.simweb.hostile import HOSTILE, find_mode
 from nutbeam.web.urls.row_keys import from_key
 

@@ -17,7 +17,7 @@ from crawling import (
 from damaging import COMPONENTS, cut, file_of, flip, kinds, newest_manifest, remove
 
 from nutbeam.io.tablets.file_lists import load_files, store_files
-from nutbeam.policy.schema import STATE, conform
+from nutbeam.policy.components.schema import STATE, conform
 
 
 def test_a_whole_table(original, fsck, capsys):

@@ -27,8 +27,8 @@ from nutbeam.io.storage.files import list_files
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.io.upkeep.bigtable_fsck import damaged_cells, is_newer
-from nutbeam.policy.kinds import kinds_in_rows
-from nutbeam.policy.schema import STATE, conform
+from nutbeam.policy.components.kinds import kinds_in_rows
+from nutbeam.policy.components.schema import STATE, conform
 
 pytestmark = pytest.mark.bigtable
 

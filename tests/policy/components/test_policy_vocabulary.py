@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.columns import Form
-from nutbeam.policy.kinds import KINDS
-from nutbeam.policy.schema import STATE, STATE_COLUMNS, STATUS_NAMES, Status, conform
-from nutbeam.policy.vocabulary import (
+from nutbeam.policy.components.columns import Form
+from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.schema import STATE, STATE_COLUMNS, STATUS_NAMES, Status, conform
+from nutbeam.policy.components.vocabulary import (
     STATUS_WORDS,
     numbered,
     record_of,

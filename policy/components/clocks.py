@@ -7,8 +7,8 @@ tried is due at once.
 
 import polars as pl
 
-from ..web.base.clock import EARLIEST_MS
-from .schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
+from ...web.base.clock import EARLIEST_MS
+from ..schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
 
 COUNT = "clock"  # name of the count of corrected rows
 # Longest time without requests to a host, for Retry-After and for failures.

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from ..web.urls.key_columns import from_keys
-from ..web.urls.row_keys import from_host_key, from_key
+from ...web.urls.key_columns import from_keys
+from ...web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
 from .kinds import KINDS, Kind, kinds_in_tablets, kinds_of_batches
 from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status

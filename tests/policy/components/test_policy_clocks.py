@@ -1,10 +1,10 @@
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.clocks import LONGEST_REST_MS, resting, set_right, set_right_hosts
+from nutbeam.policy.components.clocks import LONGEST_REST_MS, resting, set_right, set_right_hosts
+from nutbeam.policy.components.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.hosting.hosts import merge_hosts
 from nutbeam.policy.schedules.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
-from nutbeam.policy.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.exchange.status import FETCH_SUCCESS

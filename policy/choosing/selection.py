@@ -4,20 +4,20 @@ import dataclasses
 
 import polars as pl
 
-from ..web.base.columns import each_once, falses, reason_if
-from ..web.base.options import option
-from ..web.engine.queue_options import QueueOptions
-from ..web.rules.url_rules import host_keys
-from ..web.urls.domains import registered_domain
-from ..web.urls.row_keys import from_host_key, host_key
-from ..web.urls.schemes import SchemeOptions
-from .conditions import ExprOptions, wanted_rows
-from .schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
-from .schema import FETCH_DELAY, MAX_DELAY
-from .scoring.scoring_options import ScoringOptions
-from .scoring.scorings import OPIC, Scorings
+from ...web.base.columns import each_once, falses, reason_if
+from ...web.base.options import option
+from ...web.engine.queue_options import QueueOptions
+from ...web.rules.url_rules import host_keys
+from ...web.urls.domains import registered_domain
+from ...web.urls.row_keys import from_host_key, host_key
+from ...web.urls.schemes import SchemeOptions
+from ..components.schema import FETCH_DELAY, MAX_DELAY
+from ..components.vocabulary import STATUS_WORDS, statuses_of
+from ..conditions import ExprOptions, wanted_rows
+from ..schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
+from ..scoring.scoring_options import ScoringOptions
+from ..scoring.scorings import OPIC, Scorings
 from .threshold import rank
-from .vocabulary import STATUS_WORDS, statuses_of
 
 
 @dataclasses.dataclass(frozen=True)

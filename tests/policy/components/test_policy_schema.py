@@ -2,8 +2,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from nutbeam.policy import schema
-from nutbeam.policy.schema import (
+from nutbeam.policy.components import schema
+from nutbeam.policy.components.schema import (
     CHANGES,
     DOCUMENTS,
     OUTCOME,

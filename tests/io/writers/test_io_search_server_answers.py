@@ -9,8 +9,8 @@ import pytest
 from bulk_servers import bulk_server, items
 from index_servers import index_server
 
-from nutbeam.io.index.index_writer import IndexTarget, open_writer
 from nutbeam.io.search_servers import server_client
+from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.indexing.index_routes import WriterRule
 from nutbeam.policy.search_servers.retry_plan import RetryPlan
 from nutbeam.policy.search_servers.verdicts_on_batches import Blocked

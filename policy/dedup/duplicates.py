@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ..web.base.columns import each_once
-from ..web.base.options import option
-from .dedup.near_pairs import Hashes, near_any
-from .dedup_schema import SIGNATURES
-from .schedules.schedule import TOLERANCE_MS
-from .schema import Status
-from .selection import groups
+from ...web.base.columns import each_once
+from ...web.base.options import option
+from ..choosing.selection import groups
+from ..components.dedup_schema import SIGNATURES
+from ..components.schema import Status
+from ..schedules.schedule import TOLERANCE_MS
+from .near_pairs import Hashes, near_any
 
 SCHEME = "httpsOverHttp"
 # Columns of the state, and of the outcome, that are compared.

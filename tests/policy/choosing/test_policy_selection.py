@@ -2,9 +2,9 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.choosing.selection import GenerateOptions, eligible, groups, ranked, spanning
+from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
-from nutbeam.policy.schema import STATE, Status
-from nutbeam.policy.selection import GenerateOptions, eligible, groups, ranked, spanning
 from nutbeam.web.urls.row_keys import to_key
 
 NOW = 1_700_000_000_000

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from nutbeam.io.index.index_writer import IndexTarget, IndexWriter, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter, open_writer
 from nutbeam.policy.indexing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 
@@ -179,7 +179,7 @@ class OwnWriter(IndexWriter):
 
 
 def test_a_plug_in(monkeypatch, tmp_path):
-    from nutbeam.io.index import index_writer
+    from nutbeam.io.writers import index_writer
 
     def found(_, names):
         return tuple((name, OwnWriter if name == "own" else dict) for name in names)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ..web.base.columns import reason_if
+from ...web.base.columns import reason_if
 
 LEFT_OUT = "left_out/"
 DUE = "due"

@@ -10,8 +10,8 @@ from enum import IntEnum
 import polars as pl
 import pyarrow as pa
 
-from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
-from .base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
+from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
+from ..base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
 from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
 
 TEXT = pa.large_string()

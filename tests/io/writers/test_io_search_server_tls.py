@@ -12,7 +12,7 @@ from cryptography import x509
 from indexed_tables import page, put
 from made_certificates import make_certificate
 
-from nutbeam.io.index.index_writer import IndexTarget, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.indexing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 

@@ -2,8 +2,9 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.dedup_schema import VERDICTS
-from nutbeam.policy.duplicates import (
+from nutbeam.policy.components.dedup_schema import VERDICTS
+from nutbeam.policy.components.schema import OUTCOME, STATE, Status
+from nutbeam.policy.dedup.duplicates import (
     SCHEME,
     DedupOptions,
     apply_verdicts,
@@ -13,7 +14,6 @@ from nutbeam.policy.duplicates import (
     questioned,
     signature_rows,
 )
-from nutbeam.policy.schema import OUTCOME, STATE, Status
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.web.urls.row_keys import to_key
 

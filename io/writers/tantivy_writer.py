@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ...policy.index_schema import index_component
+from ...policy.components.index_schema import index_component
 from ...policy.search_servers.stored_documents import stored_rows
 from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from ..schedules.schedule import ScheduleOptions
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
 from .columns import Column, Columns, joined
 from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
@@ -22,7 +23,6 @@ from .index_schema import (
     INDEXED_COLUMNS,
     SHARD_COLUMNS,
 )
-from .schedules.schedule import ScheduleOptions
 from .schema import (
     BLOCKLIST_COLUMNS,
     DOCUMENTS_COLUMNS,

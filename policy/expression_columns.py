@@ -24,7 +24,7 @@ def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
 
     Columns whose values users do not see as numbers, texts, times, lists or maps are left out.
 
-    >>> from .schema import STATE_COLUMNS
+    >>> from .components.schema import STATE_COLUMNS
     >>> fields = fields_of(STATE_COLUMNS.pick("key", "status", "score"))
     >>> list(fields)
     ['url', 'host', 'key', 'status', 'score']

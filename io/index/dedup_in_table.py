@@ -10,7 +10,7 @@ from operator import methodcaller
 import polars as pl
 
 from ...policy.components.index_schema import HELD, REFUSED
-from ...policy.indexing.index_routes import IndexRoutes, WriterRule
+from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.urls.row_keys import to_key
 from ..snapshots.commit import commit
 from ..snapshots.operations import begin, new_id

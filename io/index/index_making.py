@@ -7,8 +7,8 @@ from ...policy.indexing.index_decision import IndexDecisionOptions
 from ...policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.indexing.index_pages import INDEX_PAGES
-from ...policy.indexing.index_writer_options import IndexWriterOptions
 from ...policy.inlinks.invert_options import BestOptions
+from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.scoring.scoring_options import ScoringOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table

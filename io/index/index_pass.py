@@ -12,7 +12,7 @@ import polars as pl
 
 from ...policy.components.index_schema import INDEX_RUNS, index_component
 from ...policy.components.schema import to_frame
-from ...policy.indexing.index_routes import IndexRoutes, WriterRule
+from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation

@@ -29,7 +29,7 @@ from ...policy.indexing.index_filter import IndexFilter
 from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
 from ...policy.indexing.index_pages import DROPPED
-from ...policy.indexing.index_routes import IndexRoutes, mapped_fields
+from ...policy.routing.index_routes import IndexRoutes, mapped_fields
 from ...policy.scoring.scorings import Scorings
 from ...web.base.columns import filled
 from ...web.urls.key_columns import from_keys

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.indexing.index_routes import WriterRule
+from ...policy.routing.index_routes import WriterRule
 from ...web.base.errors import UserError
 from ..tablets.tablets import tablets
 from ..writers.index_writer import IndexWriter, open_writer

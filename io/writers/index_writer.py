@@ -15,9 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from ...policy.indexing.index_route_files import FOREIGN_KINDS
-from ...policy.indexing.index_routes import IndexRoutes, WriterRule
-from ...policy.indexing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.routing.index_route_files import FOREIGN_KINDS
+from ...policy.routing.index_routes import IndexRoutes, WriterRule
+from ...policy.routing.index_writer_options import IndexWriterOptions, routes_of
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from ..parsing.plugins import PluginGroup, installed_plugins, load_plugins

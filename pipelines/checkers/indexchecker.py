@@ -15,8 +15,8 @@ from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decision import decide_on_pages
 from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_pages import DROPPED, INDEX_PAGES
-from ...policy.indexing.index_routes import mapped_fields
-from ...policy.indexing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_routes import mapped_fields
+from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option

@@ -39,7 +39,7 @@ from ...policy.components.index_schema import INDEXED, index_component
 from ...policy.components.schema import to_frame
 from ...policy.indexing.index_changes import counts_of
 from ...policy.indexing.index_decision import DELETE, NOTHING
-from ...policy.indexing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach

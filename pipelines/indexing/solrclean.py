@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ...policy.indexing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...web.base.options import also
 from ..command_line.command import TABLE, Invocation
 from . import clean

@@ -18,7 +18,7 @@ from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget, chosen_writers, open_writer
 from ...io.writers.stored_index import StoredIndex
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
-from ...policy.indexing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.search_servers.stored_documents import STORED
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError

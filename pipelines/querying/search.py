@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from ...io.shards.shard_search import FoundPages, Hit
-from ...policy.indexing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option

@@ -34,7 +34,16 @@ FOLDERS = {
         *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
     ),
     "policy": (
-        *("searching", "search_servers", "indexing", "graph", "inlinks", "updating", "parsing"),
+        *(
+            "searching",
+            "search_servers",
+            "routing",
+            "indexing",
+            "graph",
+            "inlinks",
+            "updating",
+            "parsing",
+        ),
         *("sitemaps", "hosting", "figures", "dedup", "choosing", "", "components"),
         *("schedules", "scoring", "expressions", "base"),
     ),

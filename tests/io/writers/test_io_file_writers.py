@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter, open_writer
-from nutbeam.policy.indexing.index_routes import WriterRule
+from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 
 DOCUMENTS = pl.DataFrame(

@@ -11,7 +11,7 @@ from index_servers import index_server
 
 from nutbeam.io.search_servers import server_client
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
-from nutbeam.policy.indexing.index_routes import WriterRule
+from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.policy.search_servers.retry_plan import RetryPlan
 from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError

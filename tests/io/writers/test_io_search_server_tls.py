@@ -13,7 +13,7 @@ from indexed_tables import page, put
 from made_certificates import make_certificate
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
-from nutbeam.policy.indexing.index_routes import WriterRule
+from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 
 NONE = pl.Series([], dtype=pl.String)

@@ -10,7 +10,7 @@ import requests
 from search_servers_here import LIMITS, search_server
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
-from nutbeam.policy.indexing.index_routes import WriterRule
+from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
 from nutbeam.web.base.errors import UserError
 

@@ -10,7 +10,7 @@ import requests
 from search_servers_here import managed_configset, search_server
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
-from nutbeam.policy.indexing.index_routes import WriterRule
+from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.servers

@@ -11,7 +11,7 @@ from nutch_index_files import exchanges_xml, index_writers_xml
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.writers import index_writer
 from nutbeam.io.writers.index_writer import IndexTarget, chosen_writers, open_writer
-from nutbeam.policy.indexing.index_writer_options import IndexWriterOptions
+from nutbeam.policy.routing.index_writer_options import IndexWriterOptions
 
 
 @pytest.fixture

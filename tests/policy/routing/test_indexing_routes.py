@@ -5,8 +5,8 @@ import pytest
 
 from nutbeam.policy.expressions.expression_error import ExpressionError
 from nutbeam.policy.indexing.index_fields import read_replacements
-from nutbeam.policy.indexing.index_route_files import read_nutch_routes, read_routes
-from nutbeam.policy.indexing.index_routes import (
+from nutbeam.policy.routing.index_route_files import read_nutch_routes, read_routes
+from nutbeam.policy.routing.index_routes import (
     FieldMapping,
     IndexRoutes,
     Route,

@@ -8,7 +8,7 @@ import polars as pl
 from ...web.base.quoting import quoted
 from ..expression_columns import fields_of_frame
 from ..expressions.compiler import condition
-from .index_pages import DROPPED
+from ..indexing.index_pages import DROPPED
 
 _ID = "id"
 

@@ -199,7 +199,7 @@ COMMANDS = {
                  "index_filters", "index_expr"),
     ),
     "clean": Command(
-        "indexing.clean", "Delete pages from an index that are gone, moved or duplicates.", group=INDEX,
+        "indexing.clean", "Delete gone, moved and duplicate pages from an index.", group=INDEX,
         example="mine",
         options=("index", "writer", "writer_parameters", "index_writers"),
     ),

@@ -30,6 +30,7 @@ from nutbeam.web.urls.row_keys import from_key, parse_url
 # What two crawls of the same web need not have in common: the time, the batch or the attempt decide.
 VOLATILE = (
     *("fetch_time", "last_fetch_time", "modified_time", "response_ms", "last_inlink_day"),
+    "gone_since",
     *("batch_id", "document", "page", "slot", "headers", "request", "ip"),
     *("robots_time", "last_request_time", "requests", "response_times", "time"),
 )

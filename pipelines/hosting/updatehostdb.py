@@ -25,6 +25,7 @@ from ...io.storage.errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.schema import HOSTS
+from ...policy.hosting.host_counts import has_urls
 from ...policy.hosting.recount import (
     HostCheckOptions,
     checked_hosts,
@@ -143,15 +144,16 @@ class _Recount:
 
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
             counted = recount_hosts(rows, changes)
-            chosen = to_check(counted, operation.now, options)
             # Rows of other keys are not looked up: another range may have them.
-            chosen = chosen.filter(chosen.is_in(changes.get_column("key").implode()))
+            own = counted.filter(pl.col("key").is_in(changes.get_column("key").implode()))
+            chosen = to_check(own, operation.now, options)
             made = _looked_up(run) if run else {}
             new = chosen.filter(~chosen.is_in(pl.Series(list(made), dtype=pl.String).implode()))
             made |= look_up(new, options)
             found = {host: made[host] for host in chosen if host in made}
             checked, counts = checked_hosts(counted, found, operation.now, options)
-            return Resolved(checked, counts=counts)
+            hosts = own.select(has_urls().sum()).item()
+            return Resolved(checked, counts=counts | ({"counted_hosts": hosts} if hosts else {}))
 
         return resolve
 

@@ -30,7 +30,8 @@ PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
 BARRED = "h1.example.com"
 EXCLUDED = "//h2"
 # Links and ranks, one after the other on one table; then its links are merged into another.
-INDEXING = ("index", "clean")  # staged, and not run
+INDEXING = ("index", "clean")
+NOT_RUN = (*INDEXING, "sitemap")  # staged only
 LINKS = ("invertlinks", "webgraph", "linkrank", "scoreupdater")
 WITHIN = ("ignore_internal_host", "ignore_internal_domain")
 
@@ -67,7 +68,7 @@ def parameters_of(command, table, web, others=None):
         given["others"] = str(others)
     if command in INDEXING:
         given |= {"writer": "dummy", "writer_parameters": "path=documents"}
-    if command in ("fetch", "round"):
+    if command in ("fetch", "round", "sitemap"):
         given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
     declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
     assert all(matches(declared[name], text) for name, text in given.items())
@@ -94,9 +95,9 @@ def jobs(web, here, launcher, tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("dataflow")
     table = folder / "table"
-    names = ("purge", "filterdb", "links", "mergelinkdb")
+    names = ("purge", "filterdb", "updatehostdb", "links", "mergelinkdb")
     copies = {name: shutil.copytree(here[0], folder / name) for name in names}
-    alone = ("purge", "filterdb", *LINKS)
+    alone = ("purge", "filterdb", "updatehostdb", *LINKS)
 
     def stage(command):
         its = copies["links"] if command in LINKS else copies.get(command, table)
@@ -113,7 +114,7 @@ def jobs(web, here, launcher, tmp_path_factory):
             prism.run(job)
         staged["mergelinkdb"] = stage("mergelinkdb")
         prism.run(staged["mergelinkdb"])
-    staged |= {command: stage(command) for command in INDEXING}
+    staged |= {command: stage(command) for command in NOT_RUN}
     return staged | dict(zip(commands, ahead, strict=True)), table, copies
 
 
@@ -134,6 +135,7 @@ def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
     [
         ("purge", ("--host", BARRED), "rows/state"),
         ("filterdb", ("--exclude", EXCLUDED), "dropped/excluded"),
+        ("updatehostdb", (), "counted_hosts"),
     ],
 )
 def test_a_staged_job_leaves_what_the_command_leaves(here, jobs, tmp_path, command, words, count):

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ...policy.parsing.documents import NEEDED, DocumentOptions, documents_of
 from ...web.base.errors import UsageError, UserError, one_line
-from ...web.base.memory import collect_seldom
+from ...web.base.memory import collect_seldom, keep_modules
 from ..rows.hosts import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
@@ -150,6 +150,7 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     collect_seldom()
+    keep_modules()
     arguments = (parent, Path(folder).parents[1])
     threading.Thread(target=_end_with, args=arguments, name="parent", daemon=True).start()
     connection = Connection(descriptor)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from ...io.storage.scratch import all_in_scratch, full_by
 from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
-from ...web.base.memory import collect_seldom, share_heaps
+from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
@@ -77,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
     share_heaps()
+    collect_seldom()
     with visible_streams():
         return _guarded(command, words)
 
@@ -153,7 +154,7 @@ def _run(command: str, words: list[str]) -> int:
         return _without_command(words)
     quiet(logging.WARNING)
     module = load(command)
-    collect_seldom()
+    keep_modules()
     options = command_options(module)
     parser = _beam_parser if COMMANDS[command].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser, command)

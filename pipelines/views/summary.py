@@ -1,5 +1,6 @@
 """Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
+import contextlib
 import json
 import logging
 import sys
@@ -7,15 +8,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from ...io.batches.batches import batch_files
 from ...io.batches.page_writer import COUNTED, why_not
 from ...io.batches.seeds import is_url
 from ...io.snapshots.manifest import Manifest
+from ...io.storage.errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
 from ...policy.components.schema import PAGES
 from ...policy.components.vocabulary import iso
-from ...policy.hosting.slow_hosts import SlowHost, all_together, slow_hosts, slow_record
+from ...policy.hosting.slow_hosts import all_together, slow_hosts, slow_record
 from ...policy.rule_counts import capped, is_of_rule
 from ...web.base import json_logs
 from ...web.base.counting import counted
@@ -97,14 +101,11 @@ def _next(waiting: NextUrl | None) -> dict[str, Any] | None:
 
 def _slow_hosts(table: str, made: Sequence[Manifest], options: Any) -> list[dict[str, Any]]:
     """Returns the hosts that the fetches waited for, and what to do about each."""
-    root, found, files = open_table(table), list[SlowHost](), 0
-    for manifest in made:
-        if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
-            pages = batch_files(root, manifest, manifest.batch, "pages")[: _MOST_FILES - files]
-            files += len(pages)
-            if pages:
-                paths = [root / file.path for file in pages]
-                found += slow_hosts(collect(scan(paths, PAGES).select("key", "fetch_time")))
+    found = [
+        host
+        for pages in _read_pages(table, made, ("key", "fetch_time"))
+        for host in slow_hosts(pages)
+    ]
     if not found:
         return []
     view = TableView(table)
@@ -116,13 +117,25 @@ def _slow_hosts(table: str, made: Sequence[Manifest], options: Any) -> list[dict
     return records
 
 
+def _read_pages(
+    table: str, made: Sequence[Manifest], columns: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Yields the pages of each batch that was fetched, of a limited number of files."""
+    root, files = open_table(table), 0
+    for manifest in made:
+        if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
+            # A purge beside the crawl deletes files that it has written again.
+            with contextlib.suppress(MissingFile):
+                found = batch_files(root, manifest, manifest.batch, "pages")[: _MOST_FILES - files]
+                files += len(found)
+                if found:
+                    yield collect(scan([root / file.path for file in found], PAGES).select(columns))
+
+
 def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
     """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
-    root, found = open_table(table), dict[str, str]()
-    fetches = [manifest for manifest in made if manifest.job == "fetch" and manifest.batch]
-    files = [file for m in fetches for file in batch_files(root, m, str(m.batch), "pages")]
-    for file in files[:_MOST_FILES]:
-        rows = collect(scan([root / file.path], PAGES).select("key", *COUNTED))
+    found = dict[str, str]()
+    for rows in _read_pages(table, made, ("key", *COUNTED)):
         same = ["protocol_status", "protocol_message", "http_code"]
         for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
             reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]

@@ -175,13 +175,13 @@ def test_an_index_that_is_made_during_its_first_rebuild_gives_way(server, name):
         writer(server, f"{name}x")
 
 
-def test_a_full_rebuild_replaces_an_index_that_was_no_alias(server, name):
+def test_a_full_rebuild_leaves_an_index_that_is_no_alias(server, name):
     requests.put(f"{server.url}/{name}", timeout=60).raise_for_status()
     writer(server, name).write(documents(3), NONE)
-    full = writer(server, name, version=200, full=True)
-    full.write(documents(1), NONE)
-    full.finish()
-    assert set(found(server, name)) == {"http://a.example/0"}
+    with pytest.raises(UserError, match=f"has an index '{name}' that nutbeam has not made"):
+        writer(server, name, version=200, full=True)
+    writer(server, name).finish()  # without a rebuild it is used as it is
+    assert len(found(server, name)) == 3
 
 
 def test_a_server_that_is_killed_in_the_middle_loses_nothing(server, name):

@@ -71,9 +71,8 @@ def test_a_random_history_in_bigtable(tmp_path, bigtable, web):
 
 
 @pytest.mark.long
-def test_a_random_history_in_a_store(stores, monkeypatch, web):
-    for name, value in stores.environ("gs").items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.usefixtures("all_stores")
+def test_a_random_history_in_a_store(stores, web):
     random_history(stores.address("gs"), web, 4)
 
 

@@ -149,7 +149,8 @@ def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, cap
     assert nutbeam("fsck", table, "--repair", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["repaired"]["rows"] == {"clock": len(before) + 1}
     assert_timely(table)
-    (host,) = rows_of(table, "hosts").to_dicts()
+    # The registered domain has a row, too, which was not requested.
+    (host,) = (row for row in rows_of(table, "hosts").to_dicts() if row["last_request_time"])
     assert host["last_request_time"] <= time.time() * 1000
     known = [column for column in before.columns if "time" not in column and "_day" not in column]
     assert state_of(table).select(known).equals(before.select(known))

@@ -71,4 +71,5 @@ def _offset(delta: pl.Expr, longest: pl.Expr, rate: float) -> pl.Expr:
     numbers there, and gets 0; before 1.22 the next fetch was in the past.
     """
     offset, most = delta * rate, longest * 1000
-    return pl.when(offset > most).then(most * rate).otherwise(offset).round().cast(pl.Int64)
+    offset = pl.when(offset > most).then(most * rate).otherwise(offset)
+    return (offset + 0.5).floor().cast(pl.Int64)  # a half is rounded up, as in Java

@@ -94,6 +94,7 @@ def folder(web, tmp_path_factory):
     forge(folder / "damaged", lambda record: record["components"]["state"].update(list=EVIL))
     (folder / "robots.txt").write_text(ROBOTS)
     (folder / "seeds.txt").write_text(f"{SITE}/new{EVIL}\n{EVIL}\n{SITE}/s\tx={EVIL}\n")
+    (folder / "hosts.txt").write_text(f"site.example.com note={WORD}\n")
     for name, rule in (("rules", EVIL.replace("[", ".")), ("bad_rules", f"({EVIL}")):
         (folder / name).mkdir()
         (folder / name / "regex-urlfilter.txt").write_text(f"-{rule}\n+.\n")
@@ -130,6 +131,7 @@ def uses(folder, web, port):
             (folder / "no", f"/no/{EVIL}"),
         ],
         "inject": [(work, folder / "seeds.txt", *info), (work, f"/no/{EVIL}"), (work, *bad_rules)],
+        "sitemap": [(work, f"{SITE}/{EVIL}.xml", *there, *info), (work, "--hosts", EVIL)],
         "generate": [(work, *info), (work, "--operation", EVIL)],
         "fetch": [(work, *there, *info), (work, *there, "--batch", EVIL)],
         "parse": [(work, *info), (work, "--parse_filters", EVIL)],
@@ -149,10 +151,14 @@ def uses(folder, web, port):
             (evil, "--stats"),
             (damaged, "--stats"),
         ],
+        "domainstats": [(work, "--mode", EVIL), (evil,), (damaged,)],
+        "protocolstats": [(work, "--format", EVIL), (evil,), (damaged,)],
+        "crawlcomplete": [(work, "--mode", EVIL), (evil,), (damaged,)],
         "readlinkdb": [
             (work, "--dump", "-"), (work, f"{SITE}/busy"), (table, f"{SITE}/no{EVIL}"),
             (damaged, "--top", "9"), (table, "--dump", "-", "--regex", f"({EVIL}"),
         ],
+        "readhostdb": [(work, EVIL), (work, "site.example.com"), (evil,), (damaged,)],
         "pages": [(table,), (evil, "-o", folder / f"pages{EVIL}.jsonl")],
         "export": [
             (table, "--what", what, "--format", form)
@@ -171,6 +177,8 @@ def uses(folder, web, port):
         ],
         "history": [(folder / "forged", "--counts"), (damaged,),
                     (folder / "forged", "--format", "json")],
+        "updatehostdb": [(work, *info), (folder / f"no{EVIL}",)],
+        "hostinject": [(work, folder / "hosts.txt"), (work, f"/no/{EVIL}")],
         "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],
         "webgraph": [(damaged,), (work, "--ignore_internal_domain", "false", *info)],
         "linkrank": [(damaged,), (folder / f"no{EVIL}",), (work, *info)],
@@ -224,7 +232,8 @@ def uses(folder, web, port):
 
 
 # What these print is counts: no stranger has a say in them.
-COUNTS = {"dedup", "generate", "next", "round", "simweb", "updatedb"}
+COUNTS = {"crawlcomplete", "dedup", "domainstats", "generate", "next", "protocolstats", "round",
+          "simweb", "updatedb"}  # fmt: skip
 
 
 @pytest.fixture

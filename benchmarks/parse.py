@@ -34,7 +34,7 @@ def ours(limit: int, hosts: int = 1) -> int:
     from nutbeam.policy.components.schema import PAGES, conform
     from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
     from nutbeam.policy.scope import Seeds
-    from nutbeam.web.base.memory import collect_seldom
+    from nutbeam.web.base.memory import collect_seldom, keep_modules
     from nutbeam.web.exchange.status import FETCH_SUCCESS
     from nutbeam.web.urls.row_keys import to_key
 
@@ -58,6 +58,7 @@ def ours(limit: int, hosts: int = 1) -> int:
     documents_of(tables("warm.", found[:100])[0], options, seeds)
     links = 0
     collect_seldom()
+    keep_modules()
     for number in range(hosts):
         jobs = tables(f"docs{number or ''}.", found)
         with measure.measured():

@@ -53,7 +53,7 @@ from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
-# Of more tablets than these, each operation looks for old links in one of so many.
+# If there are more tablets than this, an operation checks only one in 16 for old links.
 _TURNS = 16
 
 

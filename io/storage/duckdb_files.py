@@ -13,7 +13,7 @@ from . import stores
 from .file_errors import unreadable
 from .places import Place, Remote, place_of
 
-# So many small files are kept in memory, because DuckDB opens a file several times.
+# How many small files are kept in memory, because DuckDB opens a file several times.
 _KEPT = 64
 _NEVER_CHANGED = datetime.datetime(2025, 1, 1)
 

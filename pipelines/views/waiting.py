@@ -15,7 +15,7 @@ from ...web.base.progress import PROGRESS
 from ..generating.survey import due_at
 from .next_due import next_url
 
-# Looking for due pages may take one part in so many of the time.
+# Looking for due pages takes at most a twentieth of the time.
 _SHARE = 20
 # Pause after rounds that fetched nothing, doubled by each further one, s.
 _FIRST_S, _LONGEST_S = 60.0, 3600.0

@@ -56,7 +56,7 @@ def _counted(rows: pl.DataFrame, sign: int = 1) -> pl.DataFrame:
     run = hosts.rle_id()
     firsts = hosts.filter(run.diff().fill_null(1) != 0)
     run_numbers, statuses = run.to_numpy(), rows.get_column("status").fill_null(0).to_numpy()
-    width = max(STATUS_COUNTS) + 1
+    width = max(STATUS_COUNTS) + 2  # the last column is for unknown codes, which no number has
     numbers = np.bincount(
         run_numbers * np.int64(width) + np.minimum(statuses, width - 1),
         minlength=len(firsts) * width,

@@ -1,4 +1,4 @@
-"""explain shows settings of hosts, the history of a row, and asks for robots.txt if it is told to."""
+"""explain shows settings of hosts, the history of a row, and asks for robots.txt on request."""
 
 import itertools
 import json

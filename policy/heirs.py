@@ -19,8 +19,9 @@ LeadsTo = Callable[[Collection[str]], Mapping[str, str | None]]
 def heirs(redirects: pl.DataFrame, rows: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
     """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
 
-    The target of several redirects is the heir of the first. A target that the fetch has followed,
-    and that redirects, too, hands on what it inherits.
+    The target of several redirects is the heir of one of them, whatever the order in which they
+    were fetched; see ``first_heirs``. A target that the fetch has followed, and that redirects, too,
+    hands on what it inherits.
 
     Args:
         redirects: Redirects, with ``source``, ``key`` and ``temporary``.
@@ -56,7 +57,25 @@ def _inherited(redirects: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     chosen = pl.Series("repr_url", [_representative(*end) for end in ends.iter_rows()], pl.String)
     found = found.select("source", "key", *INHERITED).with_columns(chosen)
     gives = pl.any_horizontal(pl.col("repr_url", *INHERITED).is_not_null())
-    return found.filter(gives).unique("key", keep="first", maintain_order=True)
+    return first_heirs(found.filter(gives).sort("source"), "key")
+
+
+def first_heirs(rows: pl.DataFrame, target: str) -> pl.DataFrame:
+    """Returns the row of each target that counts, in no order.
+
+    A row with a URL that stands for the target has priority over one without it, and that over the
+    word that none does. Of several such URLs the first in the order of the alphabet counts; of equal
+    ones, and of rows without one, the first row.
+
+    Args:
+        rows: Rows with ``repr_url``.
+        target: The column that stands for the target.
+    """
+    url = pl.col("repr_url")
+    rank = pl.when(url == NO_URL).then(2).when(url.is_null()).then(1).otherwise(0)
+    order = rows.select(target, url, rank.alias("rank")).with_row_index("row")
+    order = order.sort(target, "rank", "repr_url", "row")
+    return rows[order.unique(target, keep="first", maintain_order=True).get_column("row")]
 
 
 def _representative(source: str, known: str | None, target: str, temporary: bool) -> str | None:

@@ -13,7 +13,7 @@ import polars as pl
 from ...web.base.clock import EARLIEST_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
-from ..heirs import INHERITED, NO_URL
+from ..heirs import INHERITED, first_heirs
 from ..hosting.merit import KnownUrls, within_room
 from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
@@ -228,9 +228,7 @@ def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
     given = changes.filter(
         pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(HERITAGE).is_not_null())
     )
-    # A URL that now stands for a page has priority over the word that none does.
-    given = given.with_columns(none=(pl.col("repr_url") == NO_URL).fill_null(False))
-    first = _first(given, "none", "order")
+    first = first_heirs(given.sort("order", maintain_order=True), "at")
     # A new URL that is left out has no row. The numbers of the rows ascend.
     targets = first.get_column("at").to_numpy()
     here = pl.Series(np.searchsorted(at, targets), dtype=pl.Int64)

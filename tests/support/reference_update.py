@@ -123,7 +123,7 @@ def _new_row(key: str, links: list[Row], now: int, rules: Rules) -> Row:
     row: dict[str, Any] = dict.fromkeys(KNOWN)
     row |= {"key": key, "status": UNFETCHED, "fetch_time": now, "retries": 0, "score": 0.0}
     row["fetch_interval"] = rules.limits.fetch_interval
-    redirects = [link for link in links if link.get("fetch_interval") is not None]
+    redirects = [link for link in _told(links) if link.get("fetch_interval") is not None]
     return row | {name: redirects[0].get(name) for name in HANDED_ON} if redirects else row
 
 
@@ -137,11 +137,18 @@ def _add_links(row: Row, links: list[Row], now: int) -> None:
 
 
 def _show_as(row: Row, links: list[Row]) -> None:
-    """Sets the URL that stands for a page: the first redirect says it; empty, if none does now."""
-    told = [link for link in links if any(link.get(name) is not None for name in SAID)]
-    told.sort(key=lambda link: link.get("repr_url") == "")
+    """Sets the URL that stands for a page, as the redirect that counts says; empty if none does now."""
+    told = _told(links)
     if told and told[0].get("repr_url") is not None:
         row["repr_url"] = told[0]["repr_url"] or None
+
+
+def _told(links: list[Row]) -> list[Row]:
+    """Returns what redirects say; what counts most comes first, whatever the order of the fetch."""
+    told = [link for link in links if any(link.get(name) is not None for name in SAID)]
+    urls = [link.get("repr_url") for link in told]
+    order = [(2 if url == "" else 1 if url is None else 0, url or "") for url in urls]
+    return [told[at] for at in sorted(range(len(told)), key=order.__getitem__)]
 
 
 def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:

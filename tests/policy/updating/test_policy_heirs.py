@@ -1,7 +1,8 @@
 """What changes depend on of the rows before: redirects, unchanged pages, pages that answered 304."""
 
-from itertools import pairwise
+from itertools import pairwise, permutations
 
+import polars as pl
 import pytest
 from file_changes import changes_of
 from frames import frame_of
@@ -137,6 +138,39 @@ def test_of_several_files_a_redirect_counts_more_than_no_redirect():
     )
     rows, _, _ = update_state(frame_of(STATE, row(TARGET, repr_url="x")), changes, NOW, OPTIONS)
     assert rows["repr_url"].to_list() == [SOURCE]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("files", [1, 3])
+def test_of_several_redirects_the_same_one_counts_in_any_order(order, files):
+    """A permanent redirect says that the target is its own; the order of the fetch is by chance."""
+    deep, plain = f"{SOURCE}old/5", f"{SOURCE}b"
+    target = f"{SOURCE}long/home"
+    ways = [(deep, FETCH_REDIR_PERM), (plain, FETCH_REDIR_TEMP), (f"{SOURCE}a", FETCH_REDIR_TEMP)]
+    given = [{"fetch_interval": 86_400 * number} for number in (1, 2, 3)]
+    fetched = [page(url, status, redirect=target) for url, status in ways]
+    listed = [{"key": each["key"], **own} for each, own in zip(fetched, given, strict=True)]
+    pages, listed = [fetched[at] for at in order], [listed[at] for at in order]
+    parts = (
+        [(pages, listed)]
+        if files == 1
+        else [([p], [o]) for p, o in zip(pages, listed, strict=True)]
+    )
+    changes = [
+        changes_of(
+            frame_of(PAGES, *some).select(COLUMNS_OF_PAGES),
+            frame_of(DOCUMENTS).select(DOCUMENT_COLUMNS),
+            BatchOrigin(number, "b", "pages/p", None),
+            Seeds(),
+            LinkOptions(scope="any"),
+            before=Before(frame_of(FETCHLIST, *own)),
+        )[0]
+        for number, (some, own) in enumerate(parts)
+    ]
+    state = [row(url) for url, _ in ways]
+    rows, _, _ = update_state(frame_of(STATE, *state), pl.concat(changes), NOW, OPTIONS)
+    heir = rows.filter(pl.col("key") == to_key(target)).row(0, named=True)
+    assert (heir["repr_url"], heir["fetch_interval"]) == (f"{SOURCE}a", 3 * 86_400)
 
 
 def test_a_page_that_fetch_followed_has_nothing_to_give():

@@ -23,6 +23,8 @@ from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.dedup.duplicates import DedupOptions
+from ..policy.inlinks.invert_options import InvertTableOptions
+from ..policy.routing.index_table_options import IndexTableOptions
 from ..policy.schedules.schedule import Clock
 from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..transforms.locate_hosts import LocateOptions
@@ -32,17 +34,15 @@ from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
 from ..web.base.options import also, option, seconds
 from ..web.base.progress import PROGRESS
-from . import dedup, fetch, generate, inject, invertlinks, parse, update
+from . import dedup, fetch, generate, inject, parse, update
 from .checkers.obstacles import check_obstacles, is_local
 from .command_line.command import TABLE, Argument, Invocation
 from .command_line.live import live_view
 from .generating.survey import due_at
-from .indexing import index
 from .launch.conflicts import made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.seed_words import check_seeds, seed_words
-from .sitemaps import sitemap
 from .views.endings import Stopped
 from .views.summary import print_summary, summary_of
 from .views.waiting import wait_for_due
@@ -59,9 +59,9 @@ class RoundOptions(
     LocateOptions,
     fetch.FetchBatchOptions,
     update.UpdateTableOptions,
-    invertlinks.InvertTableOptions,
+    InvertTableOptions,
     DedupOptions,
-    index.IndexTableOptions,
+    IndexTableOptions,
     JobOptions,
 ):
     """Options of one round."""
@@ -300,6 +300,8 @@ def _in_rounds(options: Options) -> Options:
 
 def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequence[str]) -> None:
     """Adds the URLs in the sitemaps of all hosts, before round ``number``."""
+    from .sitemaps import sitemap
+
     # Not the id of a round: what it names has begun then.
     named = dataclasses.replace(ticket, operation=f"{ticket.operation}.sitemaps{number}")
     reading = prepare(
@@ -329,9 +331,15 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
         | "Update" >> _Phase(update.build, options)
     )
     if options.links:
+        from . import invertlinks  # late, as index and sitemap: few crawls need it
+
         updated |= "Links" >> _Phase(invertlinks.build, options)
     deduped = updated | "Dedup" >> _Phase(dedup.build, options)
-    return deduped | "Index" >> _Phase(index.build, options) if options.index else deduped
+    if not options.index:
+        return deduped
+    from .indexing import index
+
+    return deduped | "Index" >> _Phase(index.build, options)
 
 
 def _next_round(

@@ -67,7 +67,7 @@ _OPEN = (
     "batch %s is not updated yet: its update adds no URL again that is removed now, but it may add "
     "others by the rules of its time: run filterdb again after its updatedb"
 )
-COUNTS = "counts"
+_COUNTS = "counts"
 _SOURCES = "sources"
 _KEPT, _LEAVING = "kept", "leaving"
 # Limit of a partition in the shuffle of duplicates, and size of a row, in bytes.
@@ -142,7 +142,7 @@ def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: 
     """
     found = operations | step >> ForEach(
         _tablets, _filter, (how,), tuple[str, Chunk],
-        outputs=(COUNTS, _KEPT, _LEAVING, _SOURCES), step=step, receipts=COUNTS,
+        outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=step, receipts=_COUNTS,
     )  # fmt: skip
     found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
     ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()
@@ -155,7 +155,7 @@ def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: 
     questioned = joined | "Questioned" >> beam.FlatMap(_questioned).with_output_types(
         tuple[str, Chunk]
     )
-    return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[COUNTS]
+    return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[_COUNTS]
 
 
 def _partitions(operation: Operation) -> int:
@@ -193,7 +193,7 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
         counts.update(numbers)
     if operation.job != "inject":
         PROGRESS.add()
-    yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
     for chunk in to_chunks(kept_pages(rows), KEPT_PAGE):
         yield beam.pvalue.TaggedOutput(_KEPT, chunk)
     if sum(map(len, leaving)):
@@ -215,7 +215,7 @@ def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator
         noted: Any = [Example(*row) for row in leaving.group_by("reason").head(3).iter_rows()]
     else:
         noted = note_removed(item.operation, leaving.get_column("key"))
-    yield from (beam.pvalue.TaggedOutput(COUNTS, some) for some in noted)
+    yield from (beam.pvalue.TaggedOutput(_COUNTS, some) for some in noted)
 
 
 def _sources(rows: pl.DataFrame, leaving: pl.DataFrame) -> Iterator[Any]:

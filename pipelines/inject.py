@@ -38,7 +38,6 @@ from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
 from .command_line.command import TABLE, Argument, Invocation
-from .filterdb import COUNTS, ENDED_LINKS, Filtering, filter_known
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 from .launch.seed_words import seed_words
@@ -47,6 +46,7 @@ ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders (not nested), or - for standard input", nargs="*"),
 )
+_COUNTS = "counts"
 # Seeds; and rows that change their keys, or go.
 _CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
@@ -86,14 +86,16 @@ def build(
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
         functools.partial(_sources, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
-        outputs=(COUNTS,), step="Read", receipts=COUNTS,
+        outputs=(_COUNTS,), step="Read", receipts=_COUNTS,
     )  # fmt: skip
-    changes, counts = [read["main"]], [read[COUNTS]]
+    changes, counts = [read["main"]], [read[_COUNTS]]
     reads, whole = ["state", "hosts", "blocklist"], ["Read", RESOLVE]
     targets = {"hosts": Target(HOSTS, merge_resolver)}
     resolver = functools.partial(_seed_resolver, options=options)
     state = Target(SEEDS, resolver, COUNT_PLACES)
     if options.filter_normalize_all:
+        from .filterdb import ENDED_LINKS, Filtering, filter_known  # late: it is seldom needed
+
         resolver = functools.partial(_filter_resolver, options=options)
         state = Target(_CHANGES, resolver, COUNT_PLACES)
         how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
@@ -123,7 +125,7 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
     for seeds, counts in read_seeds(item.source, UrlRules(options), options.count_by_rule):
         PROGRESS.add(counts["lines"])
         rows, dropped = drop_blocked(seeds, blocklist)
-        yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts | dropped))
+        yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
         yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
         hosts = hosts.filter(pl.col("key") != "")  # file: URLs have no host

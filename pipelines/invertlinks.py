@@ -38,14 +38,12 @@ from ..io.tablets.written import Written
 from ..policy.blocklist import Blocklist
 from ..policy.inlinks.apply_links import apply_links
 from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
-from ..policy.inlinks.invert_options import InvertOptions
-from ..policy.schedules.schedule import ScheduleOptions
+from ..policy.inlinks.invert_options import InvertTableOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.end_links import COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
-from ..web.base.options import also
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
@@ -55,18 +53,6 @@ ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 # If there are more tablets than this, an operation checks only one in 16 for old links.
 _TURNS = 16
-
-
-@dataclasses.dataclass(frozen=True)
-class InvertTableOptions(InvertOptions):
-    """Options of inverting links, without those of launching."""
-
-    max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
-
-    @property
-    def oldest_ms(self) -> int:
-        """The age at which a link that is not seen any more is dropped, ms."""
-        return 1000 * (self.max_link_age or 2 * self.max_fetch_interval)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,24 +1,15 @@
 """Sets up what makes documents of pages: the chosen index filters, scorings, rules, writers."""
 
-import dataclasses
-
 from ...policy.components.schema import empty
-from ...policy.indexing.index_decision import IndexDecisionOptions
-from ...policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
-from ...policy.indexing.index_options import IndexFilterOptions
+from ...policy.indexing.index_filters import chosen_filters, documents_of_pages
+from ...policy.indexing.index_options import BUILT_IN_FILTERS
 from ...policy.indexing.index_pages import INDEX_PAGES
-from ...policy.inlinks.invert_options import BestOptions
+from ...policy.routing.index_table_options import IndexMakingOptions
 from ...policy.routing.index_writer_options import IndexWriterOptions
-from ...policy.scoring.scoring_options import ScoringOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table
 from ..writers.index_writer import IndexTarget, chosen_writers, open_writer
 from .write_part import DocumentRules
-
-
-@dataclasses.dataclass(frozen=True)
-class IndexMakingOptions(IndexFilterOptions, IndexDecisionOptions, ScoringOptions, BestOptions):
-    """Options of what pages become in an index, and which of them it gets."""
 
 
 def making_of(options: IndexMakingOptions) -> DocumentRules:
@@ -29,7 +20,7 @@ def making_of(options: IndexMakingOptions) -> DocumentRules:
         ValueError: An index filter or a scoring is unknown, lacks an option, or cannot read its
             file.
     """
-    own = tuple(name for name in options.index_filters if name not in BUILT_IN)
+    own = tuple(name for name in options.index_filters if name not in BUILT_IN_FILTERS)
     filters = chosen_filters(options, dict(load_plugins(INDEX_FILTERS, own)))
     return DocumentRules(filters, options, scorings_of(options), options, options.max_inlinks)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from ...policy.indexing.index_filters import BUILT_IN
-from ...policy.indexing.index_options import IndexFilterOptions
+from ...policy.indexing.index_options import BUILT_IN_FILTERS, IndexFilterOptions
 from ...policy.parsing.documents import DocumentOptions
 from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
 from ...policy.schedules.schedule_options import RescheduleOptions
@@ -32,7 +31,7 @@ class PluginGroup(NamedTuple):
 
 PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter")
 SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES)
-INDEX_FILTERS = PluginGroup("nutbeam.index_filters", "index filter", tuple(BUILT_IN))
+INDEX_FILTERS = PluginGroup("nutbeam.index_filters", "index filter", BUILT_IN_FILTERS)
 SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS)
 _LOG = logging.getLogger("nutbeam.plugins")
 Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]

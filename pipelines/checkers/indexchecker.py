@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from ...io.index.index_making import IndexMakingOptions, check_index, making_of
+from ...io.index.index_making import check_index, making_of
 from ...io.index.write_part import DocumentRules
 from ...io.snapshots.operations import new_id
 from ...io.storage.places import place_of
@@ -16,7 +16,7 @@ from ...policy.indexing.index_decision import decide_on_pages
 from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_pages import DROPPED, INDEX_PAGES
 from ...policy.routing.index_routes import mapped_fields
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexTableOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -32,7 +32,7 @@ _LONGEST = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(IndexMakingOptions, IndexWriterOptions, parsechecker.Options):
+class Options(IndexTableOptions, parsechecker.Options):
     """Options of indexchecker. robots.txt is obeyed."""
 
     do_index: bool = option(

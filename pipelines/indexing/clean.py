@@ -8,6 +8,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.operations import Ticket
 from ..command_line.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
@@ -17,7 +18,7 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(index.IndexTableOptions, JobOptions):
+class Options(IndexTableOptions, JobOptions):
     """Options of clean."""
 
 
@@ -25,6 +26,6 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "clean")
 
 
-def build(tickets: beam.PCollection[Ticket], options: index.IndexTableOptions) -> Any:
+def build(tickets: beam.PCollection[Ticket], options: IndexTableOptions) -> Any:
     """Deletes from an index; returns the ticket for a next job."""
     return index.build(tickets, options, "clean")

@@ -24,7 +24,7 @@ from ...io.index.index_candidates import (
     candidates,
     decided_rows,
 )
-from ...io.index.index_making import IndexMakingOptions, making_of
+from ...io.index.index_making import making_of
 from ...io.index.index_pass import IndexPass, plan_pass
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import outdated_letters, without_letters, write_part
@@ -39,7 +39,7 @@ from ...policy.components.index_schema import INDEXED, index_component
 from ...policy.components.schema import to_frame
 from ...policy.indexing.index_changes import counts_of
 from ...policy.indexing.index_decision import DELETE, NOTHING
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
@@ -52,11 +52,6 @@ from ..launch.job import JobOptions, run_job
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 _WRITE = "Write"
-
-
-@dataclasses.dataclass(frozen=True)
-class IndexTableOptions(IndexMakingOptions, IndexWriterOptions):
-    """Options of index, without those of launching."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.index.index_making import check_index
 from ...io.parsing.plugins import chosen_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
@@ -116,6 +115,8 @@ def check(options: Any, *, local: bool = False, table: str = "") -> None:
         ):
             scorings_of(options)  # plug-ins may be on workers only
         if isinstance(options, IndexWriterOptions) and options.index:
+            from ...io.index.index_making import check_index  # late: few jobs need it
+
             check_index(options, table)
         if isinstance(options, HttpOptions):
             guard_of(options)

@@ -6,6 +6,10 @@ from ...web.base.options import option
 from ..scoring.scoring_options import BoostOptions
 
 DEFAULT_FILTERS = ("basic", "anchor", "more", "language")
+BUILT_IN_FILTERS = (
+    *("basic", "anchor", "more", "metadata", "links", "static", "replace", "expr", "mimetype"),
+    *("language", "subcollection", "headings", "feed", "tld", "geoip"),
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from ...web.base.options import option
+from ...web.base.options import also, option
+from ..schedules.schedule import ScheduleOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,18 @@ class InvertOptions:
                 "--ignore_internal_links and --ignore_external_links together leave no link, "
                 "got true and true"
             )
+
+
+@dataclasses.dataclass(frozen=True)
+class InvertTableOptions(InvertOptions):
+    """Options of inverting links, without those of launching."""
+
+    max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
+
+    @property
+    def oldest_ms(self) -> int:
+        """The age at which a link that is not seen any more is dropped, ms."""
+        return 1000 * (self.max_link_age or 2 * self.max_fetch_interval)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,6 @@ import dataclasses
 import os
 import subprocess
 import sys
-import time
 import types
 
 import pytest
@@ -350,33 +349,6 @@ def test_the_installed_command_fails_in_one_line(words, code, message):
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_help_and_version_come_at_once_and_without_beam():
-    began = time.monotonic()
-    done = nutbeam("--help")
-    assert time.monotonic() - began < 1.5  # 0.1 s where nothing else runs
-    assert done.returncode == 0
-    assert "updatedb" in done.stdout
-    assert nutbeam("--version").stdout.startswith("nutbeam ")
-    code = (
-        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--help']);"
-        "cli.main(['simweb', '--port=x']); sys.exit('apache_beam' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
-def test_options_of_other_commands_in_a_file_or_the_environment_load_no_other_command(tmp_path):
-    (tmp_path / "nutbeam.toml").write_text("agent_name = 'mybot'\n[crawl]\nrounds = 5\n")
-    code = (
-        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--port=x'])"
-        "; sys.exit('apache_beam' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env=os.environ | {"NUTBEAM_HOST": "service", "NUTBEAM_AGENT_EMAIL": "me@example.com"},
-    )  # fmt: skip
-    assert (done.returncode, "--port must be" in done.stderr) == (0, True), done.stderr
 
 
 def test_a_reader_that_leaves_is_no_error():

@@ -10,6 +10,7 @@ from linked_web import fill_links, stored_links
 
 from nutbeam.pipelines import invertlinks
 from nutbeam.policy.components.schema import Status
+from nutbeam.policy.inlinks.invert_options import InvertTableOptions
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED
 
 A, B, C, D = (f"com.{letter}:http/" for letter in "abcd")
@@ -109,7 +110,7 @@ def test_each_tablet_is_looked_at_whatever_the_numbers_of_snapshots_are(monkeypa
     for number in range(200):
         seed = zlib.crc32(f"crawl-{number}.invertlinks".encode())
         operation = SimpleNamespace(snapshot=16 * number, seed=seed, now=0, files=lambda _: known)
-        items = list(invertlinks._aging(operation, invertlinks.InvertTableOptions()))
+        items = list(invertlinks._aging(operation, InvertTableOptions()))
         assert len(items) <= 3
         seen.update(id(item.tablet) for item in items)
     assert len(seen) == 40

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.indexing.index_filters import chosen_filters, documents_of_pages
-from nutbeam.policy.indexing.index_options import IndexFilterOptions
+from nutbeam.policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
+from nutbeam.policy.indexing.index_options import BUILT_IN_FILTERS, IndexFilterOptions
 from nutbeam.policy.indexing.index_pages import INDEX_PAGES, with_anchors
 
 DAY = 86_400_000
@@ -42,6 +42,10 @@ def made(*names, pages=(PAGE, BARE), **options):
     frame = frame_of(INDEX_PAGES, *pages)
     found = documents_of_pages(frame, chosen_filters(chosen), chosen)
     return [{k: v for k, v in row.items() if v is not None} for row in found.to_dicts()]
+
+
+def test_the_names_of_built_in_filters_are_known_without_them():
+    assert tuple(BUILT_IN) == BUILT_IN_FILTERS
 
 
 def test_each_document_has_id_digest_and_boost():

@@ -1,0 +1,55 @@
+"""What commands load: as little as they need, so that they start at once."""
+
+import os
+import subprocess
+import sys
+import time
+
+from waiting import PATIENCE
+
+
+def python(*words, **options):
+    return subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        **options,
+    )
+
+
+def test_help_and_version_come_at_once_and_without_beam():
+    began = time.monotonic()
+    done = python("-m", "nutbeam", "--help")
+    assert time.monotonic() - began < 1.5  # 0.1 s where nothing else runs
+    assert done.returncode == 0
+    assert "updatedb" in done.stdout
+    assert python("-m", "nutbeam", "--version").stdout.startswith("nutbeam ")
+    code = (
+        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--help']);"
+        "cli.main(['simweb', '--port=x']); sys.exit('apache_beam' in sys.modules)"
+    )
+    assert python("-c", code).returncode == 0
+
+
+def test_a_crawl_loads_only_what_it_needs():
+    """Links, indexes and sitemaps are loaded when they are asked for."""
+    code = "import sys, nutbeam.pipelines.crawl; print(*sys.modules)"
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+    rare = ("nutbeam.pipelines.invertlinks", "nutbeam.pipelines.indexing", "nutbeam.io.writers",
+            "nutbeam.policy.indexing.index_filters", "nutbeam.pipelines.sitemaps",
+            "nutbeam.pipelines.filterdb")  # fmt: skip
+    assert not [name for name in done.stdout.split() if name.startswith(rare)]
+
+
+def test_options_of_other_commands_in_a_file_or_the_environment_load_no_other_command(tmp_path):
+    (tmp_path / "nutbeam.toml").write_text("agent_name = 'mybot'\n[crawl]\nrounds = 5\n")
+    code = (
+        "import sys; from nutbeam.pipelines.command_line import cli; cli.main(['simweb', '--port=x'])"
+        "; sys.exit('apache_beam' in sys.modules)"
+    )
+    env = os.environ | {"NUTBEAM_HOST": "service", "NUTBEAM_AGENT_EMAIL": "me@example.com"}
+    done = python("-c", code, cwd=tmp_path, env=env)
+    assert (done.returncode, "--port must be" in done.stderr) == (0, True), done.stderr

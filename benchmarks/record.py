@@ -18,15 +18,16 @@ PAGE = ROOT / "docs" / "performance.md"
 BLOCK = re.compile(r"(?P<head><!-- (?P<command>benchmarks/.+?) -->\n)```text\n.*?```\n", re.DOTALL)
 
 
-def record(text: str, words: list[str]) -> tuple[str, int]:
-    """Returns the page with the blocks that were chosen made anew, and how many failed."""
-    failed = 0
+def record(page: pathlib.Path, words: list[str]) -> int:
+    """Makes the chosen blocks of a page anew, one after the other; returns how many failed.
 
-    def made_anew(match: re.Match[str]) -> str:
-        nonlocal failed
-        command = match["command"]
+    What was measured stays if a later benchmark fails or the run is ended.
+    """
+    failed = 0
+    commands = [match["command"] for match in BLOCK.finditer(page.read_text())]
+    for command in commands:
         if words and not any(word in command for word in words):
-            return match[0]
+            continue
         print(f"{command} ...", flush=True)
         done = subprocess.run(
             [sys.executable, *command.split()],
@@ -38,18 +39,25 @@ def record(text: str, words: list[str]) -> tuple[str, int]:
         print(done.stdout + done.stderr, flush=True)
         if done.returncode:
             failed += 1
-            return match[0]
+            continue
         day, cores = datetime.datetime.now(datetime.UTC).date(), os.cpu_count()
-        return f"{match['head']}```text\n{day}, {cores} cores\n\n{done.stdout.strip()}\n```\n"
+        block = f"```text\n{day}, {cores} cores\n\n{done.stdout.strip()}\n```\n"
+        page.write_text(with_block(page.read_text(), command, block))
+    return failed
 
-    return BLOCK.sub(made_anew, text), failed
+
+def with_block(text: str, command: str, block: str) -> str:
+    """Returns the page with the block of a command made anew."""
+
+    def made_anew(match: re.Match[str]) -> str:
+        return match["head"] + block if match["command"] == command else match[0]
+
+    return BLOCK.sub(made_anew, text)
 
 
 def main() -> int:
     """Does what the command line says."""
-    text, failed = record(PAGE.read_text(), sys.argv[1:])
-    PAGE.write_text(text)
-    return int(failed > 0)
+    return int(record(PAGE, sys.argv[1:]) > 0)
 
 
 if __name__ == "__main__":

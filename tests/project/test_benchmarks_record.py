@@ -27,10 +27,18 @@ def page(*blocks):
     )
 
 
+def recorded(recorder, folder, text, words):
+    """Returns the page after a run, and how many benchmarks failed."""
+    file = folder / "page.md"
+    file.write_text(text)
+    failed = recorder.record(file, words)
+    return file.read_text(), failed
+
+
 def test_chosen_blocks_are_made_anew(recorder, tmp_path):
     (tmp_path / "benchmarks" / "one.py").write_text("import sys; print('ratio', sys.argv[1:])")
     text = page(("one.py --small", "old\n"), ("two.py", "kept\n"), ("one.py", ""))
-    made, failed = recorder.record(text, ["one"])
+    made, failed = recorded(recorder, tmp_path, text, ["one"])
     assert failed == 0
     bodies = re.findall(r"```text\n(.*?)```", made, re.DOTALL)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d, \d+ cores\n\nratio \['--small'\]\n", bodies[0])
@@ -44,7 +52,16 @@ def test_chosen_blocks_are_made_anew(recorder, tmp_path):
 def test_a_benchmark_that_fails_leaves_what_was_there(recorder, tmp_path):
     (tmp_path / "benchmarks" / "one.py").write_text("raise SystemExit('needs duckdb')")
     text = page(("one.py", "old\n"))
-    assert recorder.record(text, []) == (text, 1)
+    assert recorded(recorder, tmp_path, text, []) == (text, 1)
+
+
+def test_what_was_measured_stays_if_the_run_is_ended(recorder, tmp_path):
+    (tmp_path / "benchmarks" / "one.py").write_text("print('made')")
+    file = tmp_path / "page.md"
+    end = f"import os, pathlib; print(pathlib.Path({str(file)!r}).read_text())"
+    (tmp_path / "benchmarks" / "two.py").write_text(end)
+    made, _ = recorded(recorder, tmp_path, page(("one.py", "old\n"), ("two.py", "old\n")), [])
+    assert made.count("made\n") == 2  # the second has seen the page with the first
 
 
 def test_all_commands_of_the_page_are_there():

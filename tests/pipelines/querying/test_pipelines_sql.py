@@ -112,7 +112,7 @@ def documents_of(table):
 def links(table, capsys):
     """Asserts that the view has the links that the table has; returns them."""
     capsys.readouterr()
-    assert nutbeam("sql", table, "select * from links", "--format", "json") == 0
+    assert nutbeam("sql", table, "select * from outlinks", "--format", "json") == 0
     rows = json_lines(capsys.readouterr().out)
     names = ("url", "key", "target_url", "target_key", "anchor", "rel")
     found = sorted(str([row[name] for name in names]) for row in rows)
@@ -163,11 +163,11 @@ def test_people_see_the_first_rows(ask):
         ("pragma database_list", "sql takes SELECT only"),
         (
             "select * from nowhere",
-            "no view 'nowhere': the views are state, hosts, inlinks, pages, links,",
+            "no view 'nowhere': the views are state, hosts, inlinks, pages, outlinks,",
         ),
         (
             "select * from fetchlist",
-            "no view 'fetchlist': the views are state, hosts, inlinks, pages, links,",
+            "no view 'fetchlist': the views are state, hosts, inlinks, pages, outlinks,",
         ),
         ("select st_point(1, 2)", "it is in the extension spatial, and sql loads no extension"),
         ("select foo(1)", "Scalar Function with name foo does not exist"),

@@ -57,9 +57,9 @@ class Options:
     )
     repair: bool = option(
         False,
-        "Make a new snapshot of intact data: make lists again from their files, or return to the "
-        "newest intact snapshot. Nothing is deleted. In Bigtable, finish a commit that was cut "
-        "off.",
+        "Make a new snapshot: make lists again from their files, or return to the newest snapshot "
+        "with intact lists. Damaged data files stay: use rollback, or --drop. Nothing is deleted. "
+        "In Bigtable, finish a commit that was cut off.",
     )
     drop: bool = option(
         False,

@@ -235,6 +235,32 @@ def test_a_file_that_is_missing_or_damaged(tmp_path, capsys):
         assert error.endswith(f": run nutbeam fsck {tmp_path / 't'}\n")
 
 
+def test_damage_that_duckdb_reports_without_a_file_leads_to_fsck(tmp_path, capsys):
+    assert nutbeam("inject", tmp_path / "t", "http://a.example.com/") == 0
+    (path,) = files_of(tmp_path / "t", "state")
+    intact, found = path.read_bytes(), ""
+    for at in range(4, len(intact), 8):  # until the damage is such
+        path.write_bytes(
+            intact[:at] + bytes(byte ^ 0x55 for byte in intact[at : at + 8]) + intact[at + 8 :]
+        )
+        if (found := duckdb_error(path)) and str(path) not in found:
+            break
+    capsys.readouterr()
+    assert nutbeam("sql", tmp_path / "t", "select * from state") == 3
+    assert capsys.readouterr().err.endswith(f"{found}: run nutbeam fsck {tmp_path / 't'}\n")
+
+
+def duckdb_error(path):
+    """Returns the message of the error that reading a file raises, or nothing."""
+    try:
+        duckdb.sql(f"select * from '{path}'").fetchall()
+    except duckdb.Error as error:
+        return str(error)
+    except RuntimeError:  # text that is not UTF-8
+        return ""
+    return ""
+
+
 def test_without_duckdb(table, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert nutbeam("sql", table, "select 1") == 2

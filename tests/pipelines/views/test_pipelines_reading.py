@@ -262,7 +262,7 @@ def test_read_shows_nothing_that_was_purged(crawled, tmp_path):
     folder = tmp_path / "table"
     shutil.copytree(crawled, folder)
     assert command("purge", folder, "--host", "h1.example.com") == 0
-    for what in ("state", "hosts", "pages", "links", "batch_pages"):
+    for what in ("state", "hosts", "pages", "outlinks", "batch_pages"):
         shown = nutbeam.read(folder, what)
         assert len(shown)
         names = {"host", "url", "target_url"} & set(shown.columns)

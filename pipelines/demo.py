@@ -11,7 +11,9 @@ from ..web.simweb.server import SimWeb
 from .command_line.cli import main as nutbeam
 
 HOSTS, PAGES, ROUNDS = 20, 50, 10
-MOST_LINKED = "select target_url, count(*) as links from links group by 1 order by 2 desc limit 5"
+MOST_LINKED = (
+    "select target_url, count(*) as links from outlinks group by 1 order by 2 desc limit 5"
+)
 NEXT_STEPS = f"""
 Where to look next:
   .venv/bin/nutbeam readdb {{table}} --top 5

@@ -91,6 +91,17 @@ def grown(
     return cut(component, found, samples() if known else _samples_of(changes))
 
 
+def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
+    """Returns whether a list has ranges of rows, whose paths have their first key, not files.
+
+    >>> are_ranges("hosts", [DataFile("hosts/com.b", 1, 1, "com.b")])
+    True
+    >>> are_ranges("hosts", [DataFile("hosts/0a-1.parquet", 1, 1, "com.b", "com.c")])
+    False
+    """
+    return any(file.path in (component, f"{component}/{file.first or ''}") for file in files)
+
+
 def cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
     """Returns new ranges of about equal size, with the same number of rows in all."""
     rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))

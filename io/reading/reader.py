@@ -74,7 +74,7 @@ def read(
     Args:
         table: Address of the table.
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
-            ``links``, ``batches``, or a component of batches such as ``batch_pages``.
+            ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
         columns: Names of the columns to read. Only these are read from the files. None means all;
             of pages all but the body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
@@ -151,7 +151,7 @@ def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[
         yield batches_frame(pinned.manifest())
     elif what == "pages":
         yield from living_pages(pinned, PageChoice(wanted))
-    elif what == "links":
+    elif what == "outlinks":
         yield from _links(pinned)
     else:
         assert view.kind is not None

@@ -84,7 +84,7 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
     batches = ", ".join(map(_expression, BATCHES_COLUMNS))
     yield f"CREATE VIEW batches AS SELECT {batches} FROM stored.batches"
     yield _pages(known["pages"])
-    yield """CREATE VIEW links AS
+    yield """CREATE VIEW outlinks AS
         SELECT url_of(key) AS url, url_of(link.key) AS target_url, link.anchor AS anchor,
                link.rel AS rel, key, link.key AS target_key
         FROM (SELECT key, unnest(outlinks) AS link FROM stored.newest_documents)"""

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ...policy.components.clocks import resting
-from ...policy.components.kinds import SEED_HOSTS, kind_of
+from ...policy.components.kinds import SEED_HOSTS, kind_of, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
 from ..bigtable.address import BigtableAddress
-from ..bigtable.key_ranges import KeyRange, Samples, grown
+from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grown
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below, place_of
 from ..storage.reach import folder_names
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
@@ -95,6 +95,17 @@ class BigtableWebTable(WebTable):
 
     def in_files(self, component: str) -> bool:
         return not kind_of(component).in_rows
+
+    def unknown_rows(self, components: Mapping[str, Component]) -> list[str]:
+        found = []
+        for name in unknown_components(components):
+            try:
+                in_rows = are_ranges(name, load_files(self, components[name]))
+            except UserError:
+                in_rows = True  # its list is lost: that it is in files is not known either
+            if in_rows:
+                found.append(name)
+        return found
 
     def check_place(self) -> None:
         self.log.head()  # raises an error if there is no table

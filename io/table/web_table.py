@@ -11,8 +11,9 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from ...policy.components.kinds import SEED_HOSTS
+from ...web.base.errors import UserError
 from ..storage.places import Place
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import Component, DataFile
 from ..tablets.fold import Narrow
 from ..tablets.resolve import Resolution
 from ..tablets.tablets import Due, Tablet
@@ -47,6 +48,22 @@ class WebTable(abc.ABC):
     def in_files(self, component: str) -> bool:
         """Returns whether a component is in files; if not, its list has ranges of rows."""
         return True
+
+    def unknown_rows(self, components: Mapping[str, Component]) -> list[str]:
+        """Returns the components in rows that only a newer nutbeam declares, of a snapshot's."""
+        return []
+
+    def check_rows_known(self, components: Mapping[str, Component], job: str) -> None:
+        """Checks that this version can read the components of a snapshot that are in rows.
+
+        Raises:
+            UserError: A newer version keeps a component in rows; ``job`` begins the message.
+        """
+        if unknown := self.unknown_rows(components):
+            raise UserError(
+                f"{job}: {unknown[0]} belongs to a newer nutbeam, which keeps it in rows that "
+                "this one cannot read: upgrade nutbeam"
+            )
 
     @abc.abstractmethod
     def check_place(self) -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ...policy.components.kinds import kinds_in_rows
+from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS
 from ..bigtable.admin import has_family
@@ -36,10 +37,12 @@ class CheckedCells(NamedTuple):
     Attributes:
         rows: Number of rows.
         damaged: Reasons why rows cannot be read, by key.
+        newer: Keys of those that a newer version may have written.
     """
 
     rows: int
     damaged: Mapping[bytes, str]
+    newer: frozenset[bytes] = frozenset()
 
 
 def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, threads: int) -> Rows:
@@ -73,9 +76,10 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
         numbers[name], damaged[name] = found.rows, tuple(found.damaged)
         for key, text in found.damaged.items():
             shown = key.decode("utf-8", "backslashreplace")
-            problems.append(Problem("cell", f"{name}/{shown}", text, name))
+            newer = key in found.newer
+            problems.append(Problem("cell", f"{name}/{shown}", text, name, newer=newer))
         if found.rows != known:
-            text = f"names {known:,} rows, in Bigtable are {found.rows:,}"
+            text = f"names {counted(known, 'rows')}, in Bigtable are {found.rows:,}"
             problems.append(Problem("rows", path, text, name))
     return Rows(tuple(problems), numbers, damaged, unfinished)
 
@@ -153,18 +157,23 @@ def read_cells(log: SnapshotLog, component: str, snapshot: int, threads: int) ->
         return CheckedCells(0, {})
 
     def read(part: KeyRange) -> CheckedCells:
-        rows, damaged = 0, dict[bytes, str]()
+        rows, damaged, newer = 0, dict[bytes, str](), set[bytes]()
         for cells in log.table.scan(kind, part, snapshot):
             rows += len(cells)
-            damaged |= damaged_cells(cells, kind)
+            bad = damaged_cells(cells, kind)
+            damaged |= bad
+            if bad:
+                packed = zip(cells["key"].to_pylist(), cells["cell"].to_pylist(), strict=True)
+                newer |= {key for key, cell in packed if key in bad and is_newer(cell, kind)}
             PROGRESS.add(len(cells))
-        return CheckedCells(rows, damaged)
+        return CheckedCells(rows, damaged, frozenset(newer))
 
     with ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(read, log.table.ranges(threads * _PER_THREAD)))
     log.check_fresh(snapshot)
     damaged = {key: text for part in parts for key, text in part.damaged.items()}
-    return CheckedCells(sum(part.rows for part in parts), damaged)
+    newer = frozenset(key for part in parts for key in part.newer)
+    return CheckedCells(sum(part.rows for part in parts), damaged, newer)
 
 
 def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:

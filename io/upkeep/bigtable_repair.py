@@ -125,7 +125,10 @@ def _plan(
     for change in lost:
         counts[f"{change.component}/lost"] += change.rows or 0
     lists, gone = dict[str, list[DataFile]](), [change.path for change in lost]
+    unknown = table.unknown_rows(base.components)
     for name, files in rebuilt_lists(table, base).items():
+        if name in unknown:
+            continue  # its list cannot be made again here, and may not be left out
         if files is not None or drop is not None:
             lists[name] = files or []
             gone += [base.components[name].list] if files is None else []

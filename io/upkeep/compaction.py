@@ -85,7 +85,8 @@ def merge_seeds(operation: Operation) -> Iterator[Written]:
         verify_file(operation.root, file)
     rows = collect(scan([operation.root / file.path for file in files], KINDS[SEED_HOSTS].schema))
     written = write_bases(operation.root, SEED_HOSTS, [rows.unique("key").sort("key")])
-    yield Written(SEED_HOSTS, written, tuple(file.path for file in files), tidies=True)
+    counts = {"seed_files/merged": len(files)}
+    yield Written(SEED_HOSTS, written, tuple(file.path for file in files), counts, tidies=True)
 
 
 def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:

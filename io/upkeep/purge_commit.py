@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...policy.blocklist import Names
+from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
 from ..rows.blocklist import COMPONENT as BLOCKLIST
 from ..snapshots.commit import commit_once
@@ -67,10 +68,24 @@ class PurgeTask:
     def pieces(self, operation: Operation) -> Iterator[PurgePart]:
         """Yields the pieces of a table."""
         yield PurgePart(operation, BLOCKLIST)
-        for component in () if self.lift else operation.manifest().components:
+        for component in self.components(operation):
             if component != BLOCKLIST:
                 parts = parts_of(component, operation.files(component))
                 yield from (PurgePart(operation, component, part) for part in parts)
+
+    def components(self, operation: Operation) -> Iterable[str]:
+        """Returns the components to purge.
+
+        Raises:
+            UserError: One is of a newer version: what to remove from it is not known.
+        """
+        components = () if self.lift else operation.manifest().components
+        if unknown := unknown_components(components):
+            raise UserError(
+                f"purge: {unknown[0]} belongs to a newer nutbeam, and only that knows what to "
+                "remove from it: upgrade nutbeam"
+            )
+        return components
 
     def __call__(self, piece: PurgePart) -> Iterator[Written]:
         """Purges a piece."""
@@ -162,8 +177,7 @@ def rebase(purged: Purged, task: PurgeTask) -> Purged:
         return purged
     now = dataclasses.replace(purged.operation, snapshot=newest)
     written: list[Written] = []
-    others = () if task.lift else now.manifest().components
-    for component in sorted({BLOCKLIST, *others}):
+    for component in sorted({BLOCKLIST, *task.components(now)}):
         written += _rebase_component(purged, now, component, task)
     return Purged(now, tuple(written))
 

@@ -143,6 +143,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         if not past_purge:
             _check_purges(root, to)
         content = load_manifest(root, to)
+        root.check_rows_known({**latest.components, **content.components}, "rollback")
         _check_files(root, content)
         older = {name: some for name, some in content.components.items() if name != BLOCKLIST}
         blocked = (

@@ -215,6 +215,9 @@ def _refusal(duckdb: Any, error: Exception, table: str) -> UserError:
         return ScratchFull(full(scratch()))
     if str(open_table(table).files) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {table}")
+    # DuckDB's reader of Parquet has no class for its errors, such as "Out of buffer", and no file.
+    if type(error) is duckdb.Error:
+        return UserError(f"a file of {table} cannot be read: {text}: run nutbeam fsck {table}")
     text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)

@@ -68,6 +68,7 @@ def run(invocation: Invocation) -> int:
     table, to = str(invocation.table), str(invocation.arguments["to"])
     _check_apart(table, to)
     manifest = newest_manifest(table)
+    open_table(table).check_rows_known(manifest.components, "copy")
     open_table(to).check_place()
     _check_free(to, invocation.options.operation)
     preflight(table, invocation.options, invocation.beam_args)

@@ -9,7 +9,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -57,9 +57,9 @@ class Options:
     )
     repair: bool = option(
         False,
-        "Make a new snapshot of intact data: make lists again from their files, or return to the "
-        "newest intact snapshot. Nothing is deleted. In Bigtable, finish a commit that was cut "
-        "off.",
+        "Make a new snapshot: make lists again from their files, or return to the newest snapshot "
+        "with intact lists. Damaged data files stay: use rollback, or --drop. Nothing is deleted. "
+        "In Bigtable, finish a commit that was cut off.",
     )
     drop: bool = option(
         False,
@@ -84,6 +84,7 @@ class CheckResult:
         left: Leftover files.
         files: Number of data files that were checked.
         rows: Result of the check of rows in Bigtable.
+        unchecked: Components in rows that belong to a newer version, so that they are left alone.
     """
 
     snapshot: int
@@ -91,11 +92,17 @@ class CheckResult:
     left: Left
     files: int = 0
     rows: Rows = dataclasses.field(default_factory=Rows)
+    unchecked: tuple[str, ...] = ()
 
     @property
     def of_newer_version(self) -> bool:
         """Whether a later version of nutbeam has made a snapshot."""
         return any(problem.newer and problem.kind == "manifest" for problem in self.problems)
+
+    @property
+    def damage(self) -> list[Problem]:
+        """The problems that this version can repair: not those that only a newer one can judge."""
+        return [p for p in self.problems if not p.newer and p.component not in self.unchecked]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +154,7 @@ def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
     done, operation = Repair(None), f"{new_id()}.fsck"
     if any(problem.kind != CLOCK_PROBLEM for problem in found.problems):
         drop: dict[str, frozenset[str]] = {}
-        for problem in found.problems if options.drop else ():
+        for problem in found.damage if options.drop else ():
             if problem.component and problem.kind not in ("list", CLOCK_PROBLEM):
                 known = drop.get(problem.component, frozenset())
                 drop[problem.component] = known | {problem.path}
@@ -177,7 +184,8 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
     if not can_check_rows(root, manifest.snapshot):
         return found
     problems += check_lists(root, manifest)
-    files = list(_files(root, manifest))
+    unchecked = tuple(root.unknown_rows(manifest.components))
+    files = list(_files(root, manifest, unchecked))
     problems += _check_files(root, files, options)
     broken = {problem.path for problem in problems}
     rows = check_rows(root, manifest, broken, options.quick, options.threads)
@@ -189,7 +197,9 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
         # After an update, compact drops files of the batch that are not needed any more.
         if known.phase != "updated" and path not in manifest.components:
             problems.append(Problem("batch", path, "the batch has no fetch list"))
-    return dataclasses.replace(found, problems=tuple(problems), files=len(files), rows=rows)
+    return dataclasses.replace(
+        found, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
+    )
 
 
 def _check_files(
@@ -207,9 +217,11 @@ def _check_files(
     return problems
 
 
-def _files(root: WebTable, manifest: Manifest) -> Iterator[tuple[str, DataFile]]:
+def _files(
+    root: WebTable, manifest: Manifest, unchecked: Collection[str]
+) -> Iterator[tuple[str, DataFile]]:
     for name, component in manifest.components.items():
-        if root.in_files(name) and not list_problem(root, component):
+        if root.in_files(name) and name not in unchecked and not list_problem(root, component):
             yield from ((name, file) for file in load_files(root, component))
 
 
@@ -224,6 +236,7 @@ def _record(found: CheckResult, repairs: Repairs) -> dict[str, Any]:
     done = repairs.snapshot
     optional = {
         "rows": dict(found.rows.numbers),
+        "unchecked": list(found.unchecked),
         "unfinished": found.rows.unfinished,
         "finished": repairs.finished,
         "operations": [dataclasses.asdict(one) for one in repairs.operations],
@@ -256,6 +269,7 @@ def _lines(found: CheckResult, repairs: Repairs, table: str, options: Options) -
             yield f"  lost: snapshot{f' {first}' if first == last else f's {first} to {last}'}"
         yield from (f"  rows: {name} {number:,}" for name, number in done.rows.items())
     yield from map(str, found.problems)
+    yield from (f"{name}: belongs to a newer nutbeam, not checked" for name in found.unchecked)
     yield from (f"left over, harmless: {text}" for text in _left_lines(found.left))
     if found.rows.unfinished is not None:
         yield (
@@ -268,12 +282,12 @@ def _lines(found: CheckResult, repairs: Repairs, table: str, options: Options) -
 def _left_lines(left: Left) -> Iterator[str]:
     if left.orphans or left.temporary:
         number = left.orphans + left.temporary
-        yield f"{number:,} files in no snapshot, {filesize.decimal(left.orphan_bytes)}"
+        yield f"{counted(number, 'files')} in no snapshot, {filesize.decimal(left.orphan_bytes)}"
     if left.leases:
-        yield f"{left.leases:,} leases of fetches"
+        yield f"{counted(left.leases, 'leases')} of fetches"
     if left.unfinished:
         yield (
-            f"{len(left.unfinished):,} operations that began more than a day "
+            f"{counted(len(left.unfinished), 'operations')} that began more than a day "
             f"ago and never committed, such as {left.unfinished[0]}"
         )
 
@@ -283,12 +297,15 @@ def _conclusion(found: CheckResult, table: str, options: Options) -> str:
         rows = "".join(
             f", {counted(n, 'rows')} of {name}" for name, n in found.rows.numbers.items()
         )
-        return f"snapshot {found.snapshot} is whole: {found.files:,} files{rows}"
+        return f"snapshot {found.snapshot} is whole: {counted(found.files, 'files')}{rows}"
     if found.of_newer_version:
         return "nothing was repaired: this version cannot recognize damage in a newer format"
+    number = counted(len(found.problems), "problems")
+    if not found.damage:
+        return f"{number}; upgrade nutbeam: only a newer version can judge that"
     if not options.repair:
-        return f"{len(found.problems):,} problems; nutbeam fsck {table} --repair mends what can be"
-    left = f"{len(found.problems):,} problems are left"
+        return f"{number}; nutbeam fsck {table} --repair mends what can be"
+    left = f"{number} {'is' if len(found.problems) == 1 else 'are'} left"
     if options.drop:
         return left
     # A rollback in Bigtable needs the rows changed since then, and these may be lost.

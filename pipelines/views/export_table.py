@@ -56,7 +56,7 @@ class Options(ExprOptions, LaunchOptions):
     def __post_init__(self) -> None:
         known = [name for name, view in views().items() if view.kind or name == "batches"]
         if self.what not in known:
-            made = {"pages": "nutbeam pages writes them", "links": "nutbeam pages writes them"}
+            made = {"pages": "nutbeam pages writes them", "outlinks": "nutbeam pages writes them"}
             advice = f"; {made[self.what]}" if self.what in made else ""
             raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
 

@@ -338,6 +338,15 @@ def kind_of(component: str) -> Kind:
     return KINDS.get(name) or Kind(name, Columns([Column("key", TEXT, "Its key.")]))
 
 
+def unknown_components(components: Iterable[str]) -> list[str]:
+    """Returns the components that this version does not declare: those of a newer version.
+
+    >>> unknown_components(["state", "batches/1/learnt", "later"])
+    ['later']
+    """
+    return [name for name in components if present_name(name).rpartition("/")[2] not in KINDS]
+
+
 def present_name(component: str) -> str:
     """Returns the name of a component whose name may be one of an older table.
 

@@ -81,7 +81,7 @@ def views() -> dict[str, View]:
     """Returns the views that users can query and export, by name, the most used ones first.
 
     >>> list(views())[:6]
-    ['state', 'hosts', 'inlinks', 'pages', 'links', 'batches']
+    ['state', 'hosts', 'inlinks', 'pages', 'outlinks', 'batches']
     """
     of_batches = kinds_of_batches()
     in_tablets = [name for name in kinds_in_tablets() if not KINDS[name].of_index]
@@ -96,7 +96,7 @@ def views() -> dict[str, View]:
                     STATE_COLUMNS.pick("batch_id", "key"),
                 ),
             ),
-            "links": View("a link in the newest text of a URL", LINK_COLUMNS),
+            "outlinks": View("a link in the newest text of a URL", LINK_COLUMNS),
             "batches": View("a batch", BATCHES_COLUMNS),
         }
         | {KINDS[name].shown_as: _view_of(KINDS[name]) for name in of_batches}

@@ -63,7 +63,6 @@ def test_all_walks_are_followed():
     assert {title for title, _ in walks()} == NEW
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize(("title", "blocks"), [pytest.param(*walk, id=walk[0]) for walk in walks()])
 def test_a_walk_leads_where_it_says(title, blocks, tmp_path, monkeypatch):
     package, here = tmp_path / "copy" / "nutbeam", tmp_path / "here"

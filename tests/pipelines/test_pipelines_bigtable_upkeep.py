@@ -178,12 +178,14 @@ def test_compact_deletes_what_nobody_needs(table, web):
     assert "http://h0.example.com/more" in statuses_of(table)
 
 
-def test_compact_makes_one_file_of_those_that_name_the_seeds(table):
+def test_compact_makes_one_file_of_those_that_name_the_seeds(table, capsys):
     for name in ("one", "two", "one.two"):
         assert nutbeam("inject", table, f"http://{name}.example.com/") == 0
     assert len(files_of(table, "seed_hosts")) == 3
     known = read_seeds_hosts(open_table(table), seed_files(Snapshot(table)))
+    capsys.readouterr()
     assert nutbeam("compact", table) == 0
+    assert "seed_files/merged 3" in capsys.readouterr().out
     assert len(files_of(table, "seed_hosts")) == 1
     assert read_seeds_hosts(open_table(table), seed_files(Snapshot(table))) == known
     made = newest(table)

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
+from here import ROOT
 from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public_names
 
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
@@ -104,6 +105,20 @@ def test_io_is_not_a_regular_package():
 def test_every_room_has_its_folders_and_no_other():
     found = {place: {folder(path) for path in FILES if room(path) == place} for place in ROOMS}
     assert found == {place: set(folders) for place, folders in FOLDERS.items()}
+
+
+def test_the_tree_in_the_docs_is_the_declared_one():
+    page = ROOT / "docs" / "architecture.md"
+    if not page.exists():
+        pytest.skip("docs/ is not part of the wheel")
+    tree = page.read_text("utf-8").partition("\npackage/ ")[2].partition("\n```")[0]
+    shown: dict[str, list[str]] = {}
+    for line in tree.splitlines():
+        if found := re.match(r"(\w+)/$", line):
+            shown[found[1]] = []
+        elif found := re.match("[├└]─ (?:(\\w+)/|\\*\\.py) ", line):
+            shown[list(shown)[-1]].append(found[1] or "")
+    assert shown == {place: list(folders) for place, folders in FOLDERS.items()}
 
 
 def test_a_folder_is_small_enough_to_be_looked_through():

@@ -139,7 +139,7 @@ def check_readers(table, capsys):
 
     parts = asked("SELECT part_of AS whole FROM batch_documents WHERE part_of IS NOT NULL")
     assert parts == [{"whole": f"{URL}/feed"}] * 4
-    links = asked(f"SELECT target_url FROM links WHERE url = '{URL}/one'")
+    links = asked(f"SELECT target_url FROM outlinks WHERE url = '{URL}/one'")
     assert links == [{"target_url": f"{URL}/deep"}]
     exported = lines(capsys, "export", table, "--what", "batch_documents", "--format", "jsonl")
     assert sum(row["part_of"] == f"{URL}/feed" for row in exported) == 4

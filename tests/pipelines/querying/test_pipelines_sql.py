@@ -112,7 +112,7 @@ def documents_of(table):
 def links(table, capsys):
     """Asserts that the view has the links that the table has; returns them."""
     capsys.readouterr()
-    assert nutbeam("sql", table, "select * from links", "--format", "json") == 0
+    assert nutbeam("sql", table, "select * from outlinks", "--format", "json") == 0
     rows = json_lines(capsys.readouterr().out)
     names = ("url", "key", "target_url", "target_key", "anchor", "rel")
     found = sorted(str([row[name] for name in names]) for row in rows)
@@ -163,11 +163,11 @@ def test_people_see_the_first_rows(ask):
         ("pragma database_list", "sql takes SELECT only"),
         (
             "select * from nowhere",
-            "no view 'nowhere': the views are state, hosts, inlinks, pages, links,",
+            "no view 'nowhere': the views are state, hosts, inlinks, pages, outlinks,",
         ),
         (
             "select * from fetchlist",
-            "no view 'fetchlist': the views are state, hosts, inlinks, pages, links,",
+            "no view 'fetchlist': the views are state, hosts, inlinks, pages, outlinks,",
         ),
         ("select st_point(1, 2)", "it is in the extension spatial, and sql loads no extension"),
         ("select foo(1)", "Scalar Function with name foo does not exist"),
@@ -233,6 +233,32 @@ def test_a_file_that_is_missing_or_damaged(tmp_path, capsys):
         error = capsys.readouterr().err
         assert str(path) in error
         assert error.endswith(f": run nutbeam fsck {tmp_path / 't'}\n")
+
+
+def test_damage_that_duckdb_reports_without_a_file_leads_to_fsck(tmp_path, capsys):
+    assert nutbeam("inject", tmp_path / "t", "http://a.example.com/") == 0
+    (path,) = files_of(tmp_path / "t", "state")
+    intact, found = path.read_bytes(), ""
+    for at in range(4, len(intact), 8):  # until the damage is such
+        path.write_bytes(
+            intact[:at] + bytes(byte ^ 0x55 for byte in intact[at : at + 8]) + intact[at + 8 :]
+        )
+        if (found := duckdb_error(path)) and str(path) not in found:
+            break
+    capsys.readouterr()
+    assert nutbeam("sql", tmp_path / "t", "select * from state") == 3
+    assert capsys.readouterr().err.endswith(f"{found}: run nutbeam fsck {tmp_path / 't'}\n")
+
+
+def duckdb_error(path):
+    """Returns the message of the error that reading a file raises, or nothing."""
+    try:
+        duckdb.sql(f"select * from '{path}'").fetchall()
+    except duckdb.Error as error:
+        return str(error)
+    except RuntimeError:  # text that is not UTF-8
+        return ""
+    return ""
 
 
 def test_without_duckdb(table, monkeypatch, capsys):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("all_stores")
 QUERIES = [
     "SELECT * EXCLUDE (text, body) FROM pages ORDER BY url",
     "SELECT url, md5(text) AS text, md5(body) AS body FROM pages ORDER BY url",
-    "SELECT count(*) AS n, count(DISTINCT target_url) AS targets FROM links",
+    "SELECT count(*) AS n, count(DISTINCT target_url) AS targets FROM outlinks",
     *(f"SELECT count(*) AS n FROM {view}" for view in views()),
     "SELECT state.status, count(*) AS n FROM state JOIN batch_outcome USING (key) GROUP BY ALL ORDER BY 1",
 ]

@@ -76,7 +76,7 @@ def test_it_says_what_it_said(table, written, capsys):
     assert nutbeam("sql", table, query, "--format", "csv") == 0
     found = {(row["url"], row["status"]) for row in csv.DictReader(capsys.readouterr().out.split())}
     assert found == {(row["url"], row["status"]) for row in expected}
-    assert nutbeam("sql", table, "SELECT target_url FROM links", "--format", "csv") == 0
+    assert nutbeam("sql", table, "SELECT target_url FROM outlinks", "--format", "csv") == 0
     assert {url for url, _ in found} & set(capsys.readouterr().out.split())
 
 

@@ -117,7 +117,7 @@ def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbi
         (["--format", "parquet"], "--format parquet needs a file: give --output"),
         (["-o", "none/x.csv"], "no folder"),
         (["--what", "bars"], "--what"),
-        (["--what", "links"], "got 'links'; nutbeam pages writes them"),
+        (["--what", "outlinks"], "got 'outlinks'; nutbeam pages writes them"),
         (
             ["--what", "documents"],
             "--what must be one of state, hosts, inlinks, batches, batch_fetchlist",

@@ -206,14 +206,14 @@ def test_read_folds_runs(table):
 
 
 def test_read_into_arrow_batches_and_duckdb(table):
-    frame = nutbeam.read(table, "links")
-    arrow = nutbeam.read(table, "links", into="arrow")
+    frame = nutbeam.read(table, "outlinks")
+    arrow = nutbeam.read(table, "outlinks", into="arrow")
     assert isinstance(arrow, pa.Table)
     assert pl.from_arrow(arrow).equals(frame)
-    reader = nutbeam.read(table, "links", into="batches")
+    reader = nutbeam.read(table, "outlinks", into="batches")
     assert isinstance(reader, pa.RecordBatchReader)
     assert pl.from_arrow(reader.read_all()).equals(frame)
-    relation = nutbeam.read(table, "links", into="duckdb")
+    relation = nutbeam.read(table, "outlinks", into="duckdb")
     count = frame["target_url"].n_unique()
     assert relation.aggregate("count(distinct target_url)").fetchall() == [(count,)]
 
@@ -262,7 +262,7 @@ def test_read_shows_nothing_that_was_purged(crawled, tmp_path):
     folder = tmp_path / "table"
     shutil.copytree(crawled, folder)
     assert command("purge", folder, "--host", "h1.example.com") == 0
-    for what in ("state", "hosts", "pages", "links", "batch_pages"):
+    for what in ("state", "hosts", "pages", "outlinks", "batch_pages"):
         shown = nutbeam.read(folder, what)
         assert len(shown)
         names = {"host", "url", "target_url"} & set(shown.columns)

@@ -304,7 +304,7 @@ def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
     capsys.readouterr()
     with clock_of(lambda: began + 2 * 86_400_000):
         assert nutbeam("fsck", table) == 0
-    assert f"1 operations that began more than a day ago and never committed, such as {OPEN}" in (
+    assert f"1 operation that began more than a day ago and never committed, such as {OPEN}" in (
         capsys.readouterr().out
     )
 

@@ -137,7 +137,7 @@ def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
     assert log.head().snapshot == back.snapshot + 1
 
 
-def test_a_cell_of_a_newer_nutbeam_is_left_alone(table, fsck):
+def test_a_cell_of_a_newer_nutbeam_is_left_alone(table, fsck, capsys):
     key = rows_of(table, "state")["key"][0]
     version = STATE_CELL.newest.version + 1
     put(table, key, b"\x80" + b"\0" * 7 + bytes([version]) + b"new" * 30, newest(table))
@@ -146,6 +146,13 @@ def test_a_cell_of_a_newer_nutbeam_is_left_alone(table, fsck):
     assert f"version {version}" in record["problems"][0]["message"]
     assert "upgrade nutbeam" in record["problems"][0]["message"]
     assert "repaired" not in record
+    assert record["problems"][0]["newer"]
+    capsys.readouterr()
+    for words in ([], ["--repair"]):
+        assert nutbeam("fsck", table, *words) == 3
+        said = capsys.readouterr().out
+        assert "1 problem; upgrade nutbeam" in said
+        assert "--drop" not in said
 
 
 def test_many_damaged_cells_in_one_piece_are_all_found():

@@ -49,7 +49,7 @@ def usual(command: Command, module: CommandModule) -> list[Option]:
     """Returns the options that ``--help`` shows."""
     options = command_options(module)
     formats = getattr(module, "FORMATS", ("text", "json"))
-    text = "Format of the result."
+    text = getattr(module, "FORMAT_HELP", "Format of the result.")
     options["format"] = dataclasses.replace(options["format"], choices=formats, help=text)
     groups = grouped(module).items()
     own = [option.name for title, some in groups if title not in _SHARED_GROUPS for option in some]

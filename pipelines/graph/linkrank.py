@@ -11,13 +11,14 @@ import functools
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
 
 from ...io.graph.round_files import remove_rounds
 from ...io.graph.stored_graph import stored_graph, write_ranks
-from ...io.snapshots.operations import Operation, new_id
+from ...io.snapshots.operations import Operation, committed, new_id, pinned_operation
 from ...io.storage.files import overwrite_bytes, read_if_there, remove_file
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Folder, Place
@@ -28,11 +29,20 @@ from ...policy.graph.harmonic import Harmonic
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.ranking import Ranking, has_converged
 from ...policy.graph.rankings import RANKINGS, choose_ranking
-from ...transforms.graph.rank_iterations import ROUND_ENDS, RankedBlock, RankIterations
+from ...transforms.graph.rank_iterations import (
+    MOST_STEPS,
+    ROUND_ENDS,
+    RankedBlock,
+    RankIterations,
+    RankSome,
+    most_rounds,
+)
 from ...transforms.operations import Begin, Commit, Ticket
+from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..command_line.command import TABLE, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import Build, JobOptions, run_job
+from ..launch.runner import only_submits
 from .webgraph import LevelOptions
 
 ARGUMENTS = (TABLE,)
@@ -63,8 +73,8 @@ class Options(LevelOptions, JobOptions):
     )
     tolerance: float = option(
         -1.0,
-        "End after a round that changes no more than this, as a share of all ranks; 0 makes all "
-        "rounds. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic ends when nothing "
+        "End after a round that changes no more than this, as a share of all ranks; 0 ends when "
+        "nothing changes. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic ends when nothing "
         "changes. If the last round is not the end, a warning says so.",
         minimum=-1.0,
         group="linkrank",
@@ -109,9 +119,12 @@ class Options(LevelOptions, JobOptions):
 def run(invocation: Invocation) -> int:
     options = invocation.options
     named = dataclasses.replace(options, operation=options.operation or new_id())
-    rounds = _Rounds(shown=invocation.format != "json")
+    if only_submits(invocation.beam_args):
+        _check_rounds(options)
+    rounds, pipelines = _Rounds(shown=invocation.format != "json"), _Pipelines(named)
     with rounds.of_this_process():
-        code = run_job(dataclasses.replace(invocation, options=named), build, "linkrank")
+        own = dataclasses.replace(invocation, options=named)
+        code = run_job(own, pipelines.last, "linkrank", before=pipelines.before)
     root = open_table(str(invocation.table))
     path = _changes_file(root, f"{named.operation}.linkrank", options.level)
     changes = json.loads(read_if_there(path) or b"[]")
@@ -120,6 +133,55 @@ def run(invocation: Invocation) -> int:
     if code == 0 and (warning := unfinished(options, changes)):
         RANK_LOG.warning("%s", warning)
     return code
+
+
+def _check_rounds(options: Options) -> None:
+    """Checks that one pipeline can make all rounds.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    most, (rounds, _) = most_rounds(ranking_of(options)), rounds_of(options)
+    if rounds > most:
+        raise UsageError(
+            f"--rounds must be at most {most} for {options.ranking} if the job is only submitted, "
+            f"got {rounds}"
+        )
+
+
+class _Pipelines:
+    """The pipelines of a ranking: one, or several that continue one another if it has many rounds."""
+
+    def __init__(self, options: Options) -> None:
+        self._whole = _iterations(options, left=0)  # it need not fit into one pipeline
+        self._left: int | None = None
+
+    def before(self, ticket: Ticket) -> Iterator[Build]:
+        """Yields the builds of all pipelines but the last, until the ranking has converged."""
+        steps = left = self._whole.ranking.steps(self._whole.rounds)
+        while left > MOST_STEPS:
+            yield self._some
+            operation = pinned_operation(ticket.table, f"{ticket.operation}.linkrank")
+            if operation is None or committed(operation) or operation.idle:
+                left = 0
+            else:
+                left = self._whole.steps_left(operation)
+        self._left = left if left < steps else None
+
+    def last(self, tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+        """Builds the last one."""
+        return build(tickets, options, self._left)
+
+    def _some(self, tickets: beam.PCollection[Ticket], _: Options) -> beam.PCollection[Any]:
+        return tickets | "Begin" >> _begin() | RankSome(self._whole)
+
+
+def _begin() -> Begin:
+    return Begin("linkrank", allows=("compact",))
+
+
+def _iterations(options: Options, left: int | None = None) -> RankIterations:
+    return RankIterations(ranking_of(options), options.level, *rounds_of(options), left)
 
 
 def rounds_of(options: Options) -> tuple[int, float]:
@@ -173,11 +235,19 @@ class _Rounds(logging.Handler):
         self._printed = max(self._printed, len(changes))
 
 
-def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
-    """Ranks the nodes of a graph; returns the ticket for a next job."""
-    operations = tickets | "Begin" >> Begin("linkrank", allows=("compact",))
-    ranking, level = ranking_of(options), options.level
-    ranked = operations | RankIterations(ranking, level, *rounds_of(options))
+def build(
+    tickets: beam.PCollection[Ticket], options: Options, left: int | None = None
+) -> beam.PCollection[Ticket]:
+    """Ranks the nodes of a graph; returns the ticket for a next job.
+
+    Args:
+        tickets: One ticket.
+        options: The options.
+        left: Most rounds to make if others are made, see ``RankIterations``.
+    """
+    operations = tickets | "Begin" >> _begin()
+    level = options.level
+    ranked = operations | _iterations(options, left)
     write = functools.partial(_write, level=level)
     written = ranked | "Write" >> beam.Map(write).with_output_types(Written)
     ended = (operations, written) | Commit(

@@ -6,7 +6,8 @@
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -14,7 +15,7 @@ import polars as pl
 
 from ...io.batches.batches import live_file
 from ...io.batches.link_sources import WITHOUT_LINKS
-from ...io.snapshots.operations import Operation
+from ...io.snapshots.operations import Operation, committed, new_id, pinned_operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.kinds import KINDS
@@ -35,6 +36,7 @@ from ..command_line.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
+_LOG = logging.getLogger(__name__)
 _ROWS, _RECEIPTS = "rows", "receipts"
 # Statuses of pages whose links count: as in the link table, and in Nutch, also duplicates.
 _LINKING = tuple(int(status) for status in Status if status not in WITHOUT_LINKS)
@@ -80,7 +82,32 @@ class LinkSource:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "webgraph")
+    options = invocation.options
+    named = dataclasses.replace(options, operation=options.operation or new_id())
+    code = run_job(dataclasses.replace(invocation, options=named), build, "webgraph")
+    operation = pinned_operation(str(invocation.table), f"{named.operation}.webgraph")
+    made = committed(operation) if operation else None
+    if made is not None and (line := advice(made.counts)):
+        _LOG.warning("%s", line)
+    return code
+
+
+def advice(counts: Mapping[str, int]) -> str:
+    """Returns a line that says which options keep more links; empty if most links are kept.
+
+    >>> advice({"dropped/internal": 30, "links": 2})
+    '30 links are internal and left out, 2 are in the graph: --ignore_internal_host false and --ignore_internal_domain false keep them'
+    >>> advice({"dropped/internal": 30, "links": 40})
+    ''
+    """
+    internal, links = counts.get("dropped/internal", 0), counts.get("links", 0)
+    left_out = sum(number for name, number in counts.items() if name.startswith("dropped/"))
+    if 2 * internal <= left_out + links:
+        return ""
+    return (
+        f"{internal:,} links are internal and left out, {links:,} are in the graph: "
+        "--ignore_internal_host false and --ignore_internal_domain false keep them"
+    )
 
 
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -221,8 +221,22 @@ def warn_of_clocks(table: str, options: Any = None) -> None:
             _LOG.warning("%s", line)
 
 
-def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = None) -> int:
-    """Runs one job on ``batch`` or on the batch in its options, and reports its counts."""
+def run_job(
+    invocation: Invocation,
+    build: Build,
+    job: str,
+    batch: str | None = None,
+    before: Callable[[Ticket], Iterable[Build]] | None = None,
+) -> int:
+    """Runs one job on ``batch`` or on the batch in its options, and reports its counts.
+
+    Args:
+        invocation: The command.
+        build: Builds the pipeline.
+        job: Name of the job.
+        batch: Id of the batch; None takes that of the options.
+        before: Yields builds of pipelines that run before, one after the other. They commit nothing.
+    """
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
@@ -230,6 +244,8 @@ def run_job(invocation: Invocation, build: Build, job: str, batch: str | None = 
     check_launch(invocation, begins_table=job in ("inject", "sitemap", "copy"))
     try:
         with _no_empty_folder(ticket.table), live_view(invocation.progress):
+            for some in before(ticket) if before else ():
+                run_pipeline(prepare(ticket, some, options, invocation.beam_args, job))
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
             run_pipeline(pipeline)
             PROGRESS.finish()

@@ -38,6 +38,7 @@ ARGUMENTS = (
     Argument("query", "A SELECT. Without it: a shell, or the statements of standard input.", "?"),
 )
 FORMATS = ("text", "json", "csv")
+FORMAT_HELP = "Format of the result; json is one object per line for each row."
 _ROWS_AT_ONCE = 1000
 _PATIENCE_S = 0.1
 # Messages of DuckDB if there is no space for its temporary files.

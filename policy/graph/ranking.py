@@ -123,7 +123,7 @@ def rank_iterations(
         ranking: The method.
         graph: The graph.
         rounds: Most rounds.
-        tolerance: Stop after a round that changes no more than this; 0 makes all rounds.
+        tolerance: Stop after a round that changes no more than this; with 0, nothing.
     """
     blocks = [graph.block(number) for number in range(graph.blocks)]
     values, parts = _both(ranking.first(block) for block in blocks)

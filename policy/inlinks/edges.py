@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...web.rules.url_rules import host_keys
 from ..components.schema import DOCUMENTS, INLINKS, columns
-from .anchors import MAX_TEXTS, clean_anchors
+from .anchors import MAX_TEXTS, clean_anchors, says_nofollow
 from .invert_options import InvertOptions
 from .link_keys import SEPARATOR, link_keys
 
@@ -139,12 +139,22 @@ def known_rel(rels: pl.Series) -> pl.Series:
 
 
 def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row per key: all texts, and the words of ``rel`` that all links have."""
+    """Returns one row per key: its texts, and the words of ``rel`` that all its links have.
+
+    A key with links that are followed and links that are not gets the texts of the former only: the
+    others are no anchors, as in Nutch, and the row cannot tell whose a text is.
+
+    Args:
+        links: ``key``, ``anchor``, ``rel`` with words of ``RELS``, and columns of which the first
+            value of a key stays.
+    """
     hashes = links.get_column("key").hash()
     once = hashes.is_unique()
     if once.all():
         return links
-    lines = pl.col("anchor").drop_nulls().str.split("\n").explode().drop_nulls()
+    followed = ~says_nofollow(pl.col("rel"))
+    anchors = pl.col("anchor").filter(followed | ~followed.any())
+    lines = anchors.drop_nulls().str.split("\n").explode().drop_nulls()
     texts = lines.unique(maintain_order=True).head(MAX_TEXTS)
     words = pl.col("rel").fill_null("").str.split(" ")
     in_all = [

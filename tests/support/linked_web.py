@@ -134,8 +134,10 @@ def true_links(table):
 
 
 def _told(links):
-    anchors = list(dict.fromkeys(link["anchor"] for link in links if link["anchor"]))
     words = [(link["rel"] or "").lower().split() for link in links]
+    followed = [link for link, some in zip(links, words, strict=True) if "nofollow" not in some]
+    texts = [link["anchor"] for link in followed or links]
+    anchors = list(dict.fromkeys(text for text in texts if text))
     rel = " ".join(word for word in RELS if all(word in some for some in words))
     return "\n".join(anchors) or None, rel or None
 

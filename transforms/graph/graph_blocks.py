@@ -110,7 +110,7 @@ class GraphBlocks(Displayed):
         samples = links | "Sample" >> beam.FlatMap(_samples).with_output_types(Sample)
         plans = (
             (operations, samples) | "Samples" >> Together()
-            | "Plan" >> beam.Map(plan_graph).with_output_types(GraphPlan)
+            | "Plan" >> beam.Map(plan_graph, self.block_nodes).with_output_types(GraphPlan)
         )  # fmt: skip
         plan = beam.pvalue.AsSingleton(plans)
         kept = (

@@ -18,6 +18,8 @@ from ...web.base.errors import UserError
 
 # Size of a link in a shuffle, bytes: with the key of its target.
 _LINK_BYTES = 100
+# Most ranges that are made for the sake of small blocks.
+MOST_RANGES = 1_000
 # Steps whose inputs and outputs are counted.
 LIMIT, BLOCKS = "Limit", "Blocks"
 # The nodes of a key range.
@@ -102,11 +104,21 @@ class GraphShape:
         return f"{self.level}_nodes/aside-{operation.id}"
 
 
-def plan_graph(grouped: tuple[int, Iterable[Any]]) -> GraphPlan:
+def range_bytes(samples: Iterable[Sample], block_nodes: int) -> float:
+    """Returns the size of a key range in bytes: at most about the nodes of a block.
+
+    A block is made of whole ranges. A node has at least one end of a link. So that small blocks of a
+    large graph do not make too many ranges, there are at most about ``MOST_RANGES`` for this reason.
+    """
+    total = sum(sample.bytes_per_key * len(sample.keys) for sample in samples)
+    return min(RANGE_BYTES, max(block_nodes * _LINK_BYTES / 2, total / MOST_RANGES))
+
+
+def plan_graph(grouped: tuple[int, Iterable[Any]], block_nodes: int) -> GraphPlan:
     items = list(grouped[1])
     (operation,) = [item for item in items if isinstance(item, Operation)]
     samples = [item for item in items if isinstance(item, Sample)]
-    ranges = plan_ranges([], samples, RANGE_BYTES)
+    ranges = plan_ranges([], samples, math.ceil(range_bytes(samples, block_nodes)))
     rows = round(sum(sample.rows_per_key * len(sample.keys) for sample in samples))
     plan = GraphPlan(operation, tuple(str(some.low) for some in ranges[1:]), rows)
     # A range is no smaller than a page, which may have any number of links.

@@ -21,6 +21,9 @@ _LOG = logging.getLogger("nutbeam.linkrank")
 ROUND_ENDS = "round %d: change %.3g"
 # Most groups of blocks: each reports to all others after each round.
 MOST_GROUPS = 32
+# Most rounds of a pipeline, in the sense of ``Ranking.steps``: Beam walks a chain of steps by
+# recursion, and fails with about 450.
+MOST_STEPS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,35 +69,82 @@ class RankIterations(Displayed):
         ranking: The method.
         level: One of ``GRAPH_LEVELS``.
         rounds: Most rounds.
-        tolerance: Stop after a round that changes no more than this; 0 makes all rounds.
+        tolerance: Stop after a round that changes no more than this; with 0, one that changes
+            nothing.
+        left: Most rounds that this pipeline makes, in the sense of ``Ranking.steps``, if pipelines
+            with ``RankSome`` have made the others; None makes all.
+
+    Raises:
+        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out of
+            its range.
     """
 
     ranking: Ranking
     level: str = "page"
     rounds: int = 10
     tolerance: float = 0.0
+    left: int | None = None
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds}")
         if self.tolerance < 0:
             raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
+        most = most_rounds(self.ranking)
+        if self.left is None and self.rounds > most:
+            raise ValueError(
+                f"rounds must be at most {most} for {self.ranking.name} in one pipeline, "
+                f"got {self.rounds}"
+            )
 
     def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[RankedBlock]:
         how = _How(self.ranking, self.level, self.rounds, self.tolerance)
-        keyed = tuple[int, _Report]
-        reports = operations | "Start" >> beam.FlatMap(_start, how).with_output_types(keyed)
-        for number in range(self.ranking.steps(self.rounds) + 1):
-            reports = (
-                reports
-                | f"Meet{number}" >> beam.GroupByKey()
-                | f"Round{number}" >> beam.FlatMap(_round, number, how).with_output_types(keyed)
-            )
+        steps = self.ranking.steps(self.rounds) if self.left is None else self.left
         return (
-            reports
+            _rounds(operations, how, steps)
             | "Meet" >> beam.GroupByKey()
             | "Ranks" >> beam.FlatMap(_ranks, how).with_output_types(RankedBlock)
         )
+
+    def steps_left(self, operation: Operation) -> int:
+        """Returns how many rounds are to be made, from the files of those that are made.
+
+        They are counted in the sense of ``Ranking.steps``; 0 if the last one has converged.
+        """
+        how = _How(self.ranking, self.level, self.rounds, self.tolerance)
+        files, blocks = how.files(operation), stored_graph(operation, self.level).blocks
+        last, steps = files.last_round(blocks), self.ranking.steps(self.rounds)
+        if not last:
+            return steps
+        found = (files.receipt(last, block) for block in range(blocks))
+        totals = sum_totals(receipt.totals for receipt in found if receipt is not None)
+        change = self.ranking.change(last, totals)
+        ended = change is not None and has_converged(change, self.tolerance)
+        return 0 if ended else steps - last
+
+
+@dataclasses.dataclass
+class RankSome(Displayed):
+    """Makes the next rounds of a ranking, at most ``MOST_STEPS``; they stay in files.
+
+    Input:  operations, whose snapshot has the graph.
+    Output: a few reports, for nobody.
+
+    Attributes:
+        whole: The ranking. A pipeline with the same operation continues it.
+    """
+
+    whole: RankIterations
+
+    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Any]:
+        whole = self.whole
+        how = _How(whole.ranking, whole.level, whole.rounds, whole.tolerance)
+        return _rounds(operations, how, MOST_STEPS)
+
+
+def most_rounds(ranking: Ranking) -> int:
+    """Returns the most rounds, as users count them, that one pipeline can make."""
+    return MOST_STEPS // ranking.steps(1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +158,19 @@ class _How:
         edges = operation.manifest().components[f"{self.level}_edges"]
         parts = (edges.identity, self.ranking, self.rounds, self.tolerance)
         return round_files(operation.root.files, self.level, *parts)
+
+
+def _rounds(operations: beam.PCollection[Operation], how: _How, steps: int) -> beam.PCollection:
+    """Makes at most a number of rounds, and the values before the first one if they are missing."""
+    keyed = tuple[int, _Report]
+    reports = operations | "Start" >> beam.FlatMap(_start, how).with_output_types(keyed)
+    for number in range(steps + 1):
+        reports = (
+            reports
+            | f"Meet{number}" >> beam.GroupByKey()
+            | f"Round{number}" >> beam.FlatMap(_round, how).with_output_types(keyed)
+        )
+    return reports
 
 
 class _Before(Sequence[Values]):
@@ -159,15 +222,15 @@ def _gathered(
     return [known[block] for block in sorted(known)]
 
 
-def _round(
-    grouped: tuple[int, Iterable[_Report]], number: int, how: _How
-) -> Iterator[tuple[int, _Report]]:
+def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[int, _Report]]:
     group, reports = grouped[0], list(grouped[1])
     operation = reports[0].operation
     graph, files = stored_graph(operation, how.level), how.files(operation)
     receipts = _gathered((group, reports), graph, operation)
     mine = range(group, graph.blocks, _groups(graph))
-    if receipts and (receipts[0].round >= number or receipts[0].ended):
+    # After a kill, and in a further pipeline, it is another round than that of the step.
+    number = receipts[0].round + 1 if receipts else 0
+    if receipts and (receipts[0].ended or number > how.ranking.steps(how.rounds)):
         done = tuple(receipts[block] for block in mine)
     else:
         with logs_of(operation):

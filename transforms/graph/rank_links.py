@@ -61,7 +61,7 @@ class RankLinks(Displayed):
         ranking: The method: linkrank, pagerank, hits or harmonic.
         level: What the nodes are: page, host or domain.
         rounds: Most rounds.
-        tolerance: End after a round that changes no more than this; 0 makes all rounds.
+        tolerance: End after a round that changes no more than this; with 0, nothing.
         damping_factor: Of linkrank and pagerank: the part of a rank that comes from links.
         ignore_internal_host: Whether to leave out links within a host.
         ignore_internal_domain: Whether to leave out links within a registered domain.

@@ -56,7 +56,7 @@ def test_long_keys_are_whole_in_the_table():
 def test_several_links_to_one_page_are_one():
     links = [("com.b:http/", "one", "nofollow ugc"), ("com.b:http/", "", "UGC"),
              ("com.b:http/", "two", "ugc sponsored"), ("com.b:http/", "one", "ugc")]  # fmt: skip
-    assert table_of({"com.a:http/": links}).select("anchor", "rel").rows() == [("one\ntwo", "ugc")]
+    assert table_of({"com.a:http/": links}).select("anchor", "rel").rows() == [("two\none", "ugc")]
     links[1] = ("com.b:http/", "", "")
     assert table_of({"com.a:http/": links}).select("rel").rows() == [(None,)]
     many = [("com.b:http/", str(n), None) for n in range(10_000)]
@@ -74,8 +74,8 @@ def test_links_that_say_nofollow_are_told_apart():
     assert rows.select("target", "rel").rows() == [
         ("com.b:http/", "ugc"), ("com.c:http/", "nofollow ugc"), ("com.d:http/", None),
     ]  # fmt: skip
-    assert rows.get_column("anchor").to_list() == ["B", "C", "D\nd"]
-    assert anchors_of(rows) == ["B", "D", "d"]
+    assert rows.get_column("anchor").to_list() == ["B", "C", "D"]
+    assert anchors_of(rows) == ["B", "D"]
     times = pl.DataFrame({"key": ["com.a:http/"], "time": [2]})
     assert len(tombstones_of(pages, times)) == 3
 

@@ -126,7 +126,7 @@ def begin_job(
     if known is None and needs == "":
         batch = new_id()
     elif known is None and needs and batch is None:
-        batch = next_batch(ticket.table, job, needs)
+        batch = next_batch(ticket.table, job, needs, takes)
     elif known is None and needs and ticket.round is None:
         # Nothing is pinned for a batch that a user has named wrong: a purge would wait for it.
         phase_of(_newest(ticket.table), batch, takes or needs, job)
@@ -142,11 +142,17 @@ def begin_job(
     return operation
 
 
-def next_batch(table: str, job: str, needs: str) -> str:
+def next_batch(table: str, job: str, needs: str, takes: str | None = None) -> str:
     """Returns the oldest batch that waits for a job; of updated ones, one without inverted links.
 
+    Args:
+        table: The table.
+        job: Name of the job.
+        needs: The phase of batches that wait for it.
+        takes: An earlier phase, of batches that it takes if they are named.
+
     Raises:
-        NothingInLine: No batch waits.
+        NothingInLine: No batch waits. The message names a batch of the earlier phase, if any.
     """
     manifest = _newest(table)
     if needs == "updated":
@@ -155,7 +161,9 @@ def next_batch(table: str, job: str, needs: str) -> str:
         return manifest.without_links()[0]
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
     if not waiting:
-        raise NothingInLine(f"no batch is {needs}: nothing to {job}")
+        early = [(b.created, name) for name, b in manifest.batches.items() if b.phase == takes]
+        hint = f"; --batch {min(early)[1]} takes a batch that is only {takes}" if early else ""
+        raise NothingInLine(f"no batch is {needs}: nothing to {job}{hint}")
     return min(waiting)[1]
 
 

@@ -32,6 +32,8 @@ from .export import Output, Part, Reading, exported, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
+# The components, and the list of batches; other views are not stored as they are.
+_NAMES = [name for name, view in views().items() if view.kind or name == "batches"]
 FORMATS = ("text", "json", *KINDS_OF_FILES)
 
 
@@ -43,8 +45,7 @@ class Options(ExprOptions, LaunchOptions):
 
     what: str = option(
         "state",
-        "What to write: state, hosts, batches, or a component of all batches, such as batch_pages "
-        "or batch_documents.",
+        f"What to write: {', '.join(_NAMES[:-1])} or {_NAMES[-1]}.",
     )
     output: str = option(
         "-",
@@ -54,11 +55,12 @@ class Options(ExprOptions, LaunchOptions):
     )
 
     def __post_init__(self) -> None:
-        known = [name for name, view in views().items() if view.kind or name == "batches"]
-        if self.what not in known:
+        if self.what not in _NAMES:
             made = {"pages": "nutbeam pages writes them", "outlinks": "nutbeam pages writes them"}
             advice = f"; {made[self.what]}" if self.what in made else ""
-            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
+            raise ValueError(
+                f"--what must be one of {', '.join(_NAMES)}, got {self.what!r}{advice}"
+            )
 
 
 def run(invocation: Invocation) -> int:

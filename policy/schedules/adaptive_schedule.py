@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from .host_intervals import HostIntervals
-from .visits import FETCHED, ScheduleContext, content_time, next_fetch, server_time
+from .visits import FETCHED, ScheduleContext, content_time, next_fetch, rounded, server_time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,22 +54,34 @@ def adapt(
     shortest, longest = hosts.bounds(visits, options.shortest, options.longest)
     modified_time = content_time(pl.coalesce(server_time(), FETCHED))
     visits = visits.with_columns(modified_time=modified_time)
-    offset = pl.lit(0)
-    if options.sync_delta:
-        changed = pl.col("modified_time")
-        delta = pl.when(changed > 0).then((FETCHED - changed).clip(0)).fill_null(0)
-        interval = pl.max_horizontal(interval, delta / 1000)
-        offset = _offset(delta, longest, options.sync_delta_rate)
-    due = next_fetch(interval.clip(shortest, longest), FETCHED - offset)
-    return visits.with_columns(**due)
+    if not options.sync_delta:
+        return visits.with_columns(**next_fetch(interval.clip(shortest, longest)))
+    changed = pl.col("modified_time")
+    age = pl.when(changed > 0).then((FETCHED - changed).clip(0)).fill_null(0)
+    interval = pl.max_horizontal(interval, age / 1000).clip(shortest, longest)
+    offset = sync_offset(age, interval, shortest, options.sync_delta_rate)
+    return visits.with_columns(**next_fetch(interval, FETCHED - offset))
 
 
-def _offset(delta: pl.Expr, longest: pl.Expr, rate: float) -> pl.Expr:
-    """Returns how far the reference time is before the fetch, ms: a share of the last change's age.
+def sync_offset(age: pl.Expr, interval: pl.Expr, shortest: pl.Expr, rate: float) -> pl.Expr:
+    """Returns how much earlier than after its interval a page is fetched, ms.
 
-    Above the longest interval it is that share of the longest interval. Nutch divides whole
-    numbers there, and gets 0; before 1.22 the next fetch was in the past.
+    It is a share of the time since the last change, of at most one interval. The next fetch is
+    never sooner than the shortest interval after this one. Nutch takes the share of any age, so a
+    page that never changes would be due ever sooner, up to the time when it divides whole numbers
+    and gets 0; before 1.22 the next fetch was in the past.
+
+    Args:
+        age: Time between the last change and the fetch, ms, not below 0.
+        interval: Interval of the page within its bounds, s.
+        shortest: Shortest interval of the page, s.
+        rate: The share, from 0 to 1.
+
+    >>> day, week = pl.lit(86_400), pl.lit(7 * 86_400)
+    >>> [pl.select(sync_offset(day * 1000 * age, week, day, 0.5)).item() / 86_400_000
+    ...  for age in (2, 7, 300)]
+    [1.0, 3.5, 3.5]
     """
-    offset, most = delta * rate, longest * 1000
-    offset = pl.when(offset > most).then(most * rate).otherwise(offset)
-    return (offset + 0.5).floor().cast(pl.Int64)  # a half is rounded up, as in Java
+    whole = rounded(interval * 1000)
+    offset = rounded(pl.min_horizontal(age, whole) * rate)
+    return pl.min_horizontal(offset, whole - rounded(shortest * 1000))

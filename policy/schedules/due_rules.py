@@ -6,10 +6,13 @@ A row does not say which schedule made its dates. So only that is said which the
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from ...web.base.times import in_words
 from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
 from ..base.row_status import Status
+from .adaptive_schedule import sync_offset
 from .change_rate import PRIOR_DAYS, PRIOR_SHAPE
 from .host_intervals import HostIntervals
 from .schedule import DAY_S, LONGEST_RETRY_S
@@ -118,7 +121,7 @@ def _visited(
     if abs(wait - interval) < 1:  # intervals are whole seconds, times are not
         detail = f"{in_words(interval)}, its interval, after its last fetch"
         return DueRule("interval", f"{detail}{notes}")
-    if any(abs(interval - wait - moved) < 1 for moved in _offsets(row, options, hosts)):
+    if abs(interval - wait - _offset(row, options, hosts)) < 1:
         moved = f"{in_words(interval - wait)} earlier, towards the time of the last change"
         return DueRule("sync_delta", f"{in_words(interval)}, its interval, {moved}{notes}")
     if _has_lost_body(row):
@@ -128,16 +131,18 @@ def _visited(
     return DueRule("set", detail)
 
 
-def _offsets(
+def _offset(
     row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None
-) -> tuple[float, ...]:
+) -> float:
     """Returns by how many seconds an adaptive schedule may have moved the next fetch."""
     if not options.sync_delta or not row["modified_time"] or row["modified_time"] < 0:
-        return ()
-    age = (row["last_fetch_time"] - row["modified_time"]) / 1000
+        return 0.0
     bounds = hosts.of(host_key_of(row["key"])) if hosts else None
-    longest = bounds[1] if bounds else options.longest
-    return (min(age, longest) * options.sync_delta_rate,) if age > 0 else ()
+    shortest = bounds[0] if bounds else options.shortest
+    age = pl.lit(max(0, row["last_fetch_time"] - row["modified_time"]))
+    interval = pl.lit(row["fetch_interval"])
+    offset = sync_offset(age, interval, pl.lit(shortest), options.sync_delta_rate)
+    return float(pl.select(offset).item()) / 1000
 
 
 def _has_lost_body(row: Mapping[str, Any]) -> bool:

@@ -60,7 +60,7 @@ class RescheduleOptions(ScheduleOptions):
     )
     sync_delta_rate: float = option(
         0.3,
-        "How far: a share of the time since the last change.",
+        "How far: a share of the time since the last change, of at most one interval.",
         nutch="db.fetch.schedule.adaptive.sync_delta_rate",
         minimum=0.0,
         maximum=1.0,

@@ -77,13 +77,13 @@ def next_fetch(interval: pl.Expr, since: pl.Expr = FETCHED) -> dict[str, pl.Expr
     fixed = pl.col("fixed_interval")
     is_fixed = (fixed > 0).fill_null(False)
     return {
-        "fetch_interval": pl.when(is_fixed).then(fixed).otherwise(_whole(interval)).cast(pl.Int32),
+        "fetch_interval": pl.when(is_fixed).then(fixed).otherwise(rounded(interval)).cast(pl.Int32),
         "fetch_time": pl.when(is_fixed)
         .then(FETCHED + fixed.cast(pl.Int64) * 1000)
-        .otherwise(since + _whole(interval * 1000)),
+        .otherwise(since + rounded(interval * 1000)),
     }
 
 
-def _whole(number: pl.Expr) -> pl.Expr:
+def rounded(number: pl.Expr) -> pl.Expr:
     """Returns numbers rounded as Java does: a half is rounded up."""
     return (number + 0.5).floor().cast(pl.Int64)

@@ -57,7 +57,8 @@ def test_without_a_name_a_batch_that_was_not_parsed_waits(batches, capsys):
     table, _, fetched = batches
     assert nutbeam("updatedb", table) == 0
     assert nutbeam("updatedb", table) == 1
-    assert "no batch is parsed: nothing to update" in capsys.readouterr().err
+    hint = f"--batch {fetched} takes a batch that is only fetched"
+    assert f"no batch is parsed: nothing to update; {hint}" in capsys.readouterr().err
     assert manifest_of(table).batches[fetched].phase == "fetched"
 
 

@@ -13,8 +13,10 @@ Where the specification leaves a choice:
   because the column is the time when the content was first seen.
 - The default schedule ignores ``fixed_interval`` (only adaptive ones honour it); with an adaptive
   one it wins over all limits.
-- The sync offset of the adaptive schedule is cut to ``rate * longest`` once it is longer than the
-  longest interval of the page, which is its host's if the host has one (Nutch makes it 0).
+- The sync offset of the adaptive schedule is a share of at most one interval within its bounds, and
+  the next fetch is never sooner than the smallest interval of the page, which is its host's if the
+  host has one. (In Nutch it grows with the age of the page until all of the interval is taken off;
+  then it becomes 0.)
 - A line of the host file that is outside of the global bounds is refused, quoting both (Nutch only
   logs it); so is one whose smallest interval is larger than its largest.
 - Retry-After counts from 1 s to 30 days.
@@ -148,16 +150,14 @@ def adaptive_schedule(settings: Adaptive, limits: Limits) -> Schedule:
         factor = {MODIFIED: 1 - dec, NOTMODIFIED: 1 + inc, UNKNOWN: 1.0}[change]
         interval = interval_of(row, limits) * factor
         least, most = settings.bounds(host_of(row["key"]), limits)
-        reference = fetched
+        delta = 0
         if settings.sync_delta:
             delta = fetched - modified_time_of(row["modified_time"], fetched, change)
             interval = max(interval, delta / 1000)
-            offset = delta * settings.sync_delta_rate
-            if offset > most * 1000:
-                offset = settings.sync_delta_rate * most * 1000
-            reference = fetched - rounded(offset)
         interval = min(max(interval, least), most)
-        return interval, reference + rounded(interval * 1000)
+        wait = rounded(interval * 1000)
+        earlier = wait - rounded(settings.sync_delta_rate * min(delta, wait))
+        return interval, fetched + max(earlier, least * 1000)
 
     return schedule
 

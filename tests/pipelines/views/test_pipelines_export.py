@@ -11,6 +11,7 @@ from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
 from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
+from nutbeam.web.base.counting import counted
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
 
@@ -43,7 +44,8 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
         capsys.readouterr()
         path = tmp_path / f"out.{suffix}"
         assert nutbeam("export", table, "-o", path, "--what", what) == 0
-        assert capsys.readouterr().out == f"{stored(table, what):,} rows of {what} in {path}\n"
+        rows = counted(stored(table, what), "rows")
+        assert capsys.readouterr().out == f"{rows} of {what} in {path}\n"
     rows = pq.read_table(tmp_path / "out.parquet")
     assert rows.schema.equals(shown_schema(views()[what].columns))
     assert len(rows) == stored(table, what)
@@ -128,3 +130,9 @@ def test_what_cannot_be_exported(table, capsys, monkeypatch, tmp_path, words, me
     monkeypatch.chdir(tmp_path)
     assert nutbeam("export", table, *words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_help_lists_all_that_can_be_exported(capsys):
+    assert nutbeam("export", "--help") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"What to write: {', '.join(WHAT[:-1])} or {WHAT[-1]}." in text

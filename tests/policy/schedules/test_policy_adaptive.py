@@ -46,7 +46,10 @@ def test_intervals_stay_between_their_bounds(state):
     [
         (10, 42, 39),  # 42 days, less 0.3 of 10
         (60, 60, 42),  # delta is the interval
-        (400, 90, 63),  # delta above the longest interval: 90 days less 0.3 of 90, not less 0
+        (90, 90, 63),
+        (91, 90, 63),  # older than the longest interval: 0.3 of one interval, in Nutch of 91 days
+        (299, 90, 63),  # Nutch: after 26 minutes
+        (400, 90, 63),  # Nutch: 90 days, the offset becomes 0
         (5000, 90, 63),
     ],
 )
@@ -58,11 +61,24 @@ def test_sync_delta_moves_the_next_fetch_towards_the_change(days, interval, due)
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("days", [0, 1, 89, 90, 91, 299, 301, 10_000])
-def test_no_page_is_due_before_its_fetch(days, rate):
-    hosts = HostIntervals((("com.example", 60.0, float(DAY)),))
-    for schedule in (ADAPTIVE, AdaptiveSchedule(hosts)):
+def test_no_page_is_due_sooner_than_its_shortest_interval(days, rate):
+    hosts = HostIntervals((("com.example", 3600.0, float(DAY)),))
+    for schedule, shortest in ((ADAPTIVE, 60), (AdaptiveSchedule(hosts), 3600)):
         row = {"modified_time": NOW - days * DAY_MS}
-        assert visit(schedule, NOTMODIFIED, row, sync_delta_rate=rate)[1] >= 0
+        assert visit(schedule, NOTMODIFIED, row, sync_delta_rate=rate)[1] * DAY >= shortest - 0.01
+
+
+@pytest.mark.parametrize("schedule", [ADAPTIVE, MIME])
+@pytest.mark.parametrize("longest", [10, 90, 365])
+def test_a_page_that_never_changes_is_not_fetched_ever_more_often(schedule, longest):
+    age, interval, visits = 0.0, 1.0, 0
+    while age < 3 * 365:
+        row = {"modified_time": NOW - round(age * DAY_MS), "fetch_interval": round(interval * DAY)}
+        interval, wait, _ = visit(schedule, NOTMODIFIED, row, max_fetch_interval=longest * DAY)
+        assert 0.7 * interval - 1e-4 <= wait <= interval + 1e-4
+        age, visits = age + wait, visits + 1
+    assert interval == longest
+    assert visits <= 3 * 365 / (0.7 * longest) + 20
 
 
 @pytest.mark.parametrize("schedule", [ADAPTIVE, MIME])

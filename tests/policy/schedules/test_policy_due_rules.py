@@ -27,14 +27,14 @@ from nutbeam.web.rule_files.rule_files import RuleFile
 DAY = 86_400
 
 
-def rule_after(event_status, row, came, **options):
+def rule_after(event_status, row, came, hosts=None, **options):
     """Returns the rule of a row after an update."""
     options = UpdateOptions(**options)
     table = Surroundings(schedule=built_in_schedule(options))
     old = old_row(Status.DB_FETCHED, signature=A, **row)
     changes = frame_of(CHANGES, event(event_status, **came))
     rows, _, _ = update_state(frame_of(STATE, old), changes, NOW, options, table)
-    return due_rule(rows.row(0, named=True), options)
+    return due_rule(rows.row(0, named=True), options, hosts)
 
 
 SAME, NEW = {"signature": A}, {"signature": B}
@@ -118,6 +118,33 @@ CASES = [
 @pytest.mark.parametrize(("what", "row", "came", "options", "expected"), CASES)
 def test_update_has_set_the_date_by_this_rule(what, row, came, options, expected):
     assert rule_after(what, row, came, **options) == expected
+
+
+AGES = (0.0, 1e-9, 0.001, 1, 30, 89.9, 90, 90.1, 133, 299, 299.95, 301, 5000)
+
+
+@pytest.mark.parametrize("days", AGES)
+@pytest.mark.parametrize("schedule", ["adaptive", "mime_adaptive"])
+@pytest.mark.parametrize("options", [{}, {"min_interval": 20 * DAY, "sync_delta_rate": 1.0}])
+def test_the_rule_of_an_adaptive_schedule_is_named_at_any_age(days, schedule, options):
+    """It is the interval while that and the moved date are the same second."""
+    row = {"modified_time": NOW - round(days * DAY_MS)}
+    for what, came in ((FETCH_SUCCESS, SAME), (FETCH_NOTMODIFIED, {}), (FETCH_REDIR_TEMP, {})):
+        name, detail = rule_after(what, row, came, schedule=schedule, **options)
+        assert name == ("interval" if days < 0.0001 else "sync_delta"), detail
+
+
+def test_the_rule_of_an_adaptive_schedule_knows_the_bounds_of_hosts(tmp_path):
+    """The shortest and the longest interval of the host limit the move."""
+    file = tmp_path / "hosts"
+    file.write_text("example.com 432000 864000\n")
+    limits = {"schedule": "adaptive", "host_intervals": str(file)}
+    hosts = host_intervals(RuleFile("hosts", file.read_text()), 60, 90 * DAY)
+    for rate, earlier in ((0.3, "3 days"), (1.0, "5 days")):
+        row = {"modified_time": NOW - 33 * DAY_MS}
+        rule = rule_after(FETCH_NOTMODIFIED, row, {}, hosts=hosts, sync_delta_rate=rate, **limits)
+        assert rule.name == "sync_delta"
+        assert f" {earlier} earlier, " in rule.detail
 
 
 SEEN_TWICE = {"change_shape": 0.15, "change_days": 30.7}

@@ -63,10 +63,15 @@ def test_the_delta_is_only_used_if_it_is_wanted():
     assert days(NOTMODIFIED, 5, 10, Adaptive(sync_delta=False)) == (7, 7)
 
 
-def test_an_offset_over_the_longest_interval_is_cut_and_not_lost():
+def test_an_offset_is_a_share_of_at_most_one_interval():
     settings = Adaptive(max_interval=10 * DAY_S)
-    assert days(NOTMODIFIED, 5, 30, settings) == (10, 1)
+    assert days(NOTMODIFIED, 5, 30, settings) == (10, 7)  # Nutch: after 1 day
     assert days(NOTMODIFIED, 5, 100, settings) == (10, 7)  # Nutch: 10 days, the offset becomes 0
+
+
+def test_no_fetch_is_sooner_than_the_smallest_interval():
+    settings = Adaptive(min_interval=DAY_S, sync_delta_rate=1.0)
+    assert days(NOTMODIFIED, 5, 10, settings) == (10, 1)
 
 
 def test_the_smaller_of_both_longest_intervals_counts():
@@ -162,6 +167,7 @@ def test_no_adaptive_date_is_before_the_fetch_or_beyond_the_bounds(seed):
         interval, due = schedule(case, case["fetched"], case["change"])
         assert case["fetched"] <= due <= case["fetched"] + interval * 1000 + 1
         if not case["fixed_interval"]:
+            assert due >= case["fetched"] + settings.min_interval * 1000
             assert settings.min_interval <= interval <= limits.max_fetch_interval
 
 

@@ -32,9 +32,12 @@ from .export import Output, Part, Reading, exported, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
-# The components, and the list of batches; other views are not stored as they are.
-_NAMES = [name for name, view in views().items() if view.kind or name == "batches"]
 FORMATS = ("text", "json", *KINDS_OF_FILES)
+
+
+def _names() -> list[str]:
+    """Returns the components and the list of batches; other views are not stored as they are."""
+    return [name for name, view in views().items() if view.kind or name == "batches"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Options(ExprOptions, LaunchOptions):
 
     what: str = option(
         "state",
-        f"What to write: {', '.join(_NAMES[:-1])} or {_NAMES[-1]}.",
+        f"What to write: {', '.join(_names()[:-1])} or {_names()[-1]}.",
     )
     output: str = option(
         "-",
@@ -55,12 +58,11 @@ class Options(ExprOptions, LaunchOptions):
     )
 
     def __post_init__(self) -> None:
-        if self.what not in _NAMES:
+        known = _names()
+        if self.what not in known:
             made = {"pages": "nutbeam pages writes them", "outlinks": "nutbeam pages writes them"}
             advice = f"; {made[self.what]}" if self.what in made else ""
-            raise ValueError(
-                f"--what must be one of {', '.join(_NAMES)}, got {self.what!r}{advice}"
-            )
+            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
 
 
 def run(invocation: Invocation) -> int:

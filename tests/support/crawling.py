@@ -225,9 +225,9 @@ def differences(found, right):
 
 def assert_same_frames(table, right):
     """Asserts that ``nutbeam.read`` gives the same of a table and of the one that it is a copy of."""
-    for what in ("state", "hosts", "pages", "links", "batch_pages"):
+    for what in ("state", "hosts", "pages", "outlinks", "batch_pages"):
         found, wanted = (read(each, what) for each in (table, right))
-        order = {"hosts": ["host"], "links": ["url", "target_url", "anchor"]}.get(what, ["url"])
+        order = {"hosts": ["host"], "outlinks": ["url", "target_url", "anchor"]}.get(what, ["url"])
         assert found.height > 0, what
         assert found.sort(order).equals(wanted.sort(order)), what
 

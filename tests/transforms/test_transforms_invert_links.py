@@ -47,7 +47,8 @@ def inverted(pages, most):
         best = sorted(sources, key=lambda s: (external[s], s))[-most:]
         for source in best:
             links = sources[source]
-            anchor = "\n".join(dict.fromkeys(a for a, _ in links if a)) or None
+            followed = [link for link in links if link[1] != "nofollow"]
+            anchor = "\n".join(dict.fromkeys(a for a, _ in followed or links if a)) or None
             rel = "nofollow" if all(rel == "nofollow" for _, rel in links) else None
             rows.append((target, source, anchor, rel, 0.0, external[source]))
     return sorted(rows, key=str)

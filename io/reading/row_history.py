@@ -38,7 +38,7 @@ class Version:
 
 
 def row_history(table: str, key: str, columns: Sequence[str]) -> list[Version]:
-    """Returns the versions of a row of the state, the newest first.
+    """Returns the versions of a row of the state, the newest first; none if it was never there.
 
     Args:
         table: Address of the table.
@@ -55,7 +55,7 @@ def row_history(table: str, key: str, columns: Sequence[str]) -> list[Version]:
             found.pop()  # it was so before
         found.append(Version(made, values))
     # Before it was added, it was not there; that is no news.
-    return found[:-1] if len(found) > 1 and found[-1].values is None else found
+    return found[:-1] if found and found[-1].values is None else found
 
 
 def _changing(table: str) -> Iterator[Manifest]:

@@ -15,7 +15,7 @@ from .command import TABLE, Argument, CommandModule, CommonOptions, Invocation, 
 from .config import Known, from_environment, from_file
 from .nutch_names import flag_hint
 from .option_names import listed_options
-from .suggestions import misspelt, one_of, suggestion
+from .suggestions import endings, misspelt, one_of, suggestion
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -117,7 +117,7 @@ def _unknown_option(
     name, ours = flag.lstrip("-").replace("-", "_"), [f"--{each}" for each in ours]
     others = sorted(listed_options().get(name, frozenset()) - {command})
     if others and flag.startswith("--"):  # only typing errors are likelier
-        near = one_of(misspelt(flag, ours))
+        near = one_of(misspelt(flag, ours) or endings(flag, ours))
         return UsageError(f"{quoted(flag)} is an option of {_some(others)}, not of {command}{near}")
     return UsageError(f"unknown option {quoted(flag)}{suggestion(flag, [*ours, *beams])}")
 
@@ -130,8 +130,17 @@ def _value_of(flag: str, words: list[str], boolean: bool) -> str:
     if boolean:
         return words.pop(0) if words and words[0].lower() in _BOOLEANS else "true"
     if not words or words[0].startswith("--"):
-        raise UsageError(f"{flag} needs a value, got {quoted(words[0]) if words else 'nothing'}")
+        raise UsageError(f"{flag} needs a value, got {_no_value(flag, words)}")
     return words.pop(0)
+
+
+def _no_value(flag: str, words: Sequence[str]) -> str:
+    """Returns what stands in the place of a value, and how to write it if it is one."""
+    if not words:
+        return "nothing"
+    is_name = words[0].removeprefix("--").partition("=")[0].replace("-", "_").isidentifier()
+    hint = "" if is_name else f"; write {flag}=VALUE if the value begins with -"
+    return f"{quoted(words[0])}{hint}"
 
 
 def _beam_words(

@@ -58,6 +58,16 @@ def misspelt(name: str, known: Iterable[str]) -> list[str]:
     ]
 
 
+def endings(name: str, known: Iterable[str]) -> list[str]:
+    """Returns the known names that end in a name, after a word of their own.
+
+    >>> endings("--min_interval", ["--generate_min_interval", "--min_intervals"])
+    ['--generate_min_interval']
+    """
+    ending = "_" + name.lstrip("-").replace("-", "_").lower()
+    return [each for each in known if len(ending) > 3 and each.endswith(ending)]
+
+
 def _most(typed: str, meant: str) -> int:
     """Returns how many typing errors may be in a name: with more it is probably another word."""
     if len(typed) < 6:

@@ -29,6 +29,7 @@ from ...io.rows.domain_merit import domain_room
 from ...io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
+from ...io.storage.errors import NoTable
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written
 from ...policy.components.schema import HOSTS
@@ -91,7 +92,12 @@ def run(invocation: Invocation) -> int:
     elsewhere = workers_elsewhere(invocation.beam_args)
     words = invocation.arguments["sitemaps"]
     check_seeds(words)
-    check_launch(invocation, begins_table=bool(words))
+    try:
+        check_launch(invocation, begins_table=bool(words))
+    except NoTable as error:
+        raise UsageError(
+            f"{error}; hosts are those of a table: inject or crawl first, or name a sitemap"
+        ) from error
     given = seed_words(words, str(invocation.table), elsewhere=elsewhere)
     hosts = options.hosts or (() if given else (RECORDED,))
     return run_job(invocation, lambda tickets, o: build(tickets, o, given, hosts), "sitemap")

@@ -37,6 +37,7 @@ _ADVICE = {
     "'": "a text is not closed",
     '"': "a text is not closed",
 }
+_CLOSED_BY = {"(": ")", "[": "]"}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 
@@ -57,7 +58,8 @@ def python_form(text: str) -> PythonForm:
     """Returns an expression in Python's syntax alone.
 
     Raises:
-        ExpressionError: It is too long, nested too deeply, or has a character that no expression has.
+        ExpressionError: It is too long, nested too deeply, or has a character that no expression
+            has, or a bracket without its counterpart.
 
     >>> python_form("a =~ 'x' && !(b eq null)").source
     "a  == ~ 'x'  and  ~(b == None)"
@@ -67,19 +69,30 @@ def python_form(text: str) -> PythonForm:
         raise ExpressionError(problem, text, MAX_CHARS)
     pieces: list[str] = []
     origin: list[int] = []
-    at = nesting = 0
+    opened: list[int] = []
+    at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
             raise ExpressionError(_ADVICE.get(text[at], "a strange character"), text, at)
         piece = _python(found, text)
-        nesting += (piece in ("(", "[")) - (piece in (")", "]"))
-        if nesting > MAX_NESTING:
-            raise ExpressionError(f"more than {MAX_NESTING} brackets are open", text, at)
+        _nest(opened, piece, at, text)
         pieces.append(piece)
         origin += [at] * len(piece)
         at = found.end()
+    if opened:
+        raise ExpressionError(f"the bracket {text[opened[-1]]} is not closed", text, opened[-1])
     return PythonForm("".join(pieces), [*origin, len(text)])
+
+
+def _nest(opened: list[int], piece: str, at: int, text: str) -> None:
+    """Adds a bracket to the places of those that are open, or removes the one that it closes."""
+    if piece in _CLOSED_BY:
+        opened.append(at)
+        if len(opened) > MAX_NESTING:
+            raise ExpressionError(f"more than {MAX_NESTING} brackets are open", text, at)
+    elif piece in _CLOSED_BY.values() and (not opened or _CLOSED_BY[text[opened.pop()]] != piece):
+        raise ExpressionError(f"the bracket {piece} closes no other", text, at)
 
 
 def _python(found: re.Match[str], text: str) -> str:

@@ -25,7 +25,7 @@ class HostSettings:
         threads: Requests at a time.
         max_count: How many URLs a batch takes of it at most.
         min_interval: Shortest interval of its pages, s.
-        max_interval: Longest interval of its pages, s.
+        max_interval: Longest interval of its pages, s, except those that are gone.
         boost: Factor of the score by which generate sorts its URLs.
         blocked: Whether it is left alone.
         metadata: Other names and values.

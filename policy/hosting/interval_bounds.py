@@ -1,4 +1,4 @@
-"""Keeps the intervals of visited pages within the bounds that settings of their hosts say."""
+"""Keeps the intervals of pages within the bounds that settings of their hosts say."""
 
 from collections.abc import Mapping
 
@@ -27,10 +27,12 @@ def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.Data
     """Returns scheduled rows with intervals within the bounds of their hosts, and due accordingly.
 
     A row with a fixed interval keeps it: it was set for this URL. An interval that a bound changes
-    counts from the fetch, even if the schedule has moved the date towards the last change.
+    counts from the fetch, even if the schedule has moved the date towards the last change. The
+    longest interval is not for pages that are gone: their intervals grow each time, so that a short
+    one for fresh pages does not repeat requests that fail. The shortest is for them, too.
 
     Args:
-        visits: Rows with ``key``, ``visited``, ``fixed_interval``, ``fetch_interval``,
+        visits: Rows with ``key``, ``visited``, ``gone``, ``fixed_interval``, ``fetch_interval``,
             ``fetch_time`` and ``event.fetch_time``.
         bounds: The bounds.
         longest: The longest interval of all pages, s; it has priority over bounds.
@@ -46,8 +48,14 @@ def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.Data
         for at in (0, 1)
     )  # fmt: skip
     interval = pl.col("fetch_interval").cast(pl.Int64)
-    free = pl.col("visited") & pl.col("fixed_interval").is_null() & pl.lit(low).is_not_null()
-    within = pl.when(free).then(interval.clip(pl.lit(low), pl.lit(high))).otherwise(interval)
+    free = pl.col("fixed_interval").is_null() & pl.lit(low).is_not_null()
+    within = (
+        pl.when(free & pl.col("visited"))
+        .then(interval.clip(pl.lit(low), pl.lit(high)))
+        .when(free & pl.col("gone"))
+        .then(interval.clip(pl.lit(low)))
+        .otherwise(interval)
+    )
     return visits.with_columns(
         fetch_interval=within.cast(pl.Int32),
         fetch_time=pl.when(within == interval)

@@ -44,6 +44,7 @@ def one(value, count=None, **more):
 
 
 A, B = f"{HERE}/a", f"{HERE}/b"
+UNDECLARED = f"<urlset>{entry('/X.html')}{entry('/b')}</urlset>".encode().replace(b"X", b"\xff\xfe")
 RSS = (
     "<rss version='2.0'><channel><title>T</title><link>http://example.com/</link>{}</channel></rss>"
 )
@@ -85,8 +86,11 @@ ODD = {
     "byte-order-mark": one(b"\xef\xbb\xbf" + of(entry()).encode()),
     "utf-16": one(of(entry()).replace("UTF-8", "UTF-16").encode("utf-16")),
     "latin-1": Odd(of(entry("/é")).replace("UTF-8", "ISO-8859-1").encode("latin-1"), [f"{HERE}/é"]),
-    "invalid-utf-8": Odd(of(entry("/X")).encode().replace(b"X", b"\xff\xfe"), [f"{HERE}/\ufffd\ufffd"]),
-    "wrong-charset": Odd(of(entry("/é")).encode(), [f"{HERE}/Ã©"], mime="text/xml; charset=latin1"),
+    "invalid-utf-8": Odd(of(entry("/X"), entry("/b")).encode().replace(b"X", b"\xff\xfe"), [B], {"malformed": 1}),
+    "invalid-undeclared": Odd(UNDECLARED, [B], {"malformed": 1}),
+    "latin-1-of-header": Odd(UNDECLARED, [f"{HERE}/ÿþ.html", B], mime="text/xml; charset=latin1"),
+    "wrong-charset": Odd(of(entry("/é")).encode(), [f"{HERE}/é"], mime="text/xml; charset=latin1"),
+    "text-invalid": Odd(f"{A}\n".encode() + A.encode() + b"\xe9\n", [A], {"malformed": 1}, mime="text/plain"),
     "control-characters": one(of(entry()).replace("/a", "/\x00\x08a")),
     "form-feed": one(of(entry()).replace("<url>", "\x0c<url>")),
     "type-html": one(of(entry()), mime="text/html"),

@@ -7,7 +7,7 @@ import unicodedata
 
 from chardetng_py import detect
 
-from .prescan import declared_encoding
+from .prescan import declared_encoding, encoding_in_xml
 from .whatwg_encodings import canonical, decode_as
 
 # The longer first: UTF-32's begins with UTF-16's.
@@ -59,6 +59,37 @@ def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     """
     name, start = _detect(body, content_type)
     return decode_as(name, body[start:]), name
+
+
+def decode_as_declared(body: bytes, content_type: str | None) -> tuple[str, str]:
+    """Returns the text of XML, or of a list of URLs, and the name of its encoding, without a guess.
+
+    Bytes that are invalid in it become U+FFFD. The encoding is ``encoding_as_declared``.
+
+    >>> decode_as_declared(b"caf\\xe9", None)
+    ('caf\ufffd', 'utf-8')
+    """
+    name = encoding_as_declared(body, content_type)
+    return decode_as(name, body[_marked(body)[1] :]), name
+
+
+def encoding_as_declared(start: bytes, content_type: str | None) -> str:
+    """Returns the name of the encoding of XML, or of a list of URLs, without a guess.
+
+    The first of these that names a known encoding wins: a byte-order mark; the zero bytes of
+    UTF-16 or UTF-32; the XML declaration; the charset of ``content_type``. Otherwise it is UTF-8
+    (XML 1.0, 4.3.3; sitemaps.org). The declaration is the author's; that of the server is often a
+    default for all files.
+
+    Args:
+        start: The first bytes of the document.
+        content_type: The value of the header, or None.
+
+    >>> encoding_as_declared(b"<?xml version='1.0' encoding='latin1'?>", "text/xml; charset=utf-8")
+    'windows-1252'
+    """
+    mark = _marked(start)[0] or unmarked_utf(start[:_WIDE_BYTES])
+    return mark or encoding_in_xml(start[:_PRESCAN_BYTES]) or _from_header(content_type) or "utf-8"
 
 
 def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
@@ -123,15 +154,23 @@ def _count_wrong(text: str) -> int:
 
 def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:
     """Returns the encoding's name and where the text starts."""
-    if body[:1] in b"\xef\xff\xfe\x00":
-        for mark, name in _MARKS:
-            if body.startswith(mark):
-                return name, len(mark)
+    marked, start = _marked(body)
+    if marked:
+        return marked, start
     declared = _from_header(content_type)
     if declared is None:
         xml = content_type is not None and "xml" in content_type.lower()
         declared = declared_encoding(body[:_PRESCAN_BYTES], xml_first=xml)
     return declared or _guess(body), 0
+
+
+def _marked(body: bytes) -> tuple[str | None, int]:
+    """Returns the encoding that a byte-order mark names, and the length of the mark."""
+    if body[:1] in b"\xef\xff\xfe\x00":
+        for mark, name in _MARKS:
+            if body.startswith(mark):
+                return name, len(mark)
+    return None, 0
 
 
 @functools.lru_cache(maxsize=1024)

@@ -47,9 +47,9 @@ def declared_encoding(start: bytes, xml_first: bool = False) -> str | None:
     'koi8-r'
     """
     if xml_first:
-        return _of_xml(start) or _of_meta(start)
+        return encoding_in_xml(start) or _of_meta(start)
     # Most say it early, and a tag that is whole there is whole in more.
-    return _of_meta(start[:_EARLY]) or _of_meta(start) or _of_xml(start)
+    return _of_meta(start[:_EARLY]) or _of_meta(start) or encoding_in_xml(start)
 
 
 def _of_meta(start: bytes) -> str | None:
@@ -77,7 +77,12 @@ def _of_attributes(text: bytes) -> str | None:
     return _known(named[1] or named[2] or named[3] or b"") if named else None
 
 
-def _of_xml(start: bytes) -> str | None:
+def encoding_in_xml(start: bytes) -> str | None:
+    """Returns the encoding that an XML declaration names, if it is known.
+
+    >>> encoding_in_xml(b"<?xml version='1.0' encoding='latin1'?><a/>")
+    'windows-1252'
+    """
     found = _XML.match(start.lstrip())
     return _known(found[1] or found[2] or b"") if found else None
 

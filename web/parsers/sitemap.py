@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable
 
+from ..content.charset import decode_as_declared
 from ..pages.directives import obey_nofollow, parse_moment
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events
+from .sitemap_pieces import INVALID
 from .text import text_page
 
 # sitemaps.org, "Sitemap file location": 50,000 URLs, 50 MiB, which Page and body are held to.
@@ -31,7 +33,8 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
 
     The part after a mistake in the XML is lost; ``dropped`` counts the mistake as
     ``malformed_xml``.
-    Entries after the 50,000th are dropped as ``sitemap_max_urls``.
+    Entries after the 50,000th are dropped as ``sitemap_max_urls``, URLs with bytes that are invalid
+    in the declared encoding, or else UTF-8, as ``malformed``.
 
     Raises:
         ParseFailed: ``too_large``: over 50 MiB. ``malformed_xml``: there is no entry before the
@@ -44,7 +47,7 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
     """
     if len(source.body) > _MAX_BYTES:
         raise ParseFailed("too_large")
-    text, page = text_page(source, options)
+    text, page = text_page(source, options, decode_as_declared)
     reader = _Reader(page)
     try:
         reader.read(text_events(text))
@@ -110,5 +113,7 @@ class _Reader:
             page.drop("sitemap_max_urls")
         elif len(href) > _MAX_CHARS:
             page.drop("url_too_long")
+        elif INVALID in href:
+            page.drop("malformed")
         elif href:
             page.add_link(href, rel=rel)

@@ -14,7 +14,7 @@ from ..pages.directives import header_directives, parse_moment
 from ..pages.page import ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
-from .sitemap_pieces import unpacked_pieces, utf8_pieces
+from .sitemap_pieces import INVALID, unpacked_pieces, utf8_pieces
 
 URL, INDEXED = "url", "sitemap"
 ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
@@ -69,7 +69,8 @@ class SitemapContent(NamedTuple):
     Attributes:
         form: ``urlset``, ``sitemapindex``, ``rss``, ``rdf``, ``feed``, or ``text``.
         entries: Its entries; the links of an entry follow it.
-        dropped: Counts of what was lost, by reason.
+        dropped: Counts of what was lost, by reason; ``malformed``: URLs with bytes that are invalid
+            in the encoding of the document.
     """
 
     form: str
@@ -258,6 +259,9 @@ class _Reader:
     def _append(self, entry: SitemapEntry) -> bool:
         if len(entry.url) > _MAX_CHARS:
             self._dropped["url_too_long"] += 1
+            return False
+        if INVALID in entry.url:
+            self._dropped["malformed"] += 1
             return False
         self.entries.append(entry)
         return True

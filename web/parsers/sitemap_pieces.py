@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ..content.charset import decode, is_text
+from ..content.charset import encoding_as_declared, is_text
 from ..content.whatwg_encodings import CODECS
 from ..pages.page import ParseFailed
 
@@ -17,6 +17,8 @@ _MAX_MEMBERS = 100
 # XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
 _CONTROLS = bytes({*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)})
 _TOO_LARGE = "too_large"
+# Stands for bytes that are invalid in the encoding; which URL was meant, nobody knows.
+INVALID = "\ufffd"
 
 
 def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[bytes]:
@@ -80,7 +82,8 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
 def utf8_pieces(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
     """Yields pieces as UTF-8, without byte-order mark, leading white space and control characters.
 
-    The encoding is that of the first piece, as for pages; wrong bytes become U+FFFD.
+    The encoding is what the first piece or the header declares, else UTF-8; bytes that are invalid
+    in it become U+FFFD.
 
     Raises:
         ParseFailed: ``not_text``: it begins like a binary file.
@@ -92,7 +95,7 @@ def utf8_pieces(pieces: Iterable[bytes], content_type: str | None) -> Iterator[b
     first = next(source, b"")
     if not is_text(first, content_type):
         raise ParseFailed("not_text")
-    name = decode(first, content_type)[1]
+    name = encoding_as_declared(first, content_type)
     decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors="replace")
     begun = False
     for piece in itertools.chain((first,), source):

@@ -1,6 +1,7 @@
 """Plain text."""
 
 import re
+from collections.abc import Callable
 
 from ..content.charset import decode
 from ..pages.directives import header_directives, obey
@@ -50,9 +51,17 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
     return page
 
 
-def text_page(source: Source, options: ParseOptions) -> tuple[str, Page]:
-    """Returns the decoded text of a document, and a page without text and links so far."""
-    text, charset = decode(source.body, source.content_type)
+def text_page(
+    source: Source, options: ParseOptions, decoder: Callable[..., tuple[str, str]] = decode
+) -> tuple[str, Page]:
+    """Returns the decoded text of a document, and a page without text and links so far.
+
+    Args:
+        source: The document.
+        options: For the directives of its header.
+        decoder: Returns (text, encoding) of a body and its content type, as ``decode`` does.
+    """
+    text, charset = decoder(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
     page.directives = header_directives(source, options)
     return text, page

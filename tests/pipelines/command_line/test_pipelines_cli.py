@@ -163,6 +163,10 @@ def test_a_boolean_flag_does_not_take_a_seed_for_its_value(fake):
         (["T", "--scope=web"], "--scope must be one of domain, host, any, got 'web'"),
         (["T", "--verify=maybe"], "--verify must be true or false, got 'maybe'"),
         (["T", "--top_n"], "--top_n needs a value, got nothing"),
+        (
+            ["T", "--scope", "----score>0"],
+            "--scope needs a value, got '----score>0'; write --scope=VALUE if the value begins with -",
+        ),
         (["T", "--top_n", "--verify"], "--top_n needs a value, got '--verify'"),
         (
             ["T", "--scope=any", "--allow=a"],
@@ -205,6 +209,13 @@ def test_bad_usage_is_one_line_that_quotes_the_value(fake, capsys, words, messag
 )
 def test_options_that_neither_we_nor_beam_know_are_refused(fake, capsys, words, message):
     assert refused(capsys, *words).startswith(message)
+
+
+def test_an_option_of_others_suggests_one_with_a_longer_name(capsys):
+    assert cli.main(["generate", "T", "--min_interval", "86400"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "not of generate; did you mean '--generate_min_interval'?\n"
+    )
 
 
 def test_options_of_beam_are_taken_with_their_values(fake):

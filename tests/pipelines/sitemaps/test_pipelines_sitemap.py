@@ -346,6 +346,7 @@ def test_fetches_and_sitemaps_wait_for_one_another(tmp_path, capsys):
         (("http://a.com/s.xml", "--sitemap_size_max", "51MiB"), "sitemap_size_max must be at most"),
         (("http://a.com/s.xml", "--sitemap_links", "news"), "sitemap_links must be"),
         ((), "no web table at"),
+        (("--hosts", "a.com"), "hosts are those of a table: inject or crawl first"),
         (("http://a.com/s.xml",), "agent"),
     ],
 )

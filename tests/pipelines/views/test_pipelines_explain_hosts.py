@@ -122,6 +122,13 @@ def test_a_row_has_its_history_its_last_generate_and_its_inlinks(tables, tmp_pat
     )
 
 
+def test_a_url_that_never_had_a_row_has_no_history(table, capsys):
+    (record,) = explained(capsys, table, "http://nowhere.example.net/x")
+    assert (record["row"], record["history"]) == (None, [])
+    assert nutbeam("explain", table, "http://nowhere.example.net/x") == 0
+    assert "history:" not in capsys.readouterr().out
+
+
 def test_robots_txt_is_asked_for_once_and_only_if_it_is_wanted(tmp_path, capsys):
     table = tmp_path / "table"
     assert nutbeam("inject", table, "http://a.example.com/x", "http://a.example.com/y") == 0

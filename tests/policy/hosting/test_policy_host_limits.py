@@ -24,7 +24,13 @@ from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bound
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, Clock, due
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
-from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_TEMP, FETCH_SUCCESS
+from nutbeam.web.exchange.status import (
+    FETCH_GONE,
+    FETCH_NOTMODIFIED,
+    FETCH_REDIR_TEMP,
+    FETCH_RETRY,
+    FETCH_SUCCESS,
+)
 
 HOST_ROWS = frame_of(
     HOSTS,
@@ -122,6 +128,7 @@ def test_intervals_stay_within_the_bounds_of_their_host():
     rows = pl.DataFrame({
         "key": ["com.a:http/1", "com.a:http/2", "com.a:http/3", "com.a:http/4", "com.b:http/"],
         "visited": [True, True, True, False, True],
+        "gone": [False] * 5,
         "fixed_interval": [None, None, 5, None, None],
         "fetch_interval": [10, 500, 5, 10, 10],
         "fetch_time": [1_010_000, 1_500_000, 1_005_000, 1_010_000, 1_010_000],
@@ -135,6 +142,30 @@ def test_intervals_stay_within_the_bounds_of_their_host():
     assert within_bounds(rows, {}, 1_000).equals(rows)
     lower = within_bounds(rows, bounds, 50)
     assert lower["fetch_interval"].to_list() == [50, 50, 5, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "days"), [(None, 2, 45), (60, None, 60), (60, 70, 60), (10, 20, 45)]
+)
+def test_a_gone_page_backs_off_and_keeps_the_shortest_interval_of_its_host(low, high, days):
+    """In days; the interval of 30 days of a page that is gone grows to 45."""
+    options = UpdateOptions()
+    own = HostSettings(min_interval=low and low * DAY_S, max_interval=high and high * DAY_S)
+    table = Surroundings(
+        schedule=built_in_schedule(options), bounds=interval_bounds({"com.example": own})
+    )
+    old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=30 * DAY_S)
+    rows, _, _ = update_state(
+        frame_of(STATE, old), frame_of(CHANGES, event(FETCH_GONE)), NOW, options, table
+    )
+    assert rows["status"].to_list() == [Status.DB_GONE]
+    assert rows["fetch_interval"].to_list() == [days * DAY_S]
+    assert rows["fetch_time"].to_list() == [NOW + days * DAY_MS]
+    # A failure that will be tried again keeps its date, whatever the bounds are.
+    again, _, _ = update_state(
+        frame_of(STATE, old), frame_of(CHANGES, event(FETCH_RETRY)), NOW, options, table
+    )
+    assert again["fetch_time"].to_list() == [NOW + DAY_MS]
 
 
 @pytest.mark.parametrize(("low", "high"), [(200, None), (1, 1), (None, 2), (100, 100), (None, 89)])

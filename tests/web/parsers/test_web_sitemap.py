@@ -181,3 +181,11 @@ def test_what_is_no_gzip_is_a_reason():
     with pytest.raises(ParseFailed) as failed:
         read(b"\x1f\x8b\x08\x00garbage garbage", "application/gzip")
     assert failed.value.reason == "malformed_gzip"
+
+
+def test_a_url_with_invalid_bytes_is_dropped_and_never_a_guess():
+    body = b"<urlset><url><loc>/\xff\xfe.html</loc></url><url><loc>/b</loc></url></urlset>"
+    page = read(body)
+    assert (page.hrefs, page.dropped) == (["/b"], {"malformed": 1})
+    named = read(body, "text/xml; charset=latin1")
+    assert named.hrefs == ["/ÿþ.html", "/b"]

@@ -26,6 +26,7 @@ from ...io.index.index_candidates import (
 )
 from ...io.index.index_making import making_of
 from ...io.index.index_pass import IndexPass, plan_pass
+from ...io.index.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import outdated_letters, without_letters, write_part
 from ...io.index.writer_places import finish_and_check_places, places
@@ -118,6 +119,7 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     if task.batch:
         phase_of(operation.manifest(), task.batch, "updated", operation.job)
     finish_and_check_places(task)
+    check_rebuild(task)
     note_ended(task)
     for writer in task.writers().values():
         writer.prepare()
@@ -177,8 +179,10 @@ def _commit(
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
         letters = without_letters(task, set(outdated))
         written = [*written, task.record(places(task)), *task.replaced(), *letters]
+    earlier = earlier_documents(task)
     made = commit(operation, written, reads=task.reads)
     for writer in task.writers().values():
         writer.finish()
+    delete_unsent(task, made, earlier)
     forget_receipts(task)
     return made

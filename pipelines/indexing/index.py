@@ -119,10 +119,10 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     if task.batch:
         phase_of(operation.manifest(), task.batch, "updated", operation.job)
     finish_and_check_places(task)
-    check_rebuild(task)
     note_ended(task)
     for writer in task.writers().values():
         writer.prepare()
+    check_rebuild(task)  # after prepare, which adds fields to schemas that can be changed
     items = list(candidates(task))
     PROGRESS.start(operation.job, total=len(items), unit="tablets")
     yield from items

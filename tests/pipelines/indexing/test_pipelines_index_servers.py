@@ -313,6 +313,26 @@ def test_a_rebuild_without_the_field_of_versions(server, tmp_path, monkeypatch, 
     assert nutbeam("index", table, *words) == 1
 
 
+def test_a_first_rebuild_adds_the_field_of_versions(server, tmp_path):
+    if server.kind != "solr":
+        pytest.skip("for Solr")
+    table, index = str(tmp_path / "table"), Index(server, "marks")
+    pages = {key: page(f"text {key}") for key in KEYS}
+    put(table, "17-0", pages)
+    rules = tmp_path / "writers.toml"
+    rules.write_text(f"""
+[[writer]]
+name = "solr"
+kind = "solr"
+url = "{server.url}/solr/{index.name}"
+remove = ["segment", "digest"]
+""")
+    words = ("index", table, "--index_writers", str(rules), "--full", "true")
+    assert nutbeam(*words) == 0
+    assert nutbeam(*words) == 0
+    assert index.visible() == wanted(pages)
+
+
 def test_parts_are_committed_one_by_one(server, tmp_path, monkeypatch):
     if server.kind != "solr":
         pytest.skip("for Solr")

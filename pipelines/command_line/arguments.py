@@ -244,7 +244,7 @@ def _arguments(
             raise UsageError(f"missing argument {argument.name.upper()}: {_first(argument.help)}")
     if rest:
         url = is_page(rest[0]) and "url" in options
-        hint = f"; a URL is given as --url {rest[0]}" if url else ""
+        hint = "; a URL is given as --url URL" if url else ""
         raise UsageError(f"unexpected argument {quoted(rest[0])}{hint}")
     return values
 

@@ -332,7 +332,7 @@ def nutbeam(*words, **options):
         (
             ["purge", "mine", "http://a.org/x"],
             2,
-            "unexpected argument 'http://a.org/x'; a URL is given as --url http://a.org/x\n",
+            "unexpected argument 'http://a.org/x'; a URL is given as --url URL\n",
         ),
         ([], 2, "nutbeam: a command is missing; nutbeam --help lists them"),
         (["help", "fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),

@@ -313,10 +313,11 @@ def test_a_rebuild_without_the_field_of_versions(server, tmp_path, monkeypatch, 
     assert nutbeam("index", table, *words) == 1
 
 
-def test_a_first_rebuild_adds_the_field_of_versions(server, tmp_path):
+@pytest.mark.parametrize("configset", ["managed", "fixed"])
+def test_a_first_rebuild_whose_documents_have_no_marks(server, tmp_path, capsys, configset):
     if server.kind != "solr":
         pytest.skip("for Solr")
-    table, index = str(tmp_path / "table"), Index(server, "marks")
+    table, index = str(tmp_path / "table"), Index(server, f"marks-{configset}", configset)
     pages = {key: page(f"text {key}") for key in KEYS}
     put(table, "17-0", pages)
     rules = tmp_path / "writers.toml"
@@ -325,12 +326,18 @@ def test_a_first_rebuild_adds_the_field_of_versions(server, tmp_path):
 name = "solr"
 kind = "solr"
 url = "{server.url}/solr/{index.name}"
+unknown_fields = "drop"
 remove = ["segment", "digest"]
 """)
     words = ("index", table, "--index_writers", str(rules), "--full", "true")
-    assert nutbeam(*words) == 0
-    assert nutbeam(*words) == 0
-    assert index.visible() == wanted(pages)
+    if configset == "fixed":
+        assert nutbeam(*words) == 3
+        assert "have neither 'segment' nor 'digest'" in capsys.readouterr().err
+        assert index.visible() == {}
+    else:  # the run adds the field of versions
+        assert nutbeam(*words) == 0
+        assert nutbeam(*words) == 0
+        assert index.visible() == wanted(pages)
 
 
 def test_parts_are_committed_one_by_one(server, tmp_path, monkeypatch):

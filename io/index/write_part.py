@@ -43,6 +43,7 @@ from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from ..writers.index_writer import REFUSED, WriteResult
+from .dead_letters import letter_keys
 from .index_candidates import keys_to_bytes
 from .index_pass import IndexPass
 from .page_frames import Beside, page_frames
@@ -288,11 +289,7 @@ def outdated_letters(task: IndexPass, journal: pl.DataFrame) -> list[str]:
 
 @functools.lru_cache(maxsize=4)
 def _letter_keys(operation: Operation, index: str) -> frozenset[str]:
-    files = operation.files(index_component(index, "dead_letters"))
-    if not files:
-        return frozenset()
-    rows = scan([operation.root / file.path for file in files], DEAD_LETTERS)
-    return frozenset(collect(rows.select("key")).get_column("key"))
+    return letter_keys(operation.root, operation.files(index_component(index, "dead_letters")))
 
 
 def without_letters(task: IndexPass, keys: Collection[str]) -> Iterator[Written]:

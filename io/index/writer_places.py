@@ -11,6 +11,7 @@ from ..tablets.tablets import tablets
 from ..writers.index_writer import IndexWriter, open_writer
 from .index_candidates import COUNTING
 from .index_pass import IndexPass
+from .rebuilt_indexes import delete_unsent_of_last
 from .unfinished_runs import intents
 
 _CURE = "--full true builds it again"
@@ -26,6 +27,7 @@ def finish_and_check_places(task: IndexPass) -> None:
     same = [(rule, known) for rule, known in took_part if known is not None]
     same = [(rule, known) for rule, known in same if _is_there(task, rule, known)]
     task.finish_last(rule for rule, _ in same)
+    delete_unsent_of_last(task, [rule for rule, _ in same])
     if task.full:
         return
     moved = {rule.name for rule, known in took_part if known is not None}

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
-from ..storage.file_errors import fsck_advice
+from ..storage.file_errors import repair_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
@@ -130,9 +130,7 @@ def _about(path: Place) -> dict[str, Any]:
 
 def damaged_shard(path: Place, why: object) -> UserError:
     """Returns the error for a shard that cannot be read."""
-    return UserError(
-        f"shard of the index is damaged: {path}: {why}{fsck_advice(path)}, then index with --full"
-    )
+    return UserError(f"shard of the index is damaged: {path}: {why}{repair_advice(path)}")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
-from ..storage.file_errors import first_line, fsck_advice
+from ..storage.file_errors import first_line, repair_advice
 from ..storage.formats import check_format
 from ..storage.places import Place
 
@@ -50,5 +50,5 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
     except (ValueError, KeyError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
         raise UserError(
-            f"operation file is damaged: {path}: {reason}{fsck_advice(path)}"
+            f"operation file is damaged: {path}: {reason}{repair_advice(path)}"
         ) from error

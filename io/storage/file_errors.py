@@ -38,25 +38,43 @@ def errors_as(failure: str) -> Iterator[None]:
 def unreadable(path: Place, error: Exception) -> UserError:
     """Returns the error for a table's file that cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return MissingFile(f"data file is missing: {path}{fsck_advice(path)}")
-    return UserError(f"data file cannot be read: {path}: {first_line(error)}{fsck_advice(path)}")
+        return MissingFile(f"data file is missing: {path}{repair_advice(path)}")
+    return UserError(f"data file cannot be read: {path}: {first_line(error)}{repair_advice(path)}")
 
 
-def fsck_advice(path: Place) -> str:
-    """Returns the advice for a missing or damaged file: the command that checks its table.
+def repair_advice(path: Place) -> str:
+    """Returns the advice for a missing or damaged file: the command that checks or mends its table.
+
+    Only a rebuild mends a shard of an index: its documents come from the table again.
 
     >>> from pathlib import Path
-    >>> fsck_advice(Path("mine/manifest/lists/state-1.parquet"))
+    >>> repair_advice(Path("mine/manifest/lists/state-1.parquet"))
     ': run nutbeam fsck mine'
-    >>> fsck_advice(Path("seeds.txt"))
+    >>> repair_advice(Path("mine/index/main/shards/1.parquet"))
+    ': run nutbeam index mine --full true'
+    >>> repair_advice(Path("mine/index/test/shards/1.parquet"))
+    ': run nutbeam index mine --full true --index test'
+    >>> repair_advice(Path("seeds.txt"))
     ''
     """
+    table = _table_of(path)
+    if not table:
+        return ""
+    kind, name, of = path.parent.name, path.parent.parent.name, path.parent.parent.parent.name
+    if (of, kind) == ("index", "shards"):
+        index = "" if name == "main" else f" --index {name}"
+        return f": run nutbeam index {table} --full true{index}"
+    return f": run nutbeam fsck {table}"
+
+
+def _table_of(path: Place) -> str:
+    """Returns the address of the table that a file is in; empty: it is in none."""
     for folder in path.parents:
         if folder in _ADDRESSES:
-            return f": run nutbeam fsck {_ADDRESSES[folder]}"
+            return _ADDRESSES[folder]
     for folder in path.parents:
         if folder.name in ("manifest", "operations", *folders()):
-            return f": run nutbeam fsck {folder.parent}"
+            return str(folder.parent)
     return ""
 
 

@@ -18,7 +18,7 @@ from ...policy.components.schema import conform, to_frame
 from ...web.base.errors import UserError
 from . import stores
 from .errors import MissingFile
-from .file_errors import errors_as, first_line, fsck_advice, unreadable
+from .file_errors import errors_as, first_line, repair_advice, unreadable
 from .files import creating
 from .places import Place, Remote
 
@@ -120,7 +120,7 @@ def _check_end(path: Path) -> None:
         raise unreadable(path, error) from error
     if end != b"PAR1":
         raise UserError(
-            f"data file cannot be read: {path}: it does not end as Parquet does{fsck_advice(path)}"
+            f"data file cannot be read: {path}: it does not end as Parquet does{repair_advice(path)}"
         )
 
 
@@ -132,7 +132,7 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
         # The query plan of polars always has the file names, its error does not.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
-        help = fsck_advice(Path(names[0].partition(",")[0])) if names else ""
+        help = repair_advice(Path(names[0].partition(",")[0])) if names else ""
         kind = MissingFile if isinstance(error, FileNotFoundError) else UserError
         raise kind(f"data file cannot be read: {where}{first_line(error)}{help}") from error
 

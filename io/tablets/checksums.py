@@ -1,7 +1,7 @@
 """Verifies checksums before data is rewritten, so that damage does not spread."""
 
 from ...web.base.errors import UserError
-from ..storage.file_errors import fsck_advice
+from ..storage.file_errors import repair_advice
 from ..storage.files import copy_bytes, crc32_of, size_of
 from ..storage.places import Folder, Place
 from .file_lists import Component, DataFile
@@ -56,4 +56,4 @@ def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
 
 
 def _damaged(path: Place, kind: str) -> UserError:
-    return UserError(f"{kind} is damaged: {path}: its checksum is another{fsck_advice(path)}")
+    return UserError(f"{kind} is damaged: {path}: its checksum is another{repair_advice(path)}")

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from ...web.base.errors import UserError
-from ..storage.file_errors import first_line, fsck_advice
+from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Folder, Place, below
@@ -128,7 +128,7 @@ def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
         files = [DataFile(**row) for row in known.iter_rows(named=True)]
     except (pl.exceptions.PolarsError, TypeError, OSError) as error:
         raise UserError(
-            f"file list is damaged: {path}: {first_line(error)[:200]}{fsck_advice(path)}"
+            f"file list is damaged: {path}: {first_line(error)[:200]}{repair_advice(path)}"
         ) from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
 

@@ -157,6 +157,13 @@ class IndexWriter:
         """Writes the buffered documents at the end of a part; the part is done when it returns."""
         return WriteResult()
 
+    def leaves_earlier(self) -> bool:
+        """Returns whether documents of earlier operations stay after ``finish`` of a full rebuild.
+
+        The job deletes them then, by what ``stored`` finds. It may be called before ``prepare``.
+        """
+        return False
+
     def finish(self) -> None:
         """Makes the index visible after the commit; called once, or again after a failure."""
 

@@ -10,7 +10,7 @@ from ...policy.search_servers.actions import Action, solr_actions, solr_deletes
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolerant_chain
 from ...policy.search_servers.solr_verdicts import judge_update
-from ...policy.search_servers.standard_fields import VERSION_FIELD
+from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
 from ...policy.search_servers.verdicts_on_batches import (
     NOT_ADMITTED,
     Answer,
@@ -30,6 +30,7 @@ class SolrWriter(ServerWriter):
 
     Documents are visible after a commit, by default one at the end. A full rebuild sends all
     documents, deletes those of earlier operations, and then commits: searches see both at once.
+    Without the field ``index_version`` earlier documents vanish by their ids, after that commit.
     """
 
     kind = "solr"
@@ -70,11 +71,11 @@ class SolrWriter(ServerWriter):
             answer = self._client.ask("POST", "/schema", {"add-field": lacking})
             # Another run may have added them at the same time.
             schema = self._read_schema()
-            left = [field["name"] for field in schema.lacking()]
-            if self.target.full and VERSION_FIELD in left:
+            if self.target.full and not any(schema.type_of(name) for name in REBUILD_FIELDS):
                 raise UserError(
-                    f"{self._client.address}: --full needs the field {VERSION_FIELD!r} (a long) in "
-                    f"the schema, which cannot be changed from here: {answer.text}"
+                    f"{self._client.address}: to build the index again, the schema must have one of "
+                    f"the fields {', '.join(REBUILD_FIELDS)}, and it cannot be changed from here: "
+                    f"{answer.text}"
                 )
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
@@ -97,9 +98,13 @@ class SolrWriter(ServerWriter):
             self._update({"commit": {}}, "commit")
         return WriteResult()
 
+    def leaves_earlier(self) -> bool:
+        """Returns whether the schema lacks the field by which earlier documents are deleted."""
+        return self._read_schema().type_of(VERSION_FIELD) is None
+
     def finish(self) -> None:
         """Commits; after a full rebuild, documents of earlier operations vanish with it."""
-        if self.target.full:
+        if self.target.full and not self.leaves_earlier():
             earlier = f"*:* -{VERSION_FIELD}:[{self.target.version} TO *]"
             self._update({"delete": {"query": earlier}}, "delete the documents of earlier indexes")
         if self._commit != "never":

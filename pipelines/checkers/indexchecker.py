@@ -20,6 +20,7 @@ from ...policy.routing.index_table_options import IndexTableOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.row_keys import to_key
 from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
@@ -36,7 +37,8 @@ class Options(IndexTableOptions, parsechecker.Options):
     """Options of indexchecker. robots.txt is obeyed."""
 
     do_index: bool = option(
-        False, "Send the documents to the writer, too. A table does not know of them.",
+        False, "Send the documents to the writer, too. A table does not know of them. It needs another "
+        "--writer than tantivy, whose index is in a table.",
         group="checkers",
     )  # fmt: skip
 
@@ -91,15 +93,18 @@ def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -
 def index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFrame:
     """Returns a page that was fetched and parsed as one row of INDEX_PAGES.
 
-    It has neither inlinks nor a rank, and the score of a new page.
+    It has neither inlinks nor a rank, and the score of a new page. Content-Usage of its response
+    counts; that of robots.txt does not, because a single fetch does not return it.
     """
     links = [
         {"key": to_key(link["url"]), "anchor": link["anchor"], "rel": link["rel"]}
         for link in parsed["links"]
     ]
+    headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
     same = ("title", "text", "directives", "language", "charset", "metadata", "signature")
     row = {name: parsed[name] for name in same} | {
         "key": to_key(str(page["url"])), "outlinks": links, "content_type": page["content_type"],
+        "usage": usage_of_page(None, headers, parsed["directives"] or ()),
         "fetch_time": page["fetch_time"], "headers": page["headers"], "ip": page["ip"],
         "status": int(Status.DB_FETCHED), "score": 1.0, "retries": 0,
     }  # fmt: skip

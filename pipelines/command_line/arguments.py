@@ -197,7 +197,7 @@ def read(
         for name, texts in typed.values.items()
         if name in known.options
     }
-    arguments = _arguments(module.ARGUMENTS, typed)
+    arguments = _arguments(module.ARGUMENTS, typed, known.options)
     values = from_environment(environ, known)
     config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
     values = from_file(config, command, known) | values | typed_values
@@ -234,7 +234,9 @@ def _parse(option: Option, texts: Sequence[str]) -> Any:
     return parsed[-1]
 
 
-def _arguments(declared: Sequence[Argument], typed: Typed) -> dict[str, Any]:
+def _arguments(
+    declared: Sequence[Argument], typed: Typed, options: Mapping[str, Option]
+) -> dict[str, Any]:
     rest = list(typed.positionals)
     values: dict[str, Any] = {}
     if rest and declared and declared[0] == TABLE and is_page(rest[0]):
@@ -250,7 +252,9 @@ def _arguments(declared: Sequence[Argument], typed: Typed) -> dict[str, Any]:
         if argument.nargs in (None, "+") and not values[argument.name]:
             raise UsageError(f"missing argument {argument.name.upper()}: {_first(argument.help)}")
     if rest:
-        raise UsageError(f"unexpected argument {quoted(rest[0])}")
+        url = is_page(rest[0]) and "url" in options
+        hint = "; a URL is given as --url URL" if url else ""
+        raise UsageError(f"unexpected argument {quoted(rest[0])}{hint}")
     return values
 
 

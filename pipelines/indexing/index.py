@@ -26,6 +26,7 @@ from ...io.index.index_candidates import (
 )
 from ...io.index.index_making import making_of
 from ...io.index.index_pass import IndexPass, plan_pass
+from ...io.index.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import outdated_letters, without_letters, write_part
 from ...io.index.writer_places import finish_and_check_places, places
@@ -121,6 +122,7 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     note_ended(task)
     for writer in task.writers().values():
         writer.prepare()
+    check_rebuild(task)  # after prepare, which adds fields to schemas that can be changed
     items = list(candidates(task))
     PROGRESS.start(operation.job, total=len(items), unit="tablets")
     yield from items
@@ -177,8 +179,10 @@ def _commit(
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
         letters = without_letters(task, set(outdated))
         written = [*written, task.record(places(task)), *task.replaced(), *letters]
+    earlier = earlier_documents(task)
     made = commit(operation, written, reads=task.reads)
     for writer in task.writers().values():
         writer.finish()
+    delete_unsent(task, made, earlier)
     forget_receipts(task)
     return made

@@ -12,6 +12,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...io.index.dead_letters import refused_pages
 from ...io.parsing.plugins import chosen_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
@@ -21,6 +22,7 @@ from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
+from ...policy.indexing.refused_documents import refusals, refused_before
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
@@ -263,7 +265,7 @@ def run_job(
         return 0
     report(invocation, job_record(manifest))
     if job == "index":
-        _check_taken(manifest.counts)
+        _check_taken(ticket.table, manifest, options.index)
     return NOTHING_TO_DO if _found_nothing(job, manifest) else DONE
 
 
@@ -274,21 +276,19 @@ def _found_nothing(job: str, manifest: Manifest) -> bool:
     return job in ("index", "clean") and not manifest.counts
 
 
-def _check_taken(counts: Mapping[str, int]) -> None:
-    """Checks that no writer of an index has refused all that it got.
+def _check_taken(table: str, manifest: Manifest, index: str) -> None:
+    """Warns of documents that writers of an index have refused, now or before.
 
     Raises:
-        UserError: One has.
+        UserError: A writer has refused all that it got.
     """
-    for name, refused in counts.items():
-        writer, _, reason = name.rpartition("/")
-        taken = f"{writer}/added" if writer else "indexed"  # one writer alone has no name there
-        if reason == "refused" and not counts.get(taken):
-            who = f"index writer {writer!r}" if writer else "the index writer"
-            raise UserError(
-                f"{who} refused all {refused:,} documents: nutbeam export TABLE --what "
-                "dead_letters says why"
-            )
+    found = sorted(refusals(manifest.counts), key=lambda refusal: refusal.every)
+    for refusal in found:
+        if refusal.every:
+            raise UserError(refusal.line)
+        _LOG.warning("%s", refusal.line)
+    if not manifest.counts and (before := refused_pages(open_table(table), manifest, index)):
+        _LOG.warning("%s", refused_before(before))
 
 
 def job_record(manifest: Manifest) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...io.snapshots.manifest import Manifest
 from ...policy.choosing.left_out import DUE, LEFT_OUT, in_brackets
 from ...policy.components.vocabulary import iso
+from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
@@ -40,6 +41,7 @@ class Work:
         left: URLs that a fetch left out, by reason; they stay due.
         targets: Targets of redirects that are not in the table, by reason.
         unchosen: Counts of the last generate, if it chose nothing of what was due.
+        index: Counts of the runs of ``index``.
     """
 
     rounds: int = 0
@@ -52,6 +54,7 @@ class Work:
     left: Mapping[str, int] = dataclasses.field(default_factory=dict)
     targets: Mapping[str, int] = dataclasses.field(default_factory=dict)
     unchosen: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    index: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class Stopped(NamedTuple):
@@ -79,7 +82,7 @@ class CrawlEnding:
 
 def work_of(made: Sequence[Manifest]) -> Work:
     """Returns what the jobs of a crawl did, from the manifests of their snapshots."""
-    counts = {job: _sum(made, job) for job in ("inject", "fetch", "update")}
+    counts = {job: _sum(made, job) for job in ("inject", "fetch", "update", "index")}
     fetch = counts["fetch"]
     redirects = {name: fetch[f"protocol/{name}"] for name in REDIRECTED}
     return Work(
@@ -93,6 +96,7 @@ def work_of(made: Sequence[Manifest]) -> Work:
         left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
         targets=by_reason(counts["update"], "dropped/redirect_"),
         unchosen=_unchosen(made),
+        index=counts["index"],
     )
 
 
@@ -217,7 +221,9 @@ def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
 
 
 def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
-    """Returns what a crawl has left out because of limits: count, reason, line for people.
+    """Returns what a crawl has left out because of limits, and what index writers have refused.
+
+    Each has its count, its reason, and a line for people.
 
     Args:
         work: What its jobs did.
@@ -233,6 +239,10 @@ def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dic
         why = f"{reason}{detail(reason, NOT_FETCHED, '', options)}"
         text = f"{counted(number, 'URLs')} stayed due: {why}"
         found.append({"count": number, "reason": f"dropped/{reason}", "message": text})
+    found += [
+        {"count": refusal.number, "reason": "refused", "message": refusal.line}
+        for refusal in refusals(work.index)
+    ]
     return found
 
 

@@ -33,6 +33,10 @@ STANDARD_FIELDS: Mapping[str, tuple[str, bool]] = {
 
 # The field of documents in Solr with the number of the operation that wrote them.
 VERSION_FIELD = "index_version"
+# Fields that only documents of nutbeam have, if a core has documents of other programs, too.
+MARKING_FIELDS = ("segment", "digest")
+# A full rebuild in Solr needs one of these fields, to find the documents of earlier operations.
+REBUILD_FIELDS = (VERSION_FIELD, *MARKING_FIELDS)
 # A longer term would be refused by Lucene, and the document with it: 32,766 bytes.
 _LONGEST_KEYWORD = 8_191
 

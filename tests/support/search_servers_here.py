@@ -99,6 +99,17 @@ def managed_configset(folder):
     return "managed"
 
 
+def fixed_configset(folder):
+    """Makes a configset with a fixed schema of Nutch's fields, and returns its name."""
+    of = folder / "data" / "configsets"
+    shutil.copytree(of / "pages", of / "fixed", dirs_exist_ok=True)
+    schema = of / "fixed" / "conf" / "schema.xml"
+    names = ("content", "segment", "digest")
+    more = "".join(f'<field name="{name}" type="string"/>' for name in names)
+    schema.write_text(schema.read_text().replace("</schema>", f"{more}</schema>"))
+    return "fixed"
+
+
 def _java_homes():
     """Yields where Java is; the servers but one do not run on the newest versions."""
     yield pathlib.Path(os.environ.get("JAVA_HOME") or pathlib.Path(shutil.which("java")).resolve()

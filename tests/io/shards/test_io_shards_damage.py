@@ -31,11 +31,11 @@ def test_a_damaged_shard_is_one_line_that_says_what_to_do(tmp_path):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 255
     path.write_bytes(data)
-    with pytest.raises(UserError, match=r"is damaged: .*: run nutbeam fsck") as caught:
+    with pytest.raises(UserError, match=r"is damaged: .*: run nutbeam index .* --full") as caught:
         searched(tmp_path / "t", [file], tmp_path / "c")
     assert "\n" not in str(caught.value)
     path.unlink()
-    with pytest.raises(UserError, match=r"data file is missing: .*: run nutbeam fsck"):
+    with pytest.raises(UserError, match=r"data file is missing: .*: run nutbeam index .* --full"):
         searched(tmp_path / "t", [file], tmp_path / "c")
     assert not list((tmp_path / "c").iterdir())
 

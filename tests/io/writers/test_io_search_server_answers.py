@@ -145,7 +145,8 @@ def test_a_busy_server_gets_smaller_requests_and_then_all(server):
 
 def test_a_server_that_never_takes_anything_ends_the_work_in_one_line(server):
     server.script = [(503, b"<html>")] * 100
-    with pytest.raises(Unavailable, match=r"has taken no documents for .* s: status 503, <html>;"):
+    tried = r"for .* s, and the next try would be after the patience of 20 s: status 503, <html>;"
+    with pytest.raises(Unavailable, match=f"has taken no documents {tried}"):
         writer(server).write(documents("a"), NONE)
 
 

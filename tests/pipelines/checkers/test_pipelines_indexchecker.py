@@ -16,6 +16,8 @@ def answer(path, _):
     if path == "/noindex":
         robots = b"<meta name=robots content=noindex>words"
         return reply(robots, "200 OK", "Content-Type: text/html")
+    if path == "/usage":
+        return reply(b"words", "200 OK", "Content-Type: text/html", "Content-Usage: search=n")
     if path == "/a":
         return reply(ODD, "200 OK", "Content-Type: text/html; charset=utf-8")
     return reply(b"", "404 Not Found")
@@ -73,6 +75,14 @@ def test_what_is_not_indexed_is_not_sent(checked, tmp_path):
     assert "not indexed" in checked(URL, *words, "--index_filters", "basic,expr", "--index_expr",
                                     "len(title) > 99", code=1).out  # fmt: skip
     assert not list(tmp_path.glob("out/*.jsonl"))
+
+
+def test_content_usage_of_a_response_counts_as_it_does_for_index(checked, tmp_path):
+    url = URL.replace("/a", "/usage")
+    given = ("--writer", "jsonl", "--writer_parameters", f"path={tmp_path}/out")
+    assert "not indexed: usage" in checked(url, "--do_index", "true", *given, code=1).out
+    assert not list(tmp_path.glob("out/*.jsonl"))
+    assert "not indexed" not in checked(url, "--obey_usage", "false").out
 
 
 def test_routes_and_fields_of_several_writers_count(checked, tmp_path):

@@ -340,6 +340,11 @@ def nutbeam(*words, **options):
         (["fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),
         (["simweb", "--prot=1"], 2, "unknown option '--prot'; did you mean '--port'?\n"),
         (["simweb", "x"], 2, "nutbeam simweb: unexpected argument 'x'\n"),
+        (
+            ["purge", "mine", "http://a.org/x"],
+            2,
+            "unexpected argument 'http://a.org/x'; a URL is given as --url URL\n",
+        ),
         ([], 2, "nutbeam: a command is missing; nutbeam --help lists them"),
         (["help", "fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),
         (["blub"], 2, "nutbeam: unknown command 'blub'; nutbeam --help lists the commands\n"),

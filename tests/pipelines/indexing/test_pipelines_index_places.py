@@ -1,5 +1,6 @@
 """index notices that its place on a server is another one, was emptied, or is not its own."""
 
+import json
 import os
 
 import pytest
@@ -208,6 +209,45 @@ def test_a_run_of_which_all_is_refused_does_not_look_like_success(server, table,
     put(table, "17-2", {ONE: page("bad"), TWO: page("bad, too")})
     said = line(*words)
     assert "refused all 2 documents: nutbeam export" in said
+    assert said.endswith("mend the cause, then run index --full true\n")
     assert nutbeam(*words) == 1
     put(table, "17-3", {ONE: page("bad again"), TWO: page("good")})
     assert nutbeam(*words) == 0
+
+
+def test_the_advice_about_refused_documents_brings_them_into_the_index(server, table, caplog):
+    def said(*more):
+        caplog.clear()
+        code = nutbeam(*words_of(server, table), *more)
+        return code, [line for line in caplog.messages if "refused" in line]
+
+    advice = (
+        ": nutbeam export TABLE --what dead_letters says why; mend the cause, then run index "
+        "--full true"
+    )
+    server.refuses = lambda id_, document: "bad" in document["content"]
+    put(table, "17-2", {ONE: page("good"), TWO: page("bad")})
+    assert said() == (0, [f"the index writer refused 1 document{advice}"])
+    # The cause is mended, and there is nothing else to do.
+    server.refuses = lambda id_, document: False
+    assert said() == (1, [f"writers refused 1 document in earlier runs{advice}"])
+    assert said("--full", "true") == (0, [])
+    assert server.texts() == {from_key(ONE): "good", from_key(TWO): "bad"}
+    assert said() == (1, [])
+
+
+def test_a_crawl_whose_documents_are_all_refused_warns_once(server, tmp_path, capsys):
+    (tmp_path / "site").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"site/{name}.txt").write_text(f"text {name}")
+    seeds = [f"file://{tmp_path}/site/{name}.txt" for name in ("a", "b")]
+    server.refuses = lambda id_, document: True
+    writing = words_of(server, tmp_path / "crawled")[2:]
+    files = ("--schemes", "file", "--file_roots", tmp_path / "site")
+    capsys.readouterr()
+    words = ("crawl", tmp_path / "crawled", *seeds, "--rounds", "1", "--index", "main", *files)
+    assert nutbeam(*words, *writing, "--format", "json") == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    (message,) = (one["message"] for one in warnings if one["reason"] == "refused")
+    assert message.startswith("the index writer refused all 2 documents: nutbeam export")
+    assert message.endswith("mend the cause, then run index --full true")

@@ -1,5 +1,6 @@
 """index, purge and solrdedup with real search servers; run by ``make test-servers``."""
 
+import contextlib
 import random
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 import requests
 from crawling import nutbeam
 from indexed_tables import FETCHED, page, put, wanted
-from search_servers_here import managed_configset, search_server
+from search_servers_here import fixed_configset, managed_configset, search_server
 
 from nutbeam.io.index import unfinished_runs
 from nutbeam.io.writers import search_server as search_servers
@@ -32,16 +33,17 @@ def server(request, tmp_path_factory):
     with search_server(request.param, folder) as found:
         if found.kind == "solr":
             managed_configset(folder)
+            fixed_configset(folder)
         yield found
 
 
 class Index:
     """An index on a server, and the words that choose it."""
 
-    def __init__(self, server, name):
+    def __init__(self, server, name, configset="managed"):
         self.server, self.name = server, name
         if server.kind == "solr":
-            given = {"action": "CREATE", "name": name, "configSet": "managed"}
+            given = {"action": "CREATE", "name": name, "configSet": configset}
             server.get("/solr/admin/cores", params=given)
             self.parameters = f"url={server.url}/solr/{name}"
         else:
@@ -280,6 +282,62 @@ def test_solrindex_and_solrclean(server, tmp_path):
     new = ("--writer_parameters", young.parameters, "--index", "two")
     assert nutbeam("solrindex", table, *new, "--full", "true") == 0
     assert young.visible() == wanted(pages)
+
+
+@pytest.mark.parametrize("dies_at", [None, "finish"])
+def test_a_rebuild_without_the_field_of_versions(server, tmp_path, monkeypatch, dies_at):
+    if server.kind != "solr":
+        pytest.skip("for Solr")
+    table, index = str(tmp_path / "table"), Index(server, f"fixed-{dies_at}", "fixed")
+    words = ("--writer", "solr", "--writer_parameters", f"{index.parameters},unknown_fields=drop")
+    long = "com.a:http/" + "x" * 600
+    pages = {key: page(f"text {key}", batch_id="17-0") for key in (*KEYS, long)}
+    put(table, "17-0", pages)
+    assert nutbeam("index", table, *words) == 0
+    others = [{"id": "of-another", "url": "of-another", "content": "stays"}]
+    sent = requests.post(
+        f"{server.url}/solr/{index.name}/update?commit=true", json=others, timeout=60
+    )
+    assert sent.ok
+    assert nutbeam("purge", table, "--url", from_key(KEYS[0]), "--now", "true") == 0
+    if dies_at:
+        with monkeypatch.context() as patch, contextlib.suppress(Killed):
+            plain = SolrWriter.finish
+            patch.setattr(SolrWriter, "finish", lambda w: dies() if w.target.full else plain(w))
+            nutbeam("index", table, *words)
+        assert from_key(KEYS[0]) in index.visible()
+    # After a rebuild that died when it had committed, a run has nothing to send.
+    assert nutbeam("index", table, *words) == (1 if dies_at else 0)
+    del pages[KEYS[0]]
+    assert index.visible() == wanted(pages) | {"of-another": "stays"}
+    assert nutbeam("index", table, *words) == 1
+
+
+@pytest.mark.parametrize("configset", ["managed", "fixed"])
+def test_a_first_rebuild_whose_documents_have_no_marks(server, tmp_path, capsys, configset):
+    if server.kind != "solr":
+        pytest.skip("for Solr")
+    table, index = str(tmp_path / "table"), Index(server, f"marks-{configset}", configset)
+    pages = {key: page(f"text {key}") for key in KEYS}
+    put(table, "17-0", pages)
+    rules = tmp_path / "writers.toml"
+    rules.write_text(f"""
+[[writer]]
+name = "solr"
+kind = "solr"
+url = "{server.url}/solr/{index.name}"
+unknown_fields = "drop"
+remove = ["segment", "digest"]
+""")
+    words = ("index", table, "--index_writers", str(rules), "--full", "true")
+    if configset == "fixed":
+        assert nutbeam(*words) == 3
+        assert "have neither 'segment' nor 'digest'" in capsys.readouterr().err
+        assert index.visible() == {}
+    else:  # the run adds the field of versions
+        assert nutbeam(*words) == 0
+        assert nutbeam(*words) == 0
+        assert index.visible() == wanted(pages)
 
 
 def test_parts_are_committed_one_by_one(server, tmp_path, monkeypatch):

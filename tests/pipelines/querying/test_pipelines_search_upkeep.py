@@ -5,6 +5,8 @@ import json
 import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
+from indexed_tables import page as state_page
+from indexed_tables import put
 
 from nutbeam.io.shards.shard_views import table_cache
 from nutbeam.io.snapshots.manifest import newest_manifest
@@ -67,3 +69,27 @@ def test_a_rollback_brings_the_index_back(table, found):
     assert found(table) == {"http://b.com/": "new"}
     assert nutbeam("rollback", table, "--to", before) == 0
     assert found(table) == EVERY
+
+
+@pytest.mark.parametrize("index", ["main", "other"])
+@pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
+def test_the_line_about_a_damaged_shard_names_the_command_that_mends_it(
+    tmp_path, monkeypatch, capsys, index, how
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    table = tmp_path / "table"
+    put(table, "17-1", {"com.a:http/1": state_page("river")})
+    assert nutbeam("index", table, "--index", index) == 0
+    (shard,) = table.glob(f"index/{index}/shards/*.parquet")
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 255
+    shard.write_bytes(data if how == "flipped" else data[: len(data) // 2])
+    if how == "gone":
+        shard.unlink()
+    capsys.readouterr()
+    assert nutbeam("search", table, "river", "--index", index) == 3
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    *_, command = line.strip().split(": run nutbeam ")
+    assert nutbeam(*command.split()) == 0
+    assert nutbeam("search", table, "river", "--index", index) == 0

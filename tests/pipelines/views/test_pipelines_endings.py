@@ -169,11 +169,12 @@ def test_the_work_of_each_job_is_counted_for_itself():
             "dropped/filtered": 7, "dropped/time_limit": 5}),
         Manifest(job="update", counts={"dropped/redirect_filtered": 1, "dropped/filtered": 9}),
         Manifest(job="dedup", counts={}),
+        Manifest(job="index", counts={"refused": 1}),
     ]  # fmt: skip
     assert work_of(made) == Work(
         rounds=1, seeds=1, refused={"filtered": 2}, tried=True, requests=3, fetched=2,
         failed={"robots_denied": 1, "temp_moved": 1}, left={"time_limit": 5},
-        targets={"filtered": 1},
+        targets={"filtered": 1}, index={"refused": 1},
     )  # fmt: skip
 
 
@@ -198,6 +199,18 @@ def test_warnings_name_number_and_option():
     assert "more than 5 links" in found[0]["message"]
     assert "not parsed" not in found[1]["message"]
     assert warnings_of(Work(), {}, OPTIONS) == []
+
+
+def test_a_warning_says_what_index_writers_have_refused():
+    def refused(**counts):
+        return [(w["count"], w["message"]) for w in warnings_of(Work(index=counts), {}, OPTIONS)]
+
+    ((number, line),) = refused(indexed=1, refused=2)
+    assert (number, line.startswith("the index writer refused 2 documents: ")) == (2, True)
+    assert line.endswith("mend the cause, then run index --full true")
+    ((_, line),) = refused(**{"indexed": 1, "a/added": 1, "b/refused": 2})
+    assert line.startswith("index writer 'b' refused all 2 documents: ")
+    assert refused(indexed=1) == []
 
 
 @pytest.mark.parametrize(("code", "lines"), [(4, ["cut", "why"]), (0, ["cut"])])

@@ -1,0 +1,105 @@
+"""Ends full rebuilds of indexes whose documents do not say which operation sent them.
+
+Before the commit, the ids of all documents in the index are read; after it, those are deleted that
+the journal does not name. So no document is missing in between, and a document that a later run
+has sent stays. If the run dies before it has deleted them, the next run does it.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from ...policy.routing.index_routes import WriterRule, mapped_fields
+from ...policy.search_servers.standard_fields import MARKING_FIELDS
+from ...policy.search_servers.unsent_documents import of_nutbeam, unsent
+from ...web.base.errors import UserError
+from ...web.urls.key_columns import from_keys
+from ..snapshots.manifest import Manifest
+from ..storage.files import list_files
+from ..tablets.file_lists import load_files
+from ..tablets.tablets import tablets
+from ..writers.index_writer import open_writer
+from ..writers.stored_index import StoredIndex
+from .index_candidates import COUNTING
+from .index_pass import IndexPass
+
+
+def check_rebuild(task: IndexPass) -> None:
+    """Checks that a full rebuild can tell its documents from those of other programs.
+
+    Raises:
+        UserError: The documents of a writer get neither ``segment`` nor ``digest``.
+    """
+    for rule in task.routes.writers if task.full else ():
+        fields = pl.DataFrame({"id": ["a"], **{name: ["a"] for name in MARKING_FIELDS}})
+        mapped = set(mapped_fields(fields, rule.mapping).columns)
+        if (
+            mapped.isdisjoint(MARKING_FIELDS)
+            and open_writer(rule, task.target(rule)).leaves_earlier()
+        ):
+            raise UserError(
+                f"writer {rule.name!r} of index {task.index!r} cannot build it again: its documents "
+                "have neither 'segment' nor 'digest', so others cannot be told from them"
+            )
+
+
+def earlier_documents(task: IndexPass) -> dict[str, pl.Series]:
+    """Returns the ids in each index that ``finish`` leaves after a full rebuild, by writer.
+
+    Documents of other programs, which have neither a segment nor a digest, are left out. All ids
+    are in memory.
+    """
+    return _stored(task, task.routes.writers) if task.full else {}
+
+
+def delete_unsent(task: IndexPass, made: Manifest, found: Mapping[str, pl.Series]) -> None:
+    """Deletes the documents that a full rebuild has not sent.
+
+    Args:
+        task: The rebuild, or a later run.
+        made: The snapshot with the journal of the rebuild.
+        found: Ids by writer, as ``earlier_documents`` returns them.
+    """
+    for rule in task.routes.writers:
+        if rule.name in found:
+            index = open_writer(rule, task.target(rule))
+            gone = unsent(found[rule.name], _held(task, made, rule.name))
+            if len(gone):
+                assert isinstance(index, StoredIndex)
+                index.remove(gone.to_frame())
+
+
+def delete_unsent_of_last(task: IndexPass, rules: list[WriterRule]) -> None:
+    """Does so for the run before, if it was a rebuild and died before it had done it.
+
+    Then it has left its receipts; and no later run has begun, which would have done it.
+
+    Args:
+        task: The run.
+        rules: The writers that took part in the run before, and write where they wrote.
+    """
+    last = f"{task.last.version:013d}-{task.last.operation}"
+    names = {file.path.parent.name for file in list_files(task.all_receipts)}
+    if task.last.full and last in names and task.receipts.name not in names:
+        delete_unsent(task, task.operation.manifest(), _stored(task, rules))
+
+
+def _stored(
+    task: IndexPass, rules: tuple[WriterRule, ...] | list[WriterRule]
+) -> dict[str, pl.Series]:
+    found = {}
+    for rule in rules:
+        writer = open_writer(rule, task.target(rule))
+        if writer.leaves_earlier() and isinstance(writer, StoredIndex):
+            ids = [of_nutbeam(rows) for rows in writer.stored()]
+            found[rule.name] = pl.concat([pl.Series("id", [], pl.String), *ids])
+    return found
+
+
+def _held(task: IndexPass, made: Manifest, writer: str) -> Iterator[pl.Series]:
+    """Yields the URLs of the documents that a writer holds, as the journal of a snapshot says."""
+    root, name = task.operation.root, task.component("indexed")
+    held = COUNTING & pl.col("writers").cast(pl.List(pl.String)).list.contains(writer)
+    for tablet in tablets(load_files(root, made.components.get(name))):
+        for rows in root.scan(name, tablet):
+            yield from_keys(rows.filter(held).get_column("key"))

@@ -1,0 +1,55 @@
+"""Says which writers of an index have refused documents, and what to do about it."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ...web.base.counting import counted
+
+_ADVICE = (
+    "nutbeam export TABLE --what dead_letters says why; mend the cause, then run index --full true"
+)
+
+
+class Refusal(NamedTuple):
+    """What a writer has refused in a run.
+
+    Attributes:
+        writer: Its name; empty: it is the only one.
+        number: How many documents.
+        every: Whether it has taken no other.
+    """
+
+    writer: str
+    number: int
+    every: bool
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        who = f"index writer {self.writer!r}" if self.writer else "the index writer"
+        some = "all " if self.every and self.number > 1 else ""
+        return f"{who} refused {some}{counted(self.number, 'documents')}: {_ADVICE}"
+
+
+def refusals(counts: Mapping[str, int]) -> Iterator[Refusal]:
+    """Yields which writers have refused documents, by the counts of runs of ``index``.
+
+    >>> [refusal[:] for refusal in refusals({"indexed": 1, "refused": 2})]
+    [('', 2, False)]
+    >>> [refusal[:] for refusal in refusals({"indexed": 1, "a/added": 1, "b/refused": 1})]
+    [('b', 1, True)]
+    """
+    for name, number in counts.items():
+        writer, _, reason = name.rpartition("/")
+        if reason == "refused" and number:
+            taken = f"{writer}/added" if writer else "indexed"  # one writer alone has no name there
+            yield Refusal(writer, number, not counts.get(taken))
+
+
+def refused_before(number: int) -> str:
+    """Returns the line about documents that were refused before, and are not sent again.
+
+    >>> refused_before(2).partition(":")[0]
+    'writers refused 2 documents in earlier runs'
+    """
+    return f"writers refused {counted(number, 'documents')} in earlier runs: {_ADVICE}"

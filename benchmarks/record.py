@@ -19,9 +19,12 @@ BLOCK = re.compile(r"(?P<head><!-- (?P<command>benchmarks/.+?) -->\n)```text\n.*
 
 
 def record(page: pathlib.Path, words: list[str]) -> int:
-    """Makes the chosen blocks of a page anew, one after the other; returns how many failed.
+    """Runs the chosen benchmarks, and writes the figures of each into the page at once.
 
-    What was measured stays if a later benchmark fails or the run is ended.
+    So what was measured stays if a later benchmark fails, or if somebody ends the run.
+
+    Returns:
+        How many benchmarks failed.
     """
     failed = 0
     commands = [match["command"] for match in BLOCK.finditer(page.read_text())]
@@ -47,7 +50,7 @@ def record(page: pathlib.Path, words: list[str]) -> int:
 
 
 def with_block(text: str, command: str, block: str) -> str:
-    """Returns the page with the block of a command made anew."""
+    """Returns the page with a new block for a command."""
 
     def made_anew(match: re.Match[str]) -> str:
         return match["head"] + block if match["command"] == command else match[0]

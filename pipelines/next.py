@@ -56,7 +56,8 @@ def run(invocation: Invocation) -> int:
     invocation = dataclasses.replace(
         invocation, options=module.Options(**given), beam_args=beam_args
     )
-    code = run_job(invocation, module.build, name, batch)
+    after = indexing_job.check_taken if name == "index" else None
+    code = run_job(invocation, module.build, name, batch, after=after)
     # An index may have nothing to change, and then a new batch is next.
     return DONE if name == "index" and code == NOTHING_TO_DO else code
 

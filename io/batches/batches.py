@@ -12,7 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.kinds import KINDS, folders_of
+from ...policy.components.component_names import folders_of
+from ...policy.components.kinds import KINDS
 from ...policy.components.schema import DOCUMENTS
 from ...policy.parts import pages_first
 from ..snapshots.manifest import Manifest

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...policy.components.kinds import present_name
+from ...policy.components.component_names import present_name
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld

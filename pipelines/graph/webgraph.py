@@ -15,7 +15,8 @@ import polars as pl
 
 from ...io.batches.batches import live_file
 from ...io.batches.link_sources import WITHOUT_LINKS
-from ...io.snapshots.operations import Operation, committed, new_id, pinned_operation
+from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.kinds import KINDS
@@ -82,14 +83,12 @@ class LinkSource:
 
 
 def run(invocation: Invocation) -> int:
-    options = invocation.options
-    named = dataclasses.replace(options, operation=options.operation or new_id())
-    code = run_job(dataclasses.replace(invocation, options=named), build, "webgraph")
-    operation = pinned_operation(str(invocation.table), f"{named.operation}.webgraph")
-    made = committed(operation) if operation else None
-    if made is not None and (line := advice(made.counts)):
+    return run_job(invocation, build, "webgraph", after=_advise)
+
+
+def _advise(table: str, manifest: Manifest, options: Options) -> None:
+    if line := advice(manifest.counts):
         _LOG.warning("%s", line)
-    return code
 
 
 def advice(counts: Mapping[str, int]) -> str:

@@ -11,12 +11,14 @@ Texts stay where they are: small rows travel to the workers that read the docume
 
 import dataclasses
 import functools
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
 
+from ...io.index.dead_letters import refused_pages
 from ...io.index.index_candidates import (
     CANDIDATES,
     Candidate,
@@ -33,6 +35,7 @@ from ...io.index.writer_places import finish_and_check_places, places
 from ...io.snapshots.commit import commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
+from ...io.table.opening import open_table
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
 from ...io.writers.index_writer import chosen_writers
@@ -40,11 +43,13 @@ from ...policy.components.index_schema import INDEXED, index_component
 from ...policy.components.schema import to_frame
 from ...policy.indexing.index_changes import counts_of
 from ...policy.indexing.index_decision import DELETE, NOTHING
+from ...policy.indexing.refused_documents import refusals, refused_before
 from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Finish, Ticket, phase_of
+from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..command_line.command import TABLE, Invocation
@@ -53,6 +58,7 @@ from ..launch.job import JobOptions, run_job
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 _WRITE = "Write"
+_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +75,24 @@ class Options(IndexTableOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "index")
+    return run_job(invocation, build, "index", after=check_taken)
+
+
+def check_taken(table: str, manifest: Manifest, options: IndexTableOptions) -> None:
+    """Warns of documents that writers of an index have refused, now or before.
+
+    Raises:
+        UserError: A writer has refused all that it got.
+    """
+    found = sorted(refusals(manifest.counts), key=lambda refusal: refusal.every)
+    for refusal in found:
+        if refusal.every:
+            raise UserError(refusal.line)
+        _LOG.warning("%s", refusal.line)
+    if manifest.counts:
+        return
+    if before := refused_pages(open_table(table), manifest, options.index):
+        _LOG.warning("%s", refused_before(before))
 
 
 def build(

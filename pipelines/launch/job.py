@@ -12,7 +12,6 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.index.dead_letters import refused_pages
 from ...io.parsing.plugins import chosen_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
@@ -22,7 +21,6 @@ from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
-from ...policy.indexing.refused_documents import refusals, refused_before
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
@@ -229,6 +227,7 @@ def run_job(
     job: str,
     batch: str | None = None,
     before: Callable[[Ticket], Iterable[Build]] | None = None,
+    after: Callable[[str, Manifest, Any], None] | None = None,
 ) -> int:
     """Runs one job on ``batch`` or on the batch in its options, and reports its counts.
 
@@ -238,6 +237,8 @@ def run_job(
         job: Name of the job.
         batch: Id of the batch; None takes that of the options.
         before: Yields builds of pipelines that run before, one after the other. They commit nothing.
+        after: Gets the table's address, the snapshot that the job has made, and the options, after
+            the report: to warn of what it finds there, or to refuse it.
     """
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
@@ -264,8 +265,8 @@ def run_job(
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
     report(invocation, job_record(manifest))
-    if job == "index":
-        _check_taken(ticket.table, manifest, options.index)
+    if after:
+        after(ticket.table, manifest, options)
     return NOTHING_TO_DO if _found_nothing(job, manifest) else DONE
 
 
@@ -274,21 +275,6 @@ def _found_nothing(job: str, manifest: Manifest) -> bool:
     if job == "generate":
         return manifest.batch not in manifest.batches
     return job in ("index", "clean") and not manifest.counts
-
-
-def _check_taken(table: str, manifest: Manifest, index: str) -> None:
-    """Warns of documents that writers of an index have refused, now or before.
-
-    Raises:
-        UserError: A writer has refused all that it got.
-    """
-    found = sorted(refusals(manifest.counts), key=lambda refusal: refusal.every)
-    for refusal in found:
-        if refusal.every:
-            raise UserError(refusal.line)
-        _LOG.warning("%s", refusal.line)
-    if not manifest.counts and (before := refused_pages(open_table(table), manifest, index)):
-        _LOG.warning("%s", refused_before(before))
 
 
 def job_record(manifest: Manifest) -> dict[str, Any]:

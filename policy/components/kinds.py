@@ -16,6 +16,7 @@ import pyarrow as pa
 from ..schedules.schedule import ScheduleOptions
 from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
 from .columns import Column, Columns, joined
+from .component_names import folders_of, present_name
 from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
 from .index_schema import (
     DEAD_LETTERS_COLUMNS,
@@ -166,10 +167,6 @@ class Kind:
     def adopted(self) -> bool:
         """Whether a fetch adopts files of an earlier one; their names have their partition."""
         return self.flushed in (Flushed.ADOPTED, Flushed.LAST_ADOPTED)
-
-
-# Names in tables of format 2 and older, and the present names. Old files stay in their folders.
-FORMER_NAMES = {"bars": "blocklist", "learnt": "host_findings"}
 
 
 def _graph_kinds(level: str) -> tuple["Kind", "Kind", "Kind"]:
@@ -345,27 +342,6 @@ def unknown_components(components: Iterable[str]) -> list[str]:
     ['later']
     """
     return [name for name in components if present_name(name).rpartition("/")[2] not in KINDS]
-
-
-def present_name(component: str) -> str:
-    """Returns the name of a component whose name may be one of an older table.
-
-    >>> present_name("batches/1/learnt"), present_name("state")
-    ('batches/1/host_findings', 'state')
-    """
-    above, slash, name = component.rpartition("/")
-    return f"{above}{slash}{FORMER_NAMES.get(name, name)}"
-
-
-def folders_of(component: str) -> list[str]:
-    """Returns the folders that may have files of a component: the former one, and its own.
-
-    >>> folders_of("batches/1/host_findings"), folders_of("state")
-    (['batches/1/learnt', 'batches/1/host_findings'], ['state'])
-    """
-    above, slash, name = component.rpartition("/")
-    former = [old for old, new in FORMER_NAMES.items() if new == name]
-    return [f"{above}{slash}{folder}" for folder in (*former, name)]
 
 
 def kinds_in_tablets() -> tuple[str, ...]:

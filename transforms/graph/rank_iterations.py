@@ -98,21 +98,24 @@ class RankIterations(Displayed):
             )
 
     def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[RankedBlock]:
-        how = _How(self.ranking, self.level, self.rounds, self.tolerance)
         steps = self.ranking.steps(self.rounds) if self.left is None else self.left
         return (
-            _rounds(operations, how, steps)
+            _rounds(operations, self.how, steps)
             | "Meet" >> beam.GroupByKey()
-            | "Ranks" >> beam.FlatMap(_ranks, how).with_output_types(RankedBlock)
+            | "Ranks" >> beam.FlatMap(_ranks, self.how).with_output_types(RankedBlock)
         )
+
+    @property
+    def how(self) -> "_How":
+        """What its steps must know."""
+        return _How(self.ranking, self.level, self.rounds, self.tolerance)
 
     def steps_left(self, operation: Operation) -> int:
         """Returns how many rounds are to be made, from the files of those that are made.
 
         They are counted in the sense of ``Ranking.steps``; 0 if the last one has converged.
         """
-        how = _How(self.ranking, self.level, self.rounds, self.tolerance)
-        files, blocks = how.files(operation), stored_graph(operation, self.level).blocks
+        files, blocks = self.how.files(operation), stored_graph(operation, self.level).blocks
         last, steps = files.last_round(blocks), self.ranking.steps(self.rounds)
         if not last:
             return steps
@@ -137,9 +140,7 @@ class RankSome(Displayed):
     whole: RankIterations
 
     def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Any]:
-        whole = self.whole
-        how = _How(whole.ranking, whole.level, whole.rounds, whole.tolerance)
-        return _rounds(operations, how, MOST_STEPS)
+        return _rounds(operations, self.whole.how, MOST_STEPS)
 
 
 def most_rounds(ranking: Ranking) -> int:

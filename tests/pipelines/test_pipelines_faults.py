@@ -32,6 +32,7 @@ from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.fetching import host_findings
+from nutbeam.pipelines.generating import survey
 from nutbeam.transforms import apply_changes, for_each
 from nutbeam.transforms import operations as steps
 from nutbeam.web.urls.row_keys import from_key
@@ -105,8 +106,8 @@ TRAPS = {
     "inject": [*ENDS, Trap(inject, "UrlRules"), *APPLY],
     "generate": [
         *ENDS,
-        Trap(generate, "put_aside"),
-        Trap(generate, "put_aside", at=2),
+        Trap(survey, "put_aside"),
+        Trap(survey, "put_aside", at=2),
         Trap(generate, "take_up"),
         Trap(generate, "write_file"),
         *both(generate, "remove_aside"),

@@ -291,7 +291,8 @@ def compare(emulator: Any, folder: str, rows: int, repeats: int) -> None:
     )
 
 
-def _emulator() -> ModuleType:
+def emulator_helper() -> ModuleType:
+    """Returns the tests' module that starts the emulator."""
     path = measure.HERE.parent / "tests" / "support" / "bigtable_emulator.py"
     spec = importlib.util.spec_from_file_location("bigtable_emulator", path)
     assert spec is not None
@@ -304,7 +305,7 @@ def _emulator() -> ModuleType:
 def main() -> None:
     """Does what the command line says."""
     measure.need("pytest")
-    helper = _emulator()
+    helper = emulator_helper()
     program = helper.find()
     if program is None:
         raise SystemExit(helper.MISSING)

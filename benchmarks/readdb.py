@@ -2,6 +2,9 @@
 
 ``python benchmarks/readdb.py [--small]``. Both in one process, the work alone, once each has run on
 a tiny table. Budget: the figures in at most 1 s of work beside the start, one URL in 0.5 s.
+
+``--bigtable``: the figures of tables in Bigtable's emulator, of two sizes. Budget: at most 10 µs of
+CPU time of the client a row, in memory that does not grow with the table.
 """
 
 import functools
@@ -9,6 +12,7 @@ import pathlib
 import sys
 import tempfile
 
+import bigtable
 import measure
 import tables
 
@@ -19,6 +23,7 @@ FIGURES = f"""
     SELECT min(score), avg(score), max(score), approx_quantile(score, {QUANTILES}) FROM rows
 """
 BUDGETS = {"figures": 1.0, "one URL": 0.5}
+CPU_BUDGET = 10  # µs a row, in Bigtable
 
 
 def ours(tiny: str, table: str, what: str) -> None:
@@ -78,5 +83,40 @@ def main(small: bool) -> None:
         measure.table(f"{rows:,} rows; median of {repeats}", heads, shown)
 
 
+def in_bigtable(small: bool) -> None:
+    """Shows what the figures of tables in Bigtable cost."""
+    measure.need("pytest")
+    helper = bigtable.emulator_helper()
+    program = helper.find()
+    if program is None:
+        raise SystemExit(helper.MISSING)
+    sizes, repeats = ((20_000,), 1) if small else ((100_000, 400_000), 3)
+    with (
+        tempfile.TemporaryDirectory(prefix="readdb-") as folder,
+        helper.Emulator(program) as emulator,
+    ):
+        addresses = {}
+        for rows in (1_000, *sizes):
+            table = f"{folder}/{rows}"
+            addresses[rows] = emulator.make(pathlib.Path(f"{folder}/files-{rows}"))
+            measure.fresh("readdb", "make", table, rows, max(10, rows // 50))
+            measure.command("copy", table, addresses[rows])
+        runs = {
+            rows: functools.partial(
+                measure.fresh, "readdb", "ours", addresses[1_000], addresses[rows], "figures"
+            )
+            for rows in sizes
+        }
+        found = measure.interleaved(runs, repeats)
+    shown = [
+        (f"{rows:,}", measure.median(found[rows], "work"),
+         measure.median(found[rows], "cpu") / rows * 1e6, CPU_BUDGET,
+         measure.median(found[rows], "peak") / 2**20)
+        for rows in sizes
+    ]  # fmt: skip
+    heads = ("rows", "seconds of work", "CPU µs a row", "budget", "peak memory, MB")
+    measure.table(f"readdb of tables in Bigtable's emulator; median of {repeats}", heads, shown)
+
+
 if __name__ == "__main__":
-    main("--small" in sys.argv)
+    (in_bigtable if "--bigtable" in sys.argv else main)("--small" in sys.argv)

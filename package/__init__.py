@@ -8,8 +8,8 @@ Everything that other programs use is here by name, and loaded when it is first 
 
 ``nutbeam.read`` reads a table. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
-``InvertLinks``, ``RankLinks``, ``NearPairs``, ``LeadNearPages``, ``JoinByHash``, ``RowsToChunks`` and
-``ChunksToRows``. ``__version__`` is the version that is installed.
+``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``, ``JoinByHash``,
+``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is installed.
 """
 
 import logging
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
     from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
     from nutbeam.transforms.fetch_pages import FetchPages as FetchPages
-    from nutbeam.transforms.graph.rank_links import RankLinks as RankLinks
+    from nutbeam.transforms.graph.graph_blocks import GraphBlocks as GraphBlocks
+    from nutbeam.transforms.graph.rank_iterations import RankIterations as RankIterations
     from nutbeam.transforms.invert_links import InvertLinks as InvertLinks
     from nutbeam.transforms.join_by_hash import JoinByHash as JoinByHash
     from nutbeam.transforms.lead_near_pages import LeadNearPages as LeadNearPages
@@ -40,13 +41,14 @@ _MODULES = {
     "ChunksToRows": "transforms.elements.rows",
     "DedupByHash": "transforms.dedup_by_hash",
     "FetchPages": "transforms.fetch_pages",
+    "GraphBlocks": "transforms.graph.graph_blocks",
     "InvertLinks": "transforms.invert_links",
     "JoinByHash": "transforms.join_by_hash",
     "LeadNearPages": "transforms.lead_near_pages",
     "NearPairs": "transforms.near_pairs",
     "ParsePages": "transforms.parse_pages",
     "PartitionByHost": "transforms.partition",
-    "RankLinks": "transforms.graph.rank_links",
+    "RankIterations": "transforms.graph.rank_iterations",
     "RowsToChunks": "transforms.elements.rows",
     "TopNPerKey": "transforms.top_n_per_key",
     "read": "io.reading.reader",

@@ -110,11 +110,10 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
             if len(rest):
                 writer.write(rest)
             self._rows, self._pending = 0, []
+            # Host counts of one tablet after the other are not in order: a:http is after a1:http.
             merged = pl.DataFrame(self._zones, schema=ZONE).select(
-                pl.first("first"),
-                pl.last("last"),
-                pl.min("min_fetch_time"),
-                pl.max("max_fetch_time", "max_score"),
+                pl.min("first", "min_fetch_time"),
+                pl.max("last", "max_fetch_time", "max_score"),
                 pl.col("statuses").bitwise_or(),
             )
             self._files.append(close_file(self._root, writer, **merged.row(0, named=True)))

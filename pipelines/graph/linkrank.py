@@ -2,7 +2,7 @@
 
 ::
 
-    nodes, edges ─ RankIterations ─ ranks known before ─▶ ranks'
+    nodes, edges ─ RankRounds ─ ranks known before ─▶ ranks'
 """
 
 import contextlib
@@ -29,11 +29,11 @@ from ...policy.graph.harmonic import Harmonic
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.ranking import Ranking, has_converged
 from ...policy.graph.rankings import RANKINGS, choose_ranking
-from ...transforms.graph.rank_iterations import (
+from ...transforms.graph.rank_rounds import (
     MOST_STEPS,
     ROUND_ENDS,
     RankedBlock,
-    RankIterations,
+    RankRounds,
     RankSome,
     most_rounds,
 )
@@ -180,8 +180,8 @@ def _begin() -> Begin:
     return Begin("linkrank", allows=("compact",))
 
 
-def _iterations(options: Options, left: int | None = None) -> RankIterations:
-    return RankIterations(ranking_of(options), options.level, *rounds_of(options), left)
+def _iterations(options: Options, left: int | None = None) -> RankRounds:
+    return RankRounds(ranking_of(options), options.level, *rounds_of(options), left)
 
 
 def rounds_of(options: Options) -> tuple[int, float]:
@@ -243,7 +243,7 @@ def build(
     Args:
         tickets: One ticket.
         options: The options.
-        left: Most rounds to make if others are made, see ``RankIterations``.
+        left: Most rounds to make if others are made, see ``RankRounds``.
     """
     operations = tickets | "Begin" >> _begin()
     level = options.level

@@ -2,7 +2,7 @@
 
 ::
 
-    links, or documents of living pages ─ GraphBlocks ─▶ nodes', edges'
+    links, or documents of living pages ─ WriteBlocks ─▶ nodes', edges'
 """
 
 import dataclasses
@@ -28,8 +28,8 @@ from ...policy.page_rows import PageChoice
 from ...policy.parts import pages_first
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.graph.graph_blocks import LINKS_IN, GraphBlocks, tidy_graph
 from ...transforms.graph.graph_layout import BLOCKS, LIMIT
+from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -128,7 +128,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     )
     links = (found["main"], of_documents) | "Links" >> beam.Flatten()
     level = options.level
-    written = (operations, links) | GraphBlocks(LinkLimits.of(options), level, options.block_nodes)
+    written = (operations, links) | WriteBlocks(LinkLimits.of(options), level, options.block_nodes)
     committed = (operations, written, found[_RECEIPTS]) | Commit(
         reads=(f"{level}_nodes", f"{level}_edges", f"{level}_ranks"),
         whole=("Tablets", LIMIT, BLOCKS),

@@ -2,7 +2,7 @@
 
 A ranking is a few functions on one block. So memory holds the values of two blocks and a piece of
 the links between them, however large the graph is. The rounds in this module are those in memory;
-``transforms/graph/rank_iterations.py`` makes the same rounds with files, on any runner.
+``transforms/graph/rank_rounds.py`` makes the same rounds with files, on any runner.
 """
 
 import abc

@@ -1,6 +1,6 @@
 """Numbers of URLs by host: counted from rows, and as differences that a job makes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,7 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
     [('com.a', 2, 0, 1)]
     """
-    return sum_host_counts([_counted(rows.select(COUNTED))])
+    return sum_host_counts([_tallied({1: rows})])
 
 
 def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -33,38 +33,48 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         before: The rows before, with the columns ``COUNTED``, in key order.
-        after: The rows after, in key order. A row in neither frame, or equal in both, adds nothing.
+        after: The rows after. It is faster if they begin with the keys of those before.
     """
     before, after = before.select(COUNTED), after.select(COUNTED)
-    if len(before) == len(after) and before.get_column("key").equals(after.get_column("key")):
-        failed = [frame.get_column("retries").fill_null(0) != 0 for frame in (before, after)]
-        statuses = [frame.get_column("status") for frame in (before, after)]
-        differ = statuses[0].ne_missing(statuses[1]) | (failed[0] != failed[1])
-        before, after = before.filter(differ), after.filter(differ)
-    found = sum_host_counts([_counted(before, -1), _counted(after)])
-    return found.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
+    known, new = after[: len(before)], after[len(before) :]
+    if known.get_column("key").equals(before.get_column("key")):
+        # Of most rows only a link was found: their hosts are not looked for.
+        differ = _codes(before) != _codes(known)
+        before, known = before.filter(differ), known.filter(differ)
+        parts = [_tallied({-1: before, 1: known}), _tallied({1: new})]
+    else:
+        parts = [_tallied({-1: before}), _tallied({1: after})]
+    return sum_host_counts(parts).filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 
-def _counted(rows: pl.DataFrame, sign: int = 1) -> pl.DataFrame:
-    """Returns HOST_COUNTS rows of rows, each number times ``sign``.
+def _codes(rows: pl.DataFrame) -> pl.Series:
+    """Returns what the numbers of a host depend on: twice the status, and 1 for failures."""
+    status, failed = rows.get_column("status"), rows.get_column("retries").fill_null(0) != 0
+    return status.fill_null(0).cast(pl.Int16) * 2 + failed
+
+
+def _tallied(parts: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
+    """Returns HOST_COUNTS rows of frames with the same keys, the numbers of each times its sign.
 
     A host whose rows are not next to one another has several rows.
     """
-    if rows.is_empty():
+    keys = next(iter(parts.values())).get_column("key")
+    if keys.is_empty():
         return _NONE
-    hosts = host_keys(rows.get_column("key"))
+    hosts = host_keys(keys)
     run = hosts.rle_id()
-    firsts = hosts.filter(run.diff().fill_null(1) != 0)
-    run_numbers, statuses = run.to_numpy(), rows.get_column("status").fill_null(0).to_numpy()
-    width = max(STATUS_COUNTS) + 2  # the last column is for unknown codes, which no number has
-    numbers = np.bincount(
-        run_numbers * np.int64(width) + np.minimum(statuses, width - 1),
-        minlength=len(firsts) * width,
-    ).reshape(-1, width)
-    retried = rows.get_column("retries").fill_null(0) != 0
-    failed = np.bincount(run_numbers[retried.to_numpy()], minlength=len(firsts))
-    columns = {name: sign * numbers[:, code] for code, name in STATUS_COUNTS.items()}
-    counted = pl.DataFrame({"key": firsts, **columns, "connection_failures": sign * failed})
+    firsts, run_numbers = hosts.filter(run.diff().fill_null(1) != 0), run.to_numpy()
+    width = 2 * (
+        max(STATUS_COUNTS) + 2
+    )  # the last status is for unknown codes, which no number has
+    numbers = np.zeros((len(firsts), width), dtype=np.int64)
+    for sign, rows in parts.items():
+        at = run_numbers * np.int64(width) + np.minimum(_codes(rows).to_numpy(), width - 1)
+        numbers += sign * np.bincount(at, minlength=numbers.size).reshape(numbers.shape)
+    columns = {name: numbers[:, 2 * code] + numbers[:, 2 * code + 1]
+               for code, name in STATUS_COUNTS.items()}  # fmt: skip
+    failed = numbers[:, 1::2].sum(axis=1)
+    counted = pl.DataFrame({"key": firsts, **columns, "connection_failures": failed})
     return counted.filter(pl.col("key") != "").cast(_NONE.schema)
 
 

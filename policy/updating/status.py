@@ -187,15 +187,12 @@ def _host_counts(
     before: pl.DataFrame, arrived: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers
 ) -> pl.DataFrame:
     """Returns the differences in the numbers of URLs of hosts; see ``_merged``."""
-    index = np.arange(len(arrived))
-    index[tried] = len(arrived) + np.arange(len(tried))
-    after = pl.concat([arrived.select(COUNTED), resolved.select(COUNTED)])[index]
-    known, new = after[: len(before)], after[len(before) :]
-    # Of most rows only a link was found: their hosts are not looked for.
-    failed = [some.get_column("retries").fill_null(0) != 0 for some in (before, known)]
-    statuses = [some.get_column("status") for some in (before, known)]
-    differ = statuses[0].ne_missing(statuses[1]) | (failed[0] != failed[1])
-    return changed_counts(before.filter(differ), pl.concat([known.filter(differ), new]))
+    after = arrived.select(COUNTED)
+    for name in COUNTED[1:]:
+        values = after.get_column(name).to_numpy().copy()
+        values[tried] = resolved.get_column(name).to_numpy()
+        after = after.with_columns(pl.Series(name, values))
+    return changed_counts(before, after)
 
 
 def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: int) -> pl.DataFrame:
@@ -214,9 +211,9 @@ def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: i
     index = np.arange(len(rows))
     index[tried] = len(rows) + np.arange(len(tried))
     if known < len(rows):
-        numbered = rows.select("key", at=index)
-        both = numbered[:known].set_sorted("key"), numbered[known:].set_sorted("key")
-        index = both[0].merge_sorted(both[1], key="key").get_column("at").to_numpy()
+        keys = rows.get_column("key")
+        before = keys[:known].search_sorted(keys[known:]).to_numpy().astype(np.int64)
+        index = np.insert(index[:known], before, index[known:])
     return gather([rows, resolved], index)
 
 

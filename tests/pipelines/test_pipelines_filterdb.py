@@ -97,6 +97,17 @@ def filterdb(capsys, table, *words):
     return json.loads(capsys.readouterr().out)
 
 
+def test_generate_refuses_what_filterdb_would_drop_and_move(table, rules, capsys):
+    words = words_of(rules | {"exclude": ("gone", "6")})
+    dry = filterdb(capsys, table, *words, "--dry_run")["counts"]
+    assert nutbeam("generate", table, *words, "--filter", "--normalize", "--add_days", "900") == 0
+    refused = manifest_of(table).counts
+    assert refused["due"] == manifest_of(table).components["state"].rows
+    dropped = {n.partition("/")[2]: k for n, k in dry.items() if n.startswith("dropped/")}
+    assert {n: refused.get(f"left_out/{n}", 0) for n in dropped} == dropped
+    assert refused["left_out/normalized"] == dry["moved"] > 0
+
+
 @pytest.mark.few(1)
 def test_the_table_is_what_its_rows_in_memory_become_and_a_dry_run_says_so_before(
     table, backend, rules, capsys, caplog

@@ -1,6 +1,7 @@
 """The graph of a job knows the table's name, and not what is in it."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def tables(tmp_path_factory):
             assert nutbeam("crawl", folder / name, *words) == 0
             assert nutbeam("generate", folder / name) == 0
     grow(folder / "large")
+    shutil.copytree(folder / "small", folder / "other")
     return folder
 
 
@@ -57,14 +59,22 @@ def grow(table):
     assert store_manifest(open_table(str(table)), larger)
 
 
+_AGENT = ("--agent_name", "bot", "--agent_email", "bot@example.com")
+_WORDS = {
+    "inject": ("http://h0.example.com/",),
+    "fetch": _AGENT,
+    "round": _AGENT,
+    "sitemap": ("http://h0.example.com/sitemap.xml", *_AGENT),
+    "purge": ("--host", "h1.example.com"),
+}
+
+
 def graph_of(command, table):
     """Returns the graph of a command on a table."""
     _KEPT.clear()
-    words = ["http://h0.example.com/"] if command == "inject" else []
-    if command in ("fetch", "round"):
-        words = ["--agent_name", "bot", "--agent_email", "bot@example.com"]
-    if command == "purge":
-        words = ["--host", "h1.example.com"]
+    words = list(_WORDS.get(command, ()))
+    if command == "mergelinkdb":
+        words = [str(table.parent / "other")]
     runner = f"--runner={__name__}.{KeepGraph.__name__}"
     words += ["--operation", "the-one", runner, "--no_wait_until_finish"]
     assert nutbeam(command, table, *words) == 0

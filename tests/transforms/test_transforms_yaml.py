@@ -141,14 +141,16 @@ transforms:
 
 
 def test_ranks_of_links(tmp_path):
-    step = f"{{type: RankLinks, config: {{folder: {tmp_path / 'graph'}, ranking: pagerank}}}}"
+    graph = f"{{type: GraphBlocks, config: {{folder: {tmp_path / 'graph'}}}}}"
+    ranks = "{type: RankIterations, config: {ranking: pagerank}}"
     fields = "{type: MapToFields, config: {fields: {node: node, in_links: in_links}}}"
     elements = json.dumps(
         [{"node": f"http://{c}.com/", "in_links": n} for c, n in (("a", 0), ("b", 2), ("c", 1))]
     )
     check = f"{{type: AssertEqual, config: {{elements: {elements}}}}}"
     with beam.Pipeline("FnApiRunner", options=PipelineOptions([])) as pipeline:
-        transform_of(f"{LINKS}  - {step}\n  - {fields}\n  - {check}", pipeline)
+        steps = "".join(f"  - {step}\n" for step in (graph, ranks, fields, check))
+        transform_of(LINKS + steps, pipeline)
 
 
 PAGES = """

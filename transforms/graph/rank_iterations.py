@@ -1,303 +1,126 @@
-"""Ranks the nodes of a stored graph, in rounds; each round's values are in files."""
+"""Ranks the nodes of a graph that GraphBlocks has made."""
 
 import dataclasses
-import logging
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import apache_beam as beam
+import polars as pl
+import pyarrow as pa
 
-from ...io.graph.round_files import Receipt, RoundFiles, round_files
-from ...io.graph.stored_graph import StoredGraph, stored_graph
-from ...io.snapshots.operations import Operation
-from ...policy.graph.ranking import Ranking, Values, has_converged, one_block, sum_totals
-from ...web.base.errors import UserError
-from ...web.base.progress import PROGRESS
+from ...io.graph.stored_graph import stored_graph
+from ...io.snapshots.operations import new_id
+from ...policy.components.schema import TEXT
+from ...policy.graph.link_limits import GRAPH_LEVELS
+from ...policy.graph.linkrank import LinkRank
+from ...policy.graph.rankings import RANKINGS, choose_ranking
+from ...web.urls.key_columns import from_keys
+from ...web.urls.row_keys import from_host_key
+from ..elements.chunks import Chunk, to_chunks
+from ..elements.rows import check_chunk, through_chunks
+from ..operations import Begin, Ticket
 from ..wiring.display import Displayed
-from ..wiring.phase_logs import logs_of
+from .graph_blocks import check_choice
+from .rank_rounds import RankedBlock, RankRounds
 
-_LOG = logging.getLogger("nutbeam.linkrank")
-# Logged when the change of a round is known, with the changes of all rounds as ``changes``.
-ROUND_ENDS = "round %d: change %.3g"
-# Most groups of blocks: each reports to all others after each round.
-MOST_GROUPS = 32
-# Most rounds of a pipeline, in the sense of ``Ranking.steps``: Beam walks a chain of steps by
-# recursion, and fails with about 450.
-MOST_STEPS = 200
+_NEEDED = {"the input": ["folder", "level", "nodes"]}
+_OUTPUT = pa.schema(
+    [("node", TEXT), ("rank", pa.float64()), ("hub", pa.float64()), ("in_links", pa.int64()),
+     ("out_links", pa.int64())]
+)  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class RankedBlock:
-    """The ranks of a block.
+class RankedNode(NamedTuple):
+    """A page, host or domain with its rank, as a row."""
 
-    Attributes:
-        operation: The operation.
-        number: Number of the block.
-        of: Number of blocks.
-        ranks: The ranks, by name, in the order of the ids.
-        changes: The change of each round.
-    """
-
-    operation: Operation
-    number: int
-    of: int
-    ranks: Values
-    changes: tuple[float, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Report:
-    """What the blocks of a group report to each group."""
-
-    operation: Operation
-    receipts: tuple[Receipt, ...] = ()
+    node: str
+    rank: float
+    hub: float | None
+    in_links: int
+    out_links: int
 
 
 @dataclasses.dataclass
 class RankIterations(Displayed):
-    """Ranks the nodes of a graph; its twin in memory is ``rank_iterations``.
+    """Ranks the nodes of a graph, in rounds; its twin in memory is ``rank_iterations``.
 
-    Input:  operations, whose snapshot has the graph.
-    Output: ``RankedBlock``, one per block.
+    Input:  one row, or a chunk with one: the output of GraphBlocks.
+    Output: chunks or rows ``node`` (a URL, or a host or domain), ``rank`` (with hits the
+        authority), ``hub`` (with hits; else null), ``in_links`` and ``out_links``.
 
-    Cost: a shuffle of a few small reports per round; the values of each round are in files. A worker
-    holds the values of two blocks and a piece of the links between them, and up to 256 MB of links
-    that it has decoded. A job that is started again with the same graph, method, rounds and
-    tolerance continues after the last complete round.
+    Cost: a shuffle of a few small reports per round, see RankRounds. The values of the last rounds
+    stay in the folder of the graph.
 
     Attributes:
-        ranking: The method.
-        level: One of ``GRAPH_LEVELS``.
+        ranking: The method: linkrank, pagerank, hits or harmonic.
+        level: What the nodes are, as in GraphBlocks: page, host or domain.
         rounds: Most rounds.
-        tolerance: Stop after a round that changes no more than this; with 0, one that changes
-            nothing.
-        left: Most rounds that this pipeline makes, in the sense of ``Ranking.steps``, if pipelines
-            with ``RankSome`` have made the others; None makes all.
+        tolerance: End after a round that changes no more than this; with 0, nothing.
+        damping_factor: Of linkrank and pagerank: the part of a rank that comes from links.
 
     Raises:
-        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out of
-            its range.
+        ValueError: An argument or the input's type is not right, or there are several graphs.
     """
 
-    ranking: Ranking
+    ranking: str = "linkrank"
     level: str = "page"
     rounds: int = 10
     tolerance: float = 0.0
-    left: int | None = None
+    damping_factor: float = 0.85
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
-        if self.tolerance < 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
-        most = most_rounds(self.ranking)
-        if self.left is None and self.rounds > most:
-            raise ValueError(
-                f"rounds must be at most {most} for {self.ranking.name} in one pipeline, "
-                f"got {self.rounds}"
-            )
+        check_choice("ranking", self.ranking, RANKINGS)
+        check_choice("level", self.level, GRAPH_LEVELS)
+        if not 0 <= self.damping_factor <= 1:
+            raise ValueError(f"damping_factor must be from 0 to 1, got {self.damping_factor}")
+        self._rounds()  # they check what they get
 
-    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[RankedBlock]:
-        steps = self.ranking.steps(self.rounds) if self.left is None else self.left
+    def expand(self, graphs: beam.PCollection[Any]) -> Any:
+        return through_chunks(graphs, self._rank, "RankIterations", _NEEDED, RankedNode)
+
+    def _rounds(self) -> RankRounds:
+        ranking = choose_ranking(self.ranking, LinkRank(self.damping_factor))
+        return RankRounds(ranking, self.level, self.rounds, self.tolerance)
+
+    def _rank(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
         return (
-            _rounds(operations, self.how, steps)
-            | "Meet" >> beam.GroupByKey()
-            | "Ranks" >> beam.FlatMap(_ranks, self.how).with_output_types(RankedBlock)
+            chunks
+            | "Together" >> beam.GroupBy(lambda _: 0)
+            | "Ticket" >> beam.FlatMap(_tickets, self.level, new_id()).with_output_types(Ticket)
+            | Begin("linkrank")
+            | self._rounds()
+            | "Nodes" >> beam.FlatMap(_nodes, self.level).with_output_types(Chunk)
         )
 
-    @property
-    def how(self) -> "_How":
-        """What its steps must know."""
-        return _How(self.ranking, self.level, self.rounds, self.tolerance)
 
-    def steps_left(self, operation: Operation) -> int:
-        """Returns how many rounds are to be made, from the files of those that are made.
-
-        They are counted in the sense of ``Ranking.steps``; 0 if the last one has converged.
-        """
-        files, blocks = self.how.files(operation), stored_graph(operation, self.level).blocks
-        last, steps = files.last_round(blocks), self.ranking.steps(self.rounds)
-        if not last:
-            return steps
-        found = (files.receipt(last, block) for block in range(blocks))
-        totals = sum_totals(receipt.totals for receipt in found if receipt is not None)
-        change = self.ranking.change(last, totals)
-        ended = change is not None and has_converged(change, self.tolerance)
-        return 0 if ended else steps - last
-
-
-@dataclasses.dataclass
-class RankSome(Displayed):
-    """Makes the next rounds of a ranking, at most ``MOST_STEPS``; they stay in files.
-
-    Input:  operations, whose snapshot has the graph.
-    Output: a few reports, for nobody.
-
-    Attributes:
-        whole: The ranking. A pipeline with the same operation continues it.
-    """
-
-    whole: RankIterations
-
-    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Any]:
-        return _rounds(operations, self.whole.how, MOST_STEPS)
+def _tickets(grouped: tuple[int, Iterable[Chunk]], level: str, operation: str) -> Iterator[Ticket]:
+    """Yields a ticket for the graph, unless it is empty."""
+    graphs: list[dict[str, Any]] = []
+    for chunk in grouped[1]:
+        check_chunk(chunk, _NEEDED, "RankIterations")
+        graphs += chunk.to_pylist()
+    if len(graphs) > 1:
+        listed = ", ".join(sorted(str(graph["folder"]) for graph in graphs))
+        raise ValueError(f"RankIterations ranks one graph, got {len(graphs)}: {listed}")
+    for graph in graphs:
+        if graph["level"] != level:
+            raise ValueError(
+                f"level must be that of the graph in {graph['folder']}, "
+                f"{graph['level']!r}, got {level!r}"
+            )
+        if graph["nodes"]:
+            yield Ticket(graph["folder"], operation)
 
 
-def most_rounds(ranking: Ranking) -> int:
-    """Returns the most rounds, as users count them, that one pipeline can make."""
-    return MOST_STEPS // ranking.steps(1)
-
-
-@dataclasses.dataclass(frozen=True)
-class _How:
-    ranking: Ranking
-    level: str
-    rounds: int
-    tolerance: float
-
-    def files(self, operation: Operation) -> RoundFiles:
-        edges = operation.manifest().components[f"{self.level}_edges"]
-        parts = (edges.identity, self.ranking, self.rounds, self.tolerance)
-        return round_files(operation.root.files, self.level, *parts)
-
-
-def _rounds(operations: beam.PCollection[Operation], how: _How, steps: int) -> beam.PCollection:
-    """Makes at most a number of rounds, and the values before the first one if they are missing."""
-    keyed = tuple[int, _Report]
-    reports = operations | "Start" >> beam.FlatMap(_start, how).with_output_types(keyed)
-    for number in range(steps + 1):
-        reports = (
-            reports
-            | f"Meet{number}" >> beam.GroupByKey()
-            | f"Round{number}" >> beam.FlatMap(_round, how).with_output_types(keyed)
-        )
-    return reports
-
-
-class _Before(Sequence[Values]):
-    """The values of all blocks after a round; each is read when it is needed."""
-
-    def __init__(self, files: RoundFiles, number: int, blocks: int, own: int, some: tuple) -> None:
-        self._files, self._number, self._blocks = files, number, blocks
-        self._own, self._some = own, some
-        self._last: tuple[int, Values] = (-1, {})
-
-    def __len__(self) -> int:
-        return self._blocks
-
-    def __getitem__(self, block: Any) -> Any:
-        if self._last[0] != block:
-            some = None if block == self._own else self._some
-            self._last = (block, self._files.values(self._number, block, some))
-        return self._last[1]
-
-
-def _groups(graph: StoredGraph) -> int:
-    return min(graph.blocks, MOST_GROUPS)
-
-
-def _start(operation: Operation, how: _How) -> Iterator[tuple[int, _Report]]:
-    if operation.idle:
-        return
-    graph, files = stored_graph(operation, how.level), how.files(operation)
-    last = files.last_round(graph.blocks)
-    PROGRESS.start("linkrank", unit="blocks")
-    if last is not None:
-        _LOG.info("continues after round %d", last)
-    for group in range(_groups(graph)):
-        if last is None:
-            yield group, _Report(operation)
-            continue
-        found = (files.receipt(last, block) for block in range(graph.blocks))
-        yield group, _Report(operation, tuple(some for some in found if some is not None))
-
-
-def _gathered(
-    grouped: tuple[int, Iterable[_Report]], graph: StoredGraph, operation: Operation
-) -> list[Receipt]:
-    known = {some.block: some for report in grouped[1] for some in report.receipts}
-    if known and len(known) != graph.blocks:
-        raise UserError(
-            f"linkrank: {len(known)} of {graph.blocks} blocks have reported: run it again"
-        )
-    return [known[block] for block in sorted(known)]
-
-
-def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[int, _Report]]:
-    group, reports = grouped[0], list(grouped[1])
-    operation = reports[0].operation
-    graph, files = stored_graph(operation, how.level), how.files(operation)
-    receipts = _gathered((group, reports), graph, operation)
-    mine = range(group, graph.blocks, _groups(graph))
-    # After a kill, and in a further pipeline, it is another round than that of the step.
-    number = receipts[0].round + 1 if receipts else 0
-    if receipts and (receipts[0].ended or number > how.ranking.steps(how.rounds)):
-        done = tuple(receipts[block] for block in mine)
+def _nodes(block: RankedBlock, level: str) -> Iterator[Chunk]:
+    rows = stored_graph(block.operation, level).keys(block.number)
+    keys = rows.get_column("key")
+    if level == "page":
+        nodes = from_keys(keys)
     else:
-        with logs_of(operation):
-            work = _Work(how, graph, files, number, receipts)
-            done = tuple(work.receipt(block) for block in mine)
-    for other in range(_groups(graph)):
-        yield other, _Report(operation, done)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Work:
-    """A round, for any block."""
-
-    how: _How
-    graph: StoredGraph
-    files: RoundFiles
-    number: int
-    receipts: list[Receipt]
-
-    def receipt(self, number: int) -> Receipt:
-        """Makes the round for a block, unless its file is there."""
-        found = self.files.receipt(self.number, number)
-        return found if found is not None else self._made(number)
-
-    def _made(self, number: int) -> Receipt:
-        ranking, block = self.how.ranking, self.graph.block(number)
-        PROGRESS.add()
-        if self.number == 0:
-            values, totals = ranking.first(block)
-            return self._written(Receipt(number, 0, totals), values)
-        before = sum_totals(some.totals for some in self.receipts)
-        known = self.receipts[number]
-        last = self.number - 1
-        change = ranking.change(last, before) if last else None
-        changes = known.changes if change is None else (*known.changes, change)
-        if change is not None and number == 0:
-            _log_round(changes)
-        if change is not None and has_converged(change, self.how.tolerance):
-            return dataclasses.replace(known, changes=changes, ended=True)
-        all_before = _Before(self.files, last, self.graph.blocks, number, ranking.gathered)
-        values, totals = one_block(ranking, self.graph, self.number, block, all_before, before)
-        self.files.forget(self.number - 2, number)
-        return self._written(Receipt(number, self.number, totals, changes), values)
-
-    def _written(self, receipt: Receipt, values: Values) -> Receipt:
-        self.files.write(receipt, values)
-        return receipt
-
-
-def _ranks(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[RankedBlock]:
-    group, reports = grouped[0], list(grouped[1])
-    operation = reports[0].operation
-    graph, files = stored_graph(operation, how.level), how.files(operation)
-    receipts = _gathered((group, reports), graph, operation)
-    totals = sum_totals(some.totals for some in receipts)
-    changes = receipts[0].changes
-    if not receipts[0].ended:
-        last = how.ranking.change(receipts[0].round, totals)
-        changes = changes if last is None else (*changes, last)
-        if last is not None and group == 0:
-            _log_round(changes)
-    for block in range(group, graph.blocks, _groups(graph)):
-        values = files.values(receipts[block].round, block)
-        ranks = how.ranking.ranks(values, totals)
-        yield RankedBlock(operation, block, graph.blocks, ranks, changes)
-
-
-def _log_round(changes: tuple[float, ...]) -> None:
-    _LOG.info(ROUND_ENDS, len(changes), changes[-1], extra={"changes": changes})
+        nodes = pl.Series([from_host_key(key) for key in keys], dtype=pl.String)
+    ranks = list(block.ranks)
+    first = next(name for name in ranks if name != "hub")
+    hub = pl.Series(block.ranks["hub"]) if "hub" in ranks else pl.lit(None, pl.Float64)
+    found = rows.with_columns(node=nodes, rank=pl.Series(block.ranks[first]), hub=hub)
+    yield from to_chunks(found.select(_OUTPUT.names), _OUTPUT)

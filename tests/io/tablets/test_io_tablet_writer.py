@@ -68,6 +68,16 @@ def test_zone_maps_of_rows_that_have_no_times(tmp_path):
     )  # fmt: skip
 
 
+def test_the_range_of_rows_that_are_not_in_order_has_all_of_them(tmp_path):
+    """Host counts are written tablet by tablet: host a1 is before host a, but its key is not."""
+    kind = KINDS["host_counts"]
+    with TabletWriter(tmp_path, kind.name, kind.schema) as writer:
+        for keys in (["com.a1", "com.a19"], ["com.a", "com.a1"]):
+            writer.write(frame_of(kind.schema, *({"key": key} for key in keys)))
+        (file,) = writer.close()
+    assert (file.first, file.last) == ("com.a", "com.a19")
+
+
 def test_a_writer_without_rows_writes_nothing(tmp_path):
     writer = TabletWriter(tmp_path, "state", STATE)
     writer.write(state([]))

@@ -148,7 +148,7 @@ def test_an_ftp_server_is_crawled(tables, tree, tmp_path):
             f"{base}/link.html": "db_duplicate",  # the server shows what it leads to
             f"{base}/b/deep.txt": "db_gone",  # as it says there
         }  # fmt: skip
-        assert rows_of(table, "hosts")["key"].to_list() == ["com.example.ftp"]
+        assert rows_of(table, "hosts")["key"].to_list() == ["com.example", "com.example.ftp"]
         assert not [c for c in server.commands if "robots" in c]
         again = ("--add_days", "31", "--rounds", "1", "--server_delay", "0")
         assert nutbeam("crawl", table, *words, *again) == 0

@@ -11,8 +11,7 @@ from nutbeam.io.snapshots.operations import Operation
 from nutbeam.pipelines.graph import linkrank
 from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.linkrank import PageRank
-from nutbeam.transforms.graph import graph_layout
-from nutbeam.transforms.graph import rank_iterations as rank_iterations_step
+from nutbeam.transforms.graph import graph_layout, rank_rounds
 
 SMALL = ("--block_nodes", "9")
 
@@ -67,7 +66,7 @@ def test_many_rounds_are_several_pipelines_with_the_same_ranks(
 
     monkeypatch.setattr(RoundFiles, "write", noting)
     monkeypatch.setattr(linkrank.RankSome, "expand", expand)
-    for module in (linkrank, rank_iterations_step):
+    for module in (linkrank, rank_rounds):
         monkeypatch.setattr(module, "MOST_STEPS", 7)
     assert nutbeam(*words, "--rounds", rounds) == 0
     assert len(pipelines) >= (1 if tolerance == "1e-3" else 3)
@@ -90,17 +89,17 @@ def test_one_pipeline_refuses_more_rounds_than_beam_can_build(table, capsys):
     line = "--rounds must be at most 100 for hits if the job is only submitted, got 101"
     assert line in capsys.readouterr().err
     with pytest.raises(ValueError, match="at most 200 for pagerank in one pipeline, got 201"):
-        rank_iterations_step.RankIterations(PageRank(), rounds=201)
+        rank_rounds.RankRounds(PageRank(), rounds=201)
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("ranking", ["pagerank", "hits"])
 def test_the_most_rounds_of_a_pipeline_can_be_built(ranking):
     method = PageRank() if ranking == "pagerank" else Hits()
-    most = rank_iterations_step.most_rounds(method)
+    most = rank_rounds.most_rounds(method)
     pipeline = beam.Pipeline()
     operations = pipeline | beam.Create([]).with_output_types(Operation)
-    _ = operations | rank_iterations_step.RankIterations(method, rounds=most)
+    _ = operations | rank_rounds.RankRounds(method, rounds=most)
     pipeline.to_runner_api()
 
 

@@ -24,8 +24,7 @@ from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
 from nutbeam.transforms.elements import chunks
-from nutbeam.transforms.graph import block_files, graph_layout
-from nutbeam.transforms.graph import graph_blocks as graph_blocks_step
+from nutbeam.transforms.graph import block_files, graph_layout, write_blocks
 
 SMALL = ("--block_nodes", "9")
 
@@ -121,7 +120,7 @@ def test_links_between_two_blocks_meet_piece_by_piece(table, edges, monkeypatch,
 
 def measured_by(monkeypatch, name, path):
     """Lets a step write down how many bytes each key of its shuffle has."""
-    real = getattr(graph_blocks_step, name)
+    real = getattr(write_blocks, name)
 
     def step(grouped, *more):
         values = list(grouped[1])
@@ -130,7 +129,7 @@ def measured_by(monkeypatch, name, path):
         return real((grouped[0], values), *more)
 
     step.__annotations__ = real.__annotations__
-    monkeypatch.setattr(graph_blocks_step, name, step)
+    monkeypatch.setattr(write_blocks, name, step)
 
 
 @pytest.mark.usefixtures("in_ranges")

@@ -61,6 +61,26 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
     assert [r[first] for r in records] == [r[first] for r in lines] == rows[first].to_pylist()
 
 
+@pytest.mark.parametrize(
+    ("what", "expr", "wanted"),
+    [
+        ("state", "score > 0.1 && status == 'fetched'",
+         lambda r: r["score"] > 0.1 and r["status"] == "db_fetched"),
+        ("state", "host =~ 'h1.*' or retries > 0",
+         lambda r: r["url"].startswith("http://h1") or r["retries"] > 0),
+        ("hosts", "host != 'h1.example.com'", lambda r: r["host"] != "h1.example.com"),
+    ],
+)  # fmt: skip
+def test_an_expression_chooses_the_rows(table, tmp_path, what, expr, wanted):
+    found = {}
+    for name, words in {"all": (), "some": ("--expr", expr)}.items():
+        path = tmp_path / f"{name}.jsonl"
+        assert nutbeam("export", table, "-o", path, "--what", what, *words) == 0
+        found[name] = json_lines(path.read_text("utf-8"))
+    assert found["some"] == [record for record in found["all"] if wanted(record)]
+    assert 0 < len(found["some"]) < len(found["all"])
+
+
 def test_the_state_is_that_of_the_table(table, tmp_path):
     for suffix in ("parquet", "jsonl"):
         assert nutbeam("export", table, "-o", tmp_path / f"state.{suffix}") == 0

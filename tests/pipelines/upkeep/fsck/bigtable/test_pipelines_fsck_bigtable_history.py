@@ -172,7 +172,7 @@ def test_a_file_of_changes_is_lost(table, web, fsck, monkeypatch, capsys, damage
     assert nutbeam("fsck", table, "--repair") == 3
     advice = capsys.readouterr().out.splitlines()[-1]
     assert advice == (
-        "1 problems are left; restore the files from a copy, or leave them out with --drop"
+        "1 problem is left; restore the files from a copy, or leave them out with --drop"
     )
     assert open_log(table).head() == head
     record = fsck(table, "--repair", "--drop")

@@ -1,4 +1,4 @@
-"""RankLinks gives the ranks of GraphBlocks and RankIterations in memory, over chunks and rows."""
+"""GraphBlocks and RankIterations give the ranks of their twins in memory, over chunks and rows."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank
 from nutbeam.policy.graph.ranking import rank_iterations
-from nutbeam.transforms.graph.rank_links import RankLinks
+from nutbeam.transforms.graph.graph_blocks import GraphBlocks, LinkGraph
+from nutbeam.transforms.graph.rank_iterations import RankIterations
 from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_host_key
 
@@ -46,7 +47,8 @@ def twin(edges, ranking, level="page"):
 def test_chunks_get_the_ranks_of_the_twins(tmp_path, level, ranking, method):
     edges = random_edges(3)
     chunks = [part.to_arrow() for part in urls_of(edges).iter_slices(50)]
-    found = apply(chunks, RankLinks(str(tmp_path / "graph"), ranking, level, block_nodes=9))
+    (graph,) = apply(chunks, GraphBlocks(str(tmp_path / "graph"), level, block_nodes=9))
+    found = apply([graph], RankIterations(ranking, level))
     rows = pl.concat(pl.DataFrame(pl.from_arrow(chunk)) for chunk in found)
     right = twin(edges, method, level)
     assert {row[0]: (row[1], *row[3:]) for row in rows.rows()} == right
@@ -60,7 +62,7 @@ def test_rows_and_bad_links(tmp_path):
 
     def build(pipeline):
         given = pipeline | beam.Create(links).with_output_types(Link)
-        return given | RankLinks(str(tmp_path / "graph"))
+        return given | GraphBlocks(str(tmp_path / "graph")) | RankIterations()
 
     found = run(build)
     assert {row.node: (row.rank, row.in_links, row.out_links) for row in found} == twin(
@@ -71,19 +73,31 @@ def test_rows_and_bad_links(tmp_path):
 
 def test_no_links_have_no_ranks(tmp_path):
     chunk = pl.DataFrame({"source": ["http://a.com/"], "target": ["http://a.com/"]}).to_arrow()
-    assert apply([chunk], RankLinks(str(tmp_path / "graph"))) == []
+    (graph,) = apply([chunk], GraphBlocks(str(tmp_path / "graph")))
+    assert graph.to_pylist() == [{"folder": str(tmp_path / "graph"), "level": "page", "nodes": 0}]
+    assert apply([graph], RankIterations()) == []
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("transform", "how", "message"),
     [
-        ({"ranking": "best"}, "ranking must be one of linkrank, .*, got 'best'"),
-        ({"level": "site"}, "level must be one of page, host, domain, got 'site'"),
-        ({"damping_factor": 2}, "damping_factor must be from 0 to 1, got 2"),
-        ({"block_nodes": 0}, "block_nodes must be at least 1, got 0"),
-        ({"tolerance": -1}, "tolerance must be at least 0, got -1"),
+        (GraphBlocks, {"level": "site"}, "level must be one of page, host, domain, got 'site'"),
+        (GraphBlocks, {"block_nodes": 0}, "block_nodes must be at least 1, got 0"),
+        (RankIterations, {"ranking": "best"}, "ranking must be one of linkrank, .*, got 'best'"),
+        (RankIterations, {"level": "site"}, "level must be one of page, .*, got 'site'"),
+        (RankIterations, {"damping_factor": 2}, "damping_factor must be from 0 to 1, got 2"),
+        (RankIterations, {"tolerance": -1}, "tolerance must be at least 0, got -1"),
     ],
 )
-def test_what_is_wrong_is_said_at_once(how, message):
+def test_what_is_wrong_is_said_at_once(transform, how, message):
+    folder = {"folder": "graph"} if transform is GraphBlocks else {}
     with pytest.raises(ValueError, match=message):
-        RankLinks("graph", **how)
+        transform(**folder, **how)
+
+
+def test_rank_iterations_ranks_one_graph_of_its_level():
+    graphs = [pl.DataFrame([LinkGraph(name, "host", 2)]).to_arrow() for name in ("a", "b")]
+    with pytest.raises(Exception, match="RankIterations ranks one graph, got 2: a, b"):
+        apply(graphs, RankIterations(level="host"))
+    with pytest.raises(Exception, match="level must be that of the graph in a, 'host', got 'page'"):
+        apply(graphs[:1], RankIterations())

@@ -1,0 +1,303 @@
+"""Ranks the nodes of a stored graph, in rounds; each round's values are in files."""
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from ...io.graph.round_files import Receipt, RoundFiles, round_files
+from ...io.graph.stored_graph import StoredGraph, stored_graph
+from ...io.snapshots.operations import Operation
+from ...policy.graph.ranking import Ranking, Values, has_converged, one_block, sum_totals
+from ...web.base.errors import UserError
+from ...web.base.progress import PROGRESS
+from ..wiring.display import Displayed
+from ..wiring.phase_logs import logs_of
+
+_LOG = logging.getLogger("nutbeam.linkrank")
+# Logged when the change of a round is known, with the changes of all rounds as ``changes``.
+ROUND_ENDS = "round %d: change %.3g"
+# Most groups of blocks: each reports to all others after each round.
+MOST_GROUPS = 32
+# Most rounds of a pipeline, in the sense of ``Ranking.steps``: Beam walks a chain of steps by
+# recursion, and fails with about 450.
+MOST_STEPS = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedBlock:
+    """The ranks of a block.
+
+    Attributes:
+        operation: The operation.
+        number: Number of the block.
+        of: Number of blocks.
+        ranks: The ranks, by name, in the order of the ids.
+        changes: The change of each round.
+    """
+
+    operation: Operation
+    number: int
+    of: int
+    ranks: Values
+    changes: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Report:
+    """What the blocks of a group report to each group."""
+
+    operation: Operation
+    receipts: tuple[Receipt, ...] = ()
+
+
+@dataclasses.dataclass
+class RankRounds(Displayed):
+    """Ranks the nodes of a graph of a table; RankIterations is made of this.
+
+    Input:  operations, whose snapshot has the graph.
+    Output: ``RankedBlock``, one per block.
+
+    Cost: a shuffle of a few small reports per round; the values of each round are in files. A worker
+    holds the values of two blocks and a piece of the links between them, and up to 256 MB of links
+    that it has decoded. A job that is started again with the same graph, method, rounds and
+    tolerance continues after the last complete round.
+
+    Attributes:
+        ranking: The method.
+        level: One of ``GRAPH_LEVELS``.
+        rounds: Most rounds.
+        tolerance: Stop after a round that changes no more than this; with 0, one that changes
+            nothing.
+        left: Most rounds that this pipeline makes, in the sense of ``Ranking.steps``, if pipelines
+            with ``RankSome`` have made the others; None makes all.
+
+    Raises:
+        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out of
+            its range.
+    """
+
+    ranking: Ranking
+    level: str = "page"
+    rounds: int = 10
+    tolerance: float = 0.0
+    left: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
+        if self.tolerance < 0:
+            raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
+        most = most_rounds(self.ranking)
+        if self.left is None and self.rounds > most:
+            raise ValueError(
+                f"rounds must be at most {most} for {self.ranking.name} in one pipeline, "
+                f"got {self.rounds}"
+            )
+
+    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[RankedBlock]:
+        steps = self.ranking.steps(self.rounds) if self.left is None else self.left
+        return (
+            _rounds(operations, self.how, steps)
+            | "Meet" >> beam.GroupByKey()
+            | "Ranks" >> beam.FlatMap(_ranks, self.how).with_output_types(RankedBlock)
+        )
+
+    @property
+    def how(self) -> "_How":
+        """What its steps must know."""
+        return _How(self.ranking, self.level, self.rounds, self.tolerance)
+
+    def steps_left(self, operation: Operation) -> int:
+        """Returns how many rounds are to be made, from the files of those that are made.
+
+        They are counted in the sense of ``Ranking.steps``; 0 if the last one has converged.
+        """
+        files, blocks = self.how.files(operation), stored_graph(operation, self.level).blocks
+        last, steps = files.last_round(blocks), self.ranking.steps(self.rounds)
+        if not last:
+            return steps
+        found = (files.receipt(last, block) for block in range(blocks))
+        totals = sum_totals(receipt.totals for receipt in found if receipt is not None)
+        change = self.ranking.change(last, totals)
+        ended = change is not None and has_converged(change, self.tolerance)
+        return 0 if ended else steps - last
+
+
+@dataclasses.dataclass
+class RankSome(Displayed):
+    """Makes the next rounds of a ranking, at most ``MOST_STEPS``; they stay in files.
+
+    Input:  operations, whose snapshot has the graph.
+    Output: a few reports, for nobody.
+
+    Attributes:
+        whole: The ranking. A pipeline with the same operation continues it.
+    """
+
+    whole: RankRounds
+
+    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Any]:
+        return _rounds(operations, self.whole.how, MOST_STEPS)
+
+
+def most_rounds(ranking: Ranking) -> int:
+    """Returns the most rounds, as users count them, that one pipeline can make."""
+    return MOST_STEPS // ranking.steps(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class _How:
+    ranking: Ranking
+    level: str
+    rounds: int
+    tolerance: float
+
+    def files(self, operation: Operation) -> RoundFiles:
+        edges = operation.manifest().components[f"{self.level}_edges"]
+        parts = (edges.identity, self.ranking, self.rounds, self.tolerance)
+        return round_files(operation.root.files, self.level, *parts)
+
+
+def _rounds(operations: beam.PCollection[Operation], how: _How, steps: int) -> beam.PCollection:
+    """Makes at most a number of rounds, and the values before the first one if they are missing."""
+    keyed = tuple[int, _Report]
+    reports = operations | "Start" >> beam.FlatMap(_start, how).with_output_types(keyed)
+    for number in range(steps + 1):
+        reports = (
+            reports
+            | f"Meet{number}" >> beam.GroupByKey()
+            | f"Round{number}" >> beam.FlatMap(_round, how).with_output_types(keyed)
+        )
+    return reports
+
+
+class _Before(Sequence[Values]):
+    """The values of all blocks after a round; each is read when it is needed."""
+
+    def __init__(self, files: RoundFiles, number: int, blocks: int, own: int, some: tuple) -> None:
+        self._files, self._number, self._blocks = files, number, blocks
+        self._own, self._some = own, some
+        self._last: tuple[int, Values] = (-1, {})
+
+    def __len__(self) -> int:
+        return self._blocks
+
+    def __getitem__(self, block: Any) -> Any:
+        if self._last[0] != block:
+            some = None if block == self._own else self._some
+            self._last = (block, self._files.values(self._number, block, some))
+        return self._last[1]
+
+
+def _groups(graph: StoredGraph) -> int:
+    return min(graph.blocks, MOST_GROUPS)
+
+
+def _start(operation: Operation, how: _How) -> Iterator[tuple[int, _Report]]:
+    if operation.idle:
+        return
+    graph, files = stored_graph(operation, how.level), how.files(operation)
+    last = files.last_round(graph.blocks)
+    PROGRESS.start("linkrank", unit="blocks")
+    if last is not None:
+        _LOG.info("continues after round %d", last)
+    for group in range(_groups(graph)):
+        if last is None:
+            yield group, _Report(operation)
+            continue
+        found = (files.receipt(last, block) for block in range(graph.blocks))
+        yield group, _Report(operation, tuple(some for some in found if some is not None))
+
+
+def _gathered(
+    grouped: tuple[int, Iterable[_Report]], graph: StoredGraph, operation: Operation
+) -> list[Receipt]:
+    known = {some.block: some for report in grouped[1] for some in report.receipts}
+    if known and len(known) != graph.blocks:
+        raise UserError(
+            f"linkrank: {len(known)} of {graph.blocks} blocks have reported: run it again"
+        )
+    return [known[block] for block in sorted(known)]
+
+
+def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[int, _Report]]:
+    group, reports = grouped[0], list(grouped[1])
+    operation = reports[0].operation
+    graph, files = stored_graph(operation, how.level), how.files(operation)
+    receipts = _gathered((group, reports), graph, operation)
+    mine = range(group, graph.blocks, _groups(graph))
+    # After a kill, and in a further pipeline, it is another round than that of the step.
+    number = receipts[0].round + 1 if receipts else 0
+    if receipts and (receipts[0].ended or number > how.ranking.steps(how.rounds)):
+        done = tuple(receipts[block] for block in mine)
+    else:
+        with logs_of(operation):
+            work = _Work(how, graph, files, number, receipts)
+            done = tuple(work.receipt(block) for block in mine)
+    for other in range(_groups(graph)):
+        yield other, _Report(operation, done)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Work:
+    """A round, for any block."""
+
+    how: _How
+    graph: StoredGraph
+    files: RoundFiles
+    number: int
+    receipts: list[Receipt]
+
+    def receipt(self, number: int) -> Receipt:
+        """Makes the round for a block, unless its file is there."""
+        found = self.files.receipt(self.number, number)
+        return found if found is not None else self._made(number)
+
+    def _made(self, number: int) -> Receipt:
+        ranking, block = self.how.ranking, self.graph.block(number)
+        PROGRESS.add()
+        if self.number == 0:
+            values, totals = ranking.first(block)
+            return self._written(Receipt(number, 0, totals), values)
+        before = sum_totals(some.totals for some in self.receipts)
+        known = self.receipts[number]
+        last = self.number - 1
+        change = ranking.change(last, before) if last else None
+        changes = known.changes if change is None else (*known.changes, change)
+        if change is not None and number == 0:
+            _log_round(changes)
+        if change is not None and has_converged(change, self.how.tolerance):
+            return dataclasses.replace(known, changes=changes, ended=True)
+        all_before = _Before(self.files, last, self.graph.blocks, number, ranking.gathered)
+        values, totals = one_block(ranking, self.graph, self.number, block, all_before, before)
+        self.files.forget(self.number - 2, number)
+        return self._written(Receipt(number, self.number, totals, changes), values)
+
+    def _written(self, receipt: Receipt, values: Values) -> Receipt:
+        self.files.write(receipt, values)
+        return receipt
+
+
+def _ranks(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[RankedBlock]:
+    group, reports = grouped[0], list(grouped[1])
+    operation = reports[0].operation
+    graph, files = stored_graph(operation, how.level), how.files(operation)
+    receipts = _gathered((group, reports), graph, operation)
+    totals = sum_totals(some.totals for some in receipts)
+    changes = receipts[0].changes
+    if not receipts[0].ended:
+        last = how.ranking.change(receipts[0].round, totals)
+        changes = changes if last is None else (*changes, last)
+        if last is not None and group == 0:
+            _log_round(changes)
+    for block in range(group, graph.blocks, _groups(graph)):
+        values = files.values(receipts[block].round, block)
+        ranks = how.ranking.ranks(values, totals)
+        yield RankedBlock(operation, block, graph.blocks, ranks, changes)
+
+
+def _log_round(changes: tuple[float, ...]) -> None:
+    _LOG.info(ROUND_ENDS, len(changes), changes[-1], extra={"changes": changes})

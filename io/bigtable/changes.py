@@ -100,9 +100,16 @@ def purged_component(path: str) -> str:
 
     >>> purged_component("changes/deleted/state/x"), purged_component("changes/state/x")
     ('state', '')
+
+    No commit has a file that a killed process has not finished. It cannot be read either.
+
+    >>> purged_component("changes/deleted/state/.x.parquet.0123")
+    ''
     """
     parts = path.split("/")
-    return parts[2] if len(parts) == 4 and parts[1] in (DELETED, PURGED) else ""
+    if len(parts) != 4 or parts[3].startswith("."):
+        return ""
+    return parts[2] if parts[1] in (DELETED, PURGED) else ""
 
 
 def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:

@@ -1,6 +1,7 @@
 """Rollback, purge, compact and commits that were cut off, on tables in Bigtable's emulator."""
 
 import json
+import os
 
 import polars as pl
 import pytest
@@ -176,6 +177,17 @@ def test_compact_deletes_what_nobody_needs(table, web):
     assert nutbeam("inject", table, "http://h0.example.com/more") == 0
     assert crawl(table, web) == 4  # there is no such page
     assert "http://h0.example.com/more" in statuses_of(table)
+
+
+@pytest.mark.parametrize("folder", ["state", "deleted/state", "purged/state"])
+def test_compact_removes_files_of_changes_that_a_killed_job_has_not_finished(table, folder):
+    assert nutbeam("inject", table, "http://h0.example.com/") == 0
+    half = open_table(table).files / f"changes/{folder}/.half.parquet.0123abcd"
+    half.parent.mkdir(parents=True, exist_ok=True)
+    half.write_bytes(b"")
+    os.utime(half, (0, 0))
+    assert nutbeam("compact", table) == 0
+    assert not half.exists()
 
 
 def test_compact_makes_one_file_of_those_that_name_the_seeds(table, capsys):

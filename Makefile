@@ -35,7 +35,7 @@ help:
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
 	@echo "                run a crawl with the oldest Beam that pyproject.toml allows"
-	@echo "make test-long  run all of them, the long ones too (an hour)"
+	@echo "make test-long  run all of them, the long ones too (two hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
 	@echo "make lint       check style and format"

@@ -30,6 +30,8 @@ RUNNERS = {
 }
 RUNNER = os.environ.get("NUTBEAM_TEST_RUNNER", "")
 BEAM_ARGS = RUNNERS[RUNNER]
+# What the ValueError of a step becomes: Prism quotes it in an error of its own.
+STEP_FAILED = (ValueError, RuntimeError)
 
 
 def run(build: Callable[[beam.Pipeline], Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import apache_beam as beam
 import polars as pl
 import pytest
-from running import apply, run
+from running import STEP_FAILED, apply, run
 
 from nutbeam.transforms.invert_links import InvertLinks, invert_links
 
@@ -87,5 +87,5 @@ def test_wrong_arguments_are_refused():
         InvertLinks(max_inlinks=0)
     with pytest.raises(ValueError, match="together leave no link"):
         InvertLinks(ignore_internal_links=True, ignore_external_links=True)
-    with pytest.raises(ValueError, match="InvertLinks"):
+    with pytest.raises(STEP_FAILED, match="InvertLinks needs the column 'links'"):
         apply([pl.DataFrame({"url": ["a"]}).to_arrow()], InvertLinks())

@@ -6,7 +6,7 @@ import apache_beam as beam
 import numpy as np
 import polars as pl
 import pytest
-from running import apply, run
+from running import STEP_FAILED, apply, run
 
 from nutbeam.policy.dedup import clusters
 from nutbeam.transforms import lead_near_pages as lead_module
@@ -230,10 +230,10 @@ def test_what_is_wrong_is_said_at_once():
     with pytest.raises(ValueError, match="distance must be from 0 to 63, got -1"):
         LeadNearPages(-1, "score")
     chunk = pl.DataFrame({"hash": ["text"]}).to_arrow()
-    with pytest.raises(ValueError, match="NearPairs needs a column 'hash' of numbers or bytes"):
+    with pytest.raises(STEP_FAILED, match="NearPairs needs a column 'hash' of numbers or bytes"):
         apply([chunk], NearPairs(3))
     rows = [Page("a", "b", None, 1.0)]
-    with pytest.raises(ValueError, match="LeadNearPages needs the column 'best'"):
+    with pytest.raises(STEP_FAILED, match="LeadNearPages needs the column 'best'"):
         run(lambda p: p | beam.Create(rows).with_output_types(Page) | LeadNearPages(3, "best"))
     with pytest.raises(ValueError, match="inputs rows and others, got \\['others'\\]"):
         run(lambda p: {"others": p | beam.Create(rows)} | JoinByHash("hash", {}))

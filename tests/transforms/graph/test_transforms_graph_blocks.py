@@ -6,7 +6,7 @@ import apache_beam as beam
 import polars as pl
 import pytest
 from linked_tables import in_key_order, random_edges
-from running import apply, run
+from running import STEP_FAILED, apply, run
 
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.hits import Hits
@@ -97,7 +97,9 @@ def test_what_is_wrong_is_said_at_once(transform, how, message):
 
 def test_rank_iterations_ranks_one_graph_of_its_level():
     graphs = [pl.DataFrame([LinkGraph(name, "host", 2)]).to_arrow() for name in ("a", "b")]
-    with pytest.raises(Exception, match="RankIterations ranks one graph, got 2: a, b"):
+    with pytest.raises(STEP_FAILED, match="RankIterations ranks one graph, got 2: a, b"):
         apply(graphs, RankIterations(level="host"))
-    with pytest.raises(Exception, match="level must be that of the graph in a, 'host', got 'page'"):
+    with pytest.raises(
+        STEP_FAILED, match="level must be that of the graph in a, 'host', got 'page'"
+    ):
         apply(graphs[:1], RankIterations())

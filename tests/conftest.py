@@ -75,11 +75,12 @@ def pytest_configure() -> None:
     )
     settings.load_profile("untimed")
     # Worker processes import what tests define by its name, as this one does.
-    here = str(TESTS / "support")
-    if RUNNER == "processes" and here not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [here, os.environ.get("PYTHONPATH")])
-        )
+    if RUNNER == "processes":
+        known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        folders = {str(path.parent) for path in (TESTS / "transforms").rglob("test_*.py")}
+        folders.add(str(TESTS / "support"))
+        missing = sorted(folders.difference(known))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*missing, *known]))
 
 
 def pytest_collection_finish() -> None:

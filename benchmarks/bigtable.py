@@ -291,8 +291,17 @@ def compare(emulator: Any, folder: str, rows: int, repeats: int) -> None:
     )
 
 
-def emulator_helper() -> ModuleType:
-    """Returns the tests' module that starts the emulator."""
+def emulator() -> Any:
+    """Returns the emulator, which ``with`` starts; ends with one line where it is not installed."""
+    measure.need("pytest")
+    helper = _emulator_helper()
+    program = helper.find()
+    if program is None:
+        raise SystemExit(helper.MISSING)
+    return helper.Emulator(program)
+
+
+def _emulator_helper() -> ModuleType:
     path = measure.HERE.parent / "tests" / "support" / "bigtable_emulator.py"
     spec = importlib.util.spec_from_file_location("bigtable_emulator", path)
     assert spec is not None
@@ -304,17 +313,12 @@ def emulator_helper() -> ModuleType:
 
 def main() -> None:
     """Does what the command line says."""
-    measure.need("pytest")
-    helper = emulator_helper()
-    program = helper.find()
-    if program is None:
-        raise SystemExit(helper.MISSING)
     rows, repeats = (20_000, 1) if "--small" in sys.argv[1:] else (100_000, 3)
     with (
         tempfile.TemporaryDirectory(prefix="bigtable-") as name,
-        helper.Emulator(program) as emulator,
+        emulator() as running,
     ):
-        compare(emulator, str(pathlib.Path(name)), rows, repeats)
+        compare(running, str(pathlib.Path(name)), rows, repeats)
 
 
 if __name__ == "__main__":

@@ -85,15 +85,10 @@ def main(small: bool) -> None:
 
 def in_bigtable(small: bool) -> None:
     """Shows what the figures of tables in Bigtable cost."""
-    measure.need("pytest")
-    helper = bigtable.emulator_helper()
-    program = helper.find()
-    if program is None:
-        raise SystemExit(helper.MISSING)
     sizes, repeats = ((20_000,), 1) if small else ((100_000, 400_000), 3)
     with (
         tempfile.TemporaryDirectory(prefix="readdb-") as folder,
-        helper.Emulator(program) as emulator,
+        bigtable.emulator() as emulator,
     ):
         addresses = {}
         for rows in (1_000, *sizes):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ...web.base.columns import gather
+from ...web.base.columns import gather, put
 from ...web.base.options import option
 from ...web.exchange.status import (
     FETCH_GONE,
@@ -187,12 +187,10 @@ def _host_counts(
     before: pl.DataFrame, arrived: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers
 ) -> pl.DataFrame:
     """Returns the differences in the numbers of URLs of hosts; see ``_merged``."""
-    after = arrived.select(COUNTED)
-    for name in COUNTED[1:]:
-        values = after.get_column(name).to_numpy().copy()
-        values[tried] = resolved.get_column(name).to_numpy()
-        after = after.with_columns(pl.Series(name, values))
-    return changed_counts(before, after)
+    at, after = pl.Series(tried), arrived.select(COUNTED)
+    numbers = ("status", "retries")
+    of_tried = (put(after.get_column(n), at, resolved.get_column(n)) for n in numbers)
+    return changed_counts(before, after.with_columns(of_tried))
 
 
 def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: int) -> pl.DataFrame:

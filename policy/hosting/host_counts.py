@@ -1,8 +1,9 @@
 """Numbers of URLs by host: counted from rows, and as differences that a job makes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
@@ -13,6 +14,10 @@ from ..components.schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, e
 # Columns of the state on which the numbers depend.
 COUNTED = ("key", "status", "retries")
 _NONE = empty(HOST_COUNTS)
+# Twice the highest status, and 1 for failures; the last two are for unknown ones, which no number has.
+_CODES = 2 * (max(STATUS_COUNTS) + 2)
+
+Numbers = npt.NDArray[np.int64]
 
 
 def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
@@ -25,7 +30,7 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
     [('com.a', 2, 0, 1)]
     """
-    return sum_host_counts([_tallied({1: rows})])
+    return _summed([_tallied({1: rows.select(COUNTED)})])
 
 
 def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -44,7 +49,8 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         parts = [_tallied({-1: before, 1: known}), _tallied({1: new})]
     else:
         parts = [_tallied({-1: before}), _tallied({1: after})]
-    return sum_host_counts(parts).filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
+    counted = _summed(parts)
+    return counted.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 
 def _codes(rows: pl.DataFrame) -> pl.Series:
@@ -53,29 +59,38 @@ def _codes(rows: pl.DataFrame) -> pl.Series:
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 
 
-def _tallied(parts: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Returns HOST_COUNTS rows of frames with the same keys, the numbers of each times its sign.
+def _tallied(parts: Mapping[int, pl.DataFrame]) -> tuple[pl.Series, Numbers]:
+    """Returns (hosts, numbers of their rows by code) of frames with the same keys.
 
-    A host whose rows are not next to one another has several rows.
+    A host whose rows are not next to one another is there several times.
+
+    Args:
+        parts: For each sign, 1 or -1, the rows whose numbers it is given.
     """
-    keys = next(iter(parts.values())).get_column("key")
-    if keys.is_empty():
-        return _NONE
-    hosts = host_keys(keys)
+    hosts = host_keys(next(iter(parts.values())).get_column("key"))
     run = hosts.rle_id()
     firsts, run_numbers = hosts.filter(run.diff().fill_null(1) != 0), run.to_numpy()
-    width = 2 * (
-        max(STATUS_COUNTS) + 2
-    )  # the last status is for unknown codes, which no number has
-    numbers = np.zeros((len(firsts), width), dtype=np.int64)
+    numbers = np.zeros((len(firsts), _CODES), dtype=np.int64)
     for sign, rows in parts.items():
-        at = run_numbers * np.int64(width) + np.minimum(_codes(rows).to_numpy(), width - 1)
+        at = run_numbers * np.int64(_CODES) + np.minimum(_codes(rows).to_numpy(), _CODES - 1)
         numbers += sign * np.bincount(at, minlength=numbers.size).reshape(numbers.shape)
+    return firsts, numbers
+
+
+def _summed(tallies: Sequence[tuple[pl.Series, Numbers]]) -> pl.DataFrame:
+    """Returns the sums of what ``_tallied`` returns, as HOST_COUNTS rows in key order."""
+    hosts = pl.concat([hosts for hosts, _ in tallies])
+    numbers = np.concatenate([numbers for _, numbers in tallies])
+    order = hosts.arg_sort()
+    hosts, numbers = hosts.gather(order), numbers[order.to_numpy()]
+    firsts = (hosts.rle_id().diff().fill_null(1) != 0).arg_true()
+    if len(firsts) < len(hosts):
+        hosts, numbers = hosts.gather(firsts), np.add.reduceat(numbers, firsts.to_numpy())
     columns = {name: numbers[:, 2 * code] + numbers[:, 2 * code + 1]
                for code, name in STATUS_COUNTS.items()}  # fmt: skip
     failed = numbers[:, 1::2].sum(axis=1)
-    counted = pl.DataFrame({"key": firsts, **columns, "connection_failures": failed})
-    return counted.filter(pl.col("key") != "").cast(_NONE.schema)
+    counted = pl.DataFrame({"key": hosts, **columns, "connection_failures": failed})
+    return counted.filter(pl.col("key") != "").select(HOST_COUNTS.names).cast(_NONE.schema)
 
 
 def sum_host_counts(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -228,6 +228,8 @@ def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
     given = changes.filter(
         pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(HERITAGE).is_not_null())
     )
+    if given.is_empty():
+        return given.select(*HERITAGE, at=pl.col("at").cast(pl.Int64))
     first = first_heirs(given.sort("order", maintain_order=True), "at")
     # A new URL that is left out has no row. The numbers of the rows ascend.
     targets = first.get_column("at").to_numpy()

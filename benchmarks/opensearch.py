@@ -103,7 +103,7 @@ def server() -> Iterator[str]:
 
     with (
         tempfile.TemporaryDirectory(prefix="opensearch-") as folder,
-        search_server("opensearch", pathlib.Path(folder) / "data", HEAP="512m") as found,
+        search_server("opensearch", pathlib.Path(folder) / "data", HEAP="1g") as found,
     ):
         yield found.url
 

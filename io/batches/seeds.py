@@ -4,13 +4,13 @@ import dataclasses
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, to_frame
+from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, columns, conform, to_frame
 from ...policy.rule_counts import by_rule
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
@@ -25,6 +25,8 @@ LINES = 100_000
 _CHARS = 32 << 20  # of the lines that are read at once
 SHOWN = 10  # number of dropped lines, and of bad values, to show; all are counted
 _HIDDEN = (".", "_")  # first characters of names that Hadoop does not read in a folder, either
+# What a line gives beside its URL, by index of the line.
+_GIVEN = pa.schema([("at", pa.uint32()), *columns(SEEDS, *SEEDS.names[2:])])
 _LOG = logging.getLogger("nutbeam.inject")
 _LONGEST = 2**31 - 1  # s, the largest interval that the table holds
 _LARGEST = 3.4e38  # the largest score that the table holds
@@ -153,32 +155,50 @@ def read_seeds(
     shown = bad_shown = 0
     while some := _next_lines(numbered):
         counts = Counter({"lines": len(some)})
-        parsed = [_parse(line) for _, line in some]
-        seeds = [seed for seed, _ in parsed]
+        # Most lines are a URL alone.
+        parsed = {at: _parse(line) for at, (_, line) in enumerate(some) if "\t" in line}
         bad = [
-            ("bad value, ignored", number, piece)
-            for (number, _), (_, pieces) in zip(some, parsed, strict=True)
+            ("bad value, ignored", some[at][0], piece)
+            for at, (_, pieces) in parsed.items()
             for piece in pieces
         ]
         counts.update({"bad_values": len(bad)} if bad else {})
         bad_shown += _show(source, bad[: SHOWN - bad_shown])
-        urls = pl.Series([seed["url"] for seed in seeds], dtype=pl.String)
+        texts = pl.Series([line for _, line in some], dtype=pl.String)
+        # Lines of files have no blanks around them.
+        urls = texts if source.path and not parsed else _urls(some)
         admitted = rules.admit(urls, "inject", by=count_rules)
         counts.update(by_rule(admitted))
-        reasons = [
-            "line_too_long" if len(line) >= LONGEST_LINE else why
-            for why, (_, line) in zip(admitted.get_column("reason"), some, strict=True)
-        ]
-        dropped = [(why, *line) for why, line in zip(reasons, some, strict=True) if why]
-        counts.update(f"dropped/{reason}" for reason, *_ in dropped)
+        too_long = texts.str.len_chars() >= LONGEST_LINE
+        reason = pl.when(too_long).then(pl.lit("line_too_long")).otherwise("reason")
+        found = admitted.select("key", reason.alias("reason")).with_row_index("at")
+        reasons = found.select("at", "reason").drop_nulls()
+        dropped = [(why, *some[at]) for at, why in reasons.iter_rows()]
+        counts.update(f"dropped/{why}" for why, *_ in dropped)
         shown += _show(source, dropped[: SHOWN - shown])
-        keys = admitted.get_column("key").to_list()
-        rows = [
-            {**seed, "key": key, "order": (source.number << 40) + number}
-            for seed, key, why, (number, _) in zip(seeds, keys, reasons, some, strict=True)
-            if not why
-        ]
-        yield to_frame(pa.Table.from_pylist(rows, schema=SEEDS)), counts
+        order = pl.Series([number for number, _ in some], dtype=pl.Int64) + (source.number << 40)
+        rows = found.with_columns(order=order).filter(pl.col("reason").is_null())
+        yield to_frame(conform(_with_values(rows, parsed), SEEDS)), counts
+
+
+def _urls(numbered: Sequence[tuple[int, str]]) -> pl.Series:
+    """Returns the URLs of lines, each with its number."""
+    return pl.Series([line.partition("\t")[0].strip() for _, line in numbered], dtype=pl.String)
+
+
+def _with_values(
+    rows: pl.DataFrame, parsed: Mapping[int, tuple[dict[str, Any], list[str]]]
+) -> pl.DataFrame:
+    """Returns rows with the values that their lines give: columns of ``SEEDS``.
+
+    Args:
+        rows: ``key``, ``order``, and ``at``: index of the line.
+        parsed: The results of ``_parse`` by index of the line.
+    """
+    if not parsed:
+        return rows
+    given = pa.Table.from_pylist([{"at": at, **seed} for at, (seed, _) in parsed.items()], _GIVEN)
+    return rows.join(to_frame(given), on="at", how="left", maintain_order="left")
 
 
 def _show(source: SeedSource, found: Sequence[tuple[str, int, str]]) -> int:
@@ -213,12 +233,11 @@ def _numbered(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
-    """Returns (the seed of a line, pieces whose value cannot be used)."""
+    """Returns (the values of a line, by column; pieces whose value cannot be used)."""
     bad = []
-    url, *pieces = line.split("\t")
-    seed: dict[str, Any] = {"url": url.strip()}
+    seed: dict[str, Any] = {}
     metadata: dict[str, str] = {}
-    for piece in pieces:
+    for piece in line.split("\t")[1:]:
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals:
             continue

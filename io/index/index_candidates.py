@@ -26,8 +26,9 @@ from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import read_if_there
-from ..tablets.file_lists import load_files
+from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import Tablet, tablets
+from .dead_letters import letter_keys
 from .index_pass import IndexPass, journal_before
 from .unfinished_runs import Intent, intents
 
@@ -46,7 +47,8 @@ _INTENTS_AT_ONCE, _KEYS_AT_ONCE, _SEED = 64 << 20, 50_000, 17
 # Deletes of one part of the work, and what they need: so a part has at most some 40 MB.
 _DELETES_IN_PART = 20_000
 _OF_DELETES = ("key", "document", "signature", "known", "writers", "action", "reason")
-# Pages that are sent again, because a run that lost may have sent an older text after the newer.
+# Pages that are sent again with the same text: a run that lost may have sent an older one after it, or
+# a writer has refused it.
 AGAIN_REASON = "sent_again"
 # Rows of the journal that count: those of pages that were not deleted.
 COUNTING = KINDS["indexed"].counting
@@ -125,7 +127,22 @@ class Unfinished:
     shares: int = 1
 
 
-Candidate = Changed | Removed | PurgedPages | Held | Unfinished
+@dataclasses.dataclass(frozen=True)
+class Refused:
+    """Files of dead letters, whose pages are sent again if they have not changed.
+
+    Attributes:
+        operation: The operation.
+        number: Number of the item.
+        files: The files.
+    """
+
+    operation: Operation
+    number: int
+    files: tuple[DataFile, ...]
+
+
+Candidate = Changed | Removed | PurgedPages | Held | Unfinished | Refused
 
 
 def candidates(task: IndexPass) -> Iterator[Candidate]:
@@ -146,6 +163,9 @@ def _items(task: IndexPass) -> Iterator[Callable[[Operation, int], Candidate]]:
             yield functools.partial(Held, tablet=tablet)
         return
     operation = task.operation
+    letters = task.files("dead_letters") if task.retries_refused else ()
+    for file in letters if not task.full else ():
+        yield functools.partial(Refused, files=(file,))
     before, ranges = _state_before(task)
     for tablet in tablets(operation.files("state")):
         if task.since and operation.root.in_files("state") and set(tablet.paths) <= before:
@@ -193,6 +213,8 @@ def decided_rows(
         found = _held(item, task, options)
     elif isinstance(item, Unfinished):
         found = _unfinished(item, task, options)
+    elif isinstance(item, Refused):
+        found = _refused(item, task, options)
     else:
         found = _purged(item, task)
     for decided in found:
@@ -244,11 +266,7 @@ def _unfinished(
         rows = _state_of(item.operation, keys, STATE_READ)
         decided = decide_changes(rows, journal, options)
         decided = decided.join(some, on="key", how="left").with_columns(outside=names)
-        again = pl.col("known") & (pl.col("reason") == "unchanged") & pl.col("overtaken")
-        decided = decided.with_columns(
-            action=pl.when(again).then(pl.lit(ADD)).otherwise("action"),
-            reason=pl.when(again).then(pl.lit(AGAIN_REASON)).otherwise("reason"),
-        )
+        decided = _again(decided, pl.col("overtaken"))
         adds = decided.filter(pl.col("action") == ADD)
         if not task.cleans:
             both = pl.concat_list("writers", "outside").list.unique(maintain_order=True)
@@ -263,6 +281,32 @@ def _unfinished(
                 known=pl.lit(False), action=pl.lit(DELETE), reason=pl.lit(UNFINISHED_REASON)
             )
         )
+
+
+def _refused(
+    item: Refused, task: IndexPass, options: IndexDecisionOptions
+) -> Iterator[pl.DataFrame]:
+    """Yields the pages with dead letters whose text is the one that was refused, to be added.
+
+    Other items have those that have changed since then, or must go.
+    """
+    keys = pl.Series("key", sorted(letter_keys(item.operation.root, item.files)), dtype=pl.String)
+    for some in keys.to_frame().iter_slices(_KEYS_AT_ONCE):
+        rows = _state_of(item.operation, some.get_column("key"), STATE_READ)
+        if task.batch:
+            rows = rows.filter(_of_batch(task.batch))
+        journal = journal_of(task, rows.get_column("key"))
+        decided = _again(decide_changes(rows, journal, options), pl.lit(True))
+        yield to_candidates(decided.filter(pl.col("reason") == AGAIN_REASON))
+
+
+def _again(decided: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+    """Returns decisions in which the chosen pages are added, though they have not changed."""
+    again = pl.col("known") & (pl.col("reason") == "unchanged") & chosen
+    return decided.with_columns(
+        action=pl.when(again).then(pl.lit(ADD)).otherwise("action"),
+        reason=pl.when(again).then(pl.lit(AGAIN_REASON)).otherwise("reason"),
+    )
 
 
 def _keys_of(item: Unfinished) -> pl.DataFrame:

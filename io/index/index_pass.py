@@ -69,6 +69,7 @@ class IndexPass:
         since: The snapshot whose rows the index shows; 0: all rows are looked at.
         batch: The batch to which this run is limited; empty: no limit.
         cleans: Whether this run only deletes.
+        retries_refused: Whether it sends documents again that writers have refused.
     """
 
     operation: Operation
@@ -80,6 +81,7 @@ class IndexPass:
     since: int = 0
     batch: str = ""
     cleans: bool = False
+    retries_refused: bool = False
 
     def component(self, kind: str) -> str:
         """Returns the name of a component of the index."""
@@ -170,6 +172,7 @@ def plan_pass(
     full: bool = False,
     batch: str = "",
     cleans: bool = False,
+    retries_refused: bool = False,
 ) -> IndexPass:
     """Returns the run of an operation.
 
@@ -180,6 +183,7 @@ def plan_pass(
         full: Whether to build the index from the beginning.
         batch: The batch to which the run is limited.
         cleans: Whether the run only deletes.
+        retries_refused: Whether the run sends documents again that writers have refused.
 
     Raises:
         UserError: Other writers have written the index.
@@ -199,7 +203,9 @@ def plan_pass(
         full |= history.undone or (bool(last.operation) and lost) or were_lost(found.all_receipts)
     full = full and not cleans
     since = last.snapshot if history.readable and not full else 0
-    return dataclasses.replace(found, full=full, since=since, batch=batch, cleans=cleans)
+    return dataclasses.replace(
+        found, full=full, since=since, batch=batch, cleans=cleans, retries_refused=retries_refused
+    )
 
 
 def name_of(rule: WriterRule) -> str:

@@ -72,6 +72,11 @@ class Options(IndexTableOptions, JobOptions):
         "is sent.",
         group="index",
     )
+    retry_refused: bool = option(
+        False,
+        "Send documents again that a writer has refused, after the cause was mended.",
+        group="index",
+    )
 
 
 def run(invocation: Invocation) -> int:
@@ -134,6 +139,7 @@ def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
     return plan_pass(
         operation, options.index, chosen_writers(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",
+        retries_refused=getattr(options, "retry_refused", False),
     )  # fmt: skip
 
 

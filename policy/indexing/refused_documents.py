@@ -6,8 +6,8 @@ from typing import NamedTuple
 from ...web.base.counting import counted
 
 _ADVICE = (
-    "nutbeam export TABLE --what dead_letters says why; mend the cause, then run index --full true "
-    "with the same writer"
+    "nutbeam export TABLE --what dead_letters says why; mend the cause, then run "
+    "index --retry_refused true with the same writer"
 )
 
 

@@ -1,19 +1,12 @@
 """Texts and inlinks on their way into an index: long texts are cut, and memory is bounded."""
 
 import json
-import re
-import subprocess
-import sys
-import textwrap
 from collections import Counter
 
 import pyarrow as pa
 import pytest
-from bulk_servers import bulk_server
-from crawling import nutbeam
-from here import TESTS
 from indexed_tables import index, operations_of, page, put
-from linked_web import fill_links, fill_many_links
+from linked_web import fill_links
 
 from nutbeam.io.index import page_frames, page_inlinks, write_part
 
@@ -74,52 +67,3 @@ def test_many_inlinks_are_read_in_pieces_and_give_the_same_documents(tmp_path, m
     assert {line["id"]: line for line in lines} == whole
     assert len(sizes) > 3
     assert all(links <= 12 or pages == 1 for links, pages in sizes)
-
-
-MEASURED = """
-    import pathlib, sys
-    sys.path.append({support!r})
-    from crawling import nutbeam
-    if nutbeam(*sys.argv[1:]):
-        sys.exit("failed")
-    # Not ru_maxrss, which begins with what the parent had.
-    peak = pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
-    print("MB", int(peak) >> 10)
-"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("packed", ["false", "true"])
-def test_a_document_of_100_mb_needs_less_than_a_gigabyte(tmp_path, packed):
-    table = str(tmp_path / "table")
-    put(table, "17-1", {"com.a:http/1": page("wörd\x00 " * 15_000_000), "com.a:http/2": page("x")})
-    code = textwrap.dedent(MEASURED.format(support=str(TESTS / "support")))
-    with bulk_server() as server:
-        parameters = f"url={server.url},gzip={packed}"
-        words = ("index", table, "--writer", "opensearch", "--writer_parameters", parameters)
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
-        )
-        assert len(server.documents["http://a.com/1"]["content"]) == page_frames.LONGEST_TEXT
-        assert server.documents["http://a.com/2"]["content"] == "x"
-    print(done.stdout)
-    assert int(re.search(r"MB (\d+)", done.stdout)[1]) < 1_000
-    assert nutbeam("sql", table, "select count(*) from indexed") == 0
-
-
-@pytest.mark.long
-def test_a_thousand_pages_with_ten_thousand_inlinks_each_need_less_than_a_gigabyte(tmp_path):
-    table = str(tmp_path / "table")
-    put(table, "17-1", {f"com.a:http/{n:04}": page(f"t{n}") for n in range(1_000)})
-    fill_many_links(table, [f"com.a:http/{n:04}" for n in range(1_000)], 10_000)
-    code = textwrap.dedent(MEASURED.format(support=str(TESTS / "support")))
-    out = tmp_path / "out"
-    words = ("index", table, "--writer", "jsonl", "--writer_parameters", f"path={out}")
-    words = (*words, "--index_filters", "basic,anchor,links")
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
-    )
-    print(done.stdout)
-    assert int(re.search(r"MB (\d+)", done.stdout)[1]) < 1_000
-    ((_, adds, _),) = operations_of(out)
-    assert {document["inlink_count"] for document in adds.values()} == {10_000}

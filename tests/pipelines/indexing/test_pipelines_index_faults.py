@@ -1,9 +1,7 @@
-"""The embedded index with a full disk, damaged shards, shards of another version, a huge page."""
+"""The embedded index with a full disk, damaged shards, shards of another version."""
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 from crawling import files_of, latest_snapshot, nutbeam
@@ -82,26 +80,3 @@ def test_after_damage_and_with_another_version_a_full_index_is_whole_again(
     assert found(table) == ["text 0", "text 1", "text 2"]
     assert nutbeam("fsck", table) == 0
     assert shard_views.version() == shard_files.version()
-
-
-MEMORY = """
-import sys
-from nutbeam.pipelines.command_line.cli import main
-code = main(sys.argv[1:])
-from pathlib import Path
-# Not ru_maxrss: it begins with what the parent had when it started us.
-print("peak", Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])  # KB
-sys.exit(code)
-"""
-
-
-@pytest.mark.parametrize("kind", ["tantivy", pytest.param("jsonl", marks=pytest.mark.long)])
-def test_a_page_of_100_mb_takes_less_than_1_gb(tmp_path, kind):
-    table = tmp_path / "table"
-    put(table, "17-1", {"com.a:http/huge": page("text " * 20_000_000)})
-    words = ["index", str(table), "--progress", "false", "--writer", kind]
-    folder = [] if kind == "tantivy" else ["--writer_parameters", f"path={tmp_path / 'out'}"]
-    command = [sys.executable, "-c", MEMORY, *words, *folder]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert "indexed 1" in done.stdout
-    assert int(done.stdout.split()[-1]) < 1 << 20

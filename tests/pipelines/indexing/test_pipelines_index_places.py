@@ -209,7 +209,9 @@ def test_a_run_of_which_all_is_refused_does_not_look_like_success(server, table,
     put(table, "17-2", {ONE: page("bad"), TWO: page("bad, too")})
     said = line(*words)
     assert "refused all 2 documents: nutbeam export" in said
-    assert said.endswith("mend the cause, then run index --full true with the same writer\n")
+    assert said.endswith(
+        "mend the cause, then run index --retry_refused true with the same writer\n"
+    )
     assert nutbeam(*words) == 1
     put(table, "17-3", {ONE: page("bad again"), TWO: page("good")})
     assert nutbeam(*words) == 0
@@ -223,7 +225,7 @@ def test_the_advice_about_refused_documents_brings_them_into_the_index(server, t
 
     advice = (
         ": nutbeam export TABLE --what dead_letters says why; mend the cause, then run index "
-        "--full true with the same writer"
+        "--retry_refused true with the same writer"
     )
     server.refuses = lambda id_, document: "bad" in document["content"]
     put(table, "17-2", {ONE: page("good"), TWO: page("bad")})
@@ -231,7 +233,7 @@ def test_the_advice_about_refused_documents_brings_them_into_the_index(server, t
     # The cause is mended, and there is nothing else to do.
     server.refuses = lambda id_, document: False
     assert said() == (1, [f"writers refused 1 document in earlier runs{advice}"])
-    assert said("--full", "true") == (0, [])
+    assert said("--retry_refused", "true") == (0, [])
     assert server.texts() == {from_key(ONE): "good", from_key(TWO): "bad"}
     assert said() == (1, [])
 
@@ -250,4 +252,6 @@ def test_a_crawl_whose_documents_are_all_refused_warns_once(server, tmp_path, ca
     warnings = json.loads(capsys.readouterr().out)["warnings"]
     (message,) = (one["message"] for one in warnings if one["reason"] == "refused")
     assert message.startswith("the index writer refused all 2 documents: nutbeam export")
-    assert message.endswith("mend the cause, then run index --full true with the same writer")
+    assert message.endswith(
+        "mend the cause, then run index --retry_refused true with the same writer"
+    )

@@ -1,4 +1,4 @@
-"""index with a server that refuses a document: it becomes a dead letter, and is not sent again."""
+"""index with a server that refuses a document: it becomes a dead letter, sent again only when asked to."""
 
 import json
 
@@ -6,7 +6,10 @@ import polars as pl
 import pytest
 from bulk_servers import bulk_server, items
 from crawling import manifest_of, nutbeam, rows_of
+from index_servers import index_server
 from indexed_tables import page, put
+
+from nutbeam.policy.components.schema import Status
 
 BAD, GOOD = "http://a.com/2", "http://a.com/1"
 
@@ -55,3 +58,44 @@ def test_a_refused_document_is_a_dead_letter_until_its_page_changes(server, tmp_
     capsys.readouterr()
     assert nutbeam("export", table, "--what", "dead_letters", "--format", "jsonl") == 0
     assert capsys.readouterr().out == ""
+
+
+def test_refused_documents_are_sent_once_more_and_nothing_else_is(tmp_path):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {f"com.a:http/{n}": page(f"text {n}") for n in range(1, 6)})
+    bad = [f"http://a.com/{n}" for n in range(2, 6)]
+    with index_server() as server:
+        words = ("index", table, "--writer", "opensearch", "--writer_parameters")
+        words = (*words, f"url={server.url},patience=5")
+        server.refuses = lambda id_, document: id_ in bad
+        assert nutbeam(*words) == 0
+        assert dead_letters(table) == [f"com.a:http/{n}" for n in range(2, 6)]
+        # One has a new text, one is gone, and of the two others one is refused again.
+        new = page("three is good now"), {"status": int(Status.DB_GONE)}
+        put(table, "17-2", {"com.a:http/3": new[0], "com.a:http/5": new[1]})
+        server.bulks.clear()
+        server.refuses = lambda id_, document: id_ == bad[2]
+        assert nutbeam(*words, "--retry_refused", "true") == 0
+        assert sorted(id_ for ids in server.bulks for id_ in ids) == bad[:3]
+        assert manifest_of(table).counts["refused"] == 1
+        assert dead_letters(table) == ["com.a:http/4"]
+        assert journal_of(table) == {
+            "com.a:http/1": 1, "com.a:http/2": 1, "com.a:http/3": 1, "com.a:http/4": 2
+        }  # fmt: skip
+        assert server.texts()[bad[1]] == "three is good now"
+        # The last one is sent when this is asked for.
+        server.refuses = lambda id_, document: False
+        server.bulks.clear()
+        assert nutbeam(*words) == 1
+        assert nutbeam(*words, "--retry_refused", "true") == 0
+        assert server.bulks == [[bad[2]]]
+        assert not dead_letters(table)
+        assert nutbeam(*words, "--retry_refused", "true") == 1
+
+
+def dead_letters(table):
+    """Returns the keys of dead letters, of which no file may be left."""
+    if "index/main/dead_letters" not in manifest_of(table).components:
+        return []
+    files = load_files(open_table(table), manifest_of(table).components["index/main/dead_letters"])
+    return sorted(rows_of(table, "index/main/dead_letters").get_column("key")) if files else []

@@ -1,0 +1,137 @@
+"""index needs less than a gigabyte of memory, whatever the sizes of the documents and the writer."""
+
+import random
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from bulk_servers import bulk_server
+from crawling import rows_of
+from here import TESTS
+from indexed_tables import operations_of, page, put
+from linked_web import fill_many_links
+from search_servers_here import managed_configset, search_server
+
+from nutbeam.io.index.page_frames import LONGEST_TEXT
+from nutbeam.policy.components.index_schema import HELD
+
+MEASURED = f"""
+    import pathlib, sys
+    sys.path.append({str(TESTS / "support")!r})
+    from crawling import nutbeam
+    if nutbeam(*sys.argv[1:]):
+        sys.exit("failed")
+    # Not ru_maxrss, which begins with what the parent had.
+    peak = pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+    print("MB", int(peak) >> 10)
+"""
+ALL_SIZES = {"one of 100 MB": (1, 100 << 20), "200 of 2 MB": (200, 2 << 20),
+             "16 of 8 MB": (16, 8 << 20), "60,000 of 2 KB": (60_000, 2 << 10)}  # fmt: skip
+FILES = ("jsonl", "csv", "parquet")
+
+
+def texts(sizes):
+    """Yields texts of different words, each of a size."""
+    number, size = ALL_SIZES[sizes]
+    rng = random.Random(1)
+    words = [f"{rng.choice(('word', 'wörd', 'слово'))}{n}" for n in range(20_000)]
+    piece = " ".join(rng.choices(words, k=100_000))
+    for _ in range(number):
+        at = rng.randrange(len(piece) // 2)
+        yield (piece[at:] * (1 + 2 * size // len(piece)))[:size]
+
+
+def fill(table, sizes):
+    put(table, "17-1", {f"com.a:http/{n}": page(text) for n, text in enumerate(texts(sizes))})
+
+
+def states(table):
+    """Returns how many pages the journal of the index has in each state."""
+    counted = rows_of(table, "index/main/indexed").get_column("state").value_counts()
+    return dict(counted.iter_rows())
+
+
+def megabytes(table, *words):
+    """Returns the peak of the memory of a process that writes an index."""
+    command = [sys.executable, "-c", textwrap.dedent(MEASURED), "index", table, *words]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    print(done.stdout)
+    return int(re.search(r"MB (\d+)", done.stdout)[1])
+
+
+@pytest.mark.parametrize(
+    ("writer", "sizes"),
+    [
+        ("tantivy", "one of 100 MB"),
+        *(
+            pytest.param(writer, sizes, marks=pytest.mark.long)
+            for writer in ("tantivy", *FILES)
+            for sizes in ALL_SIZES
+            if (writer, sizes) != ("tantivy", "one of 100 MB")
+        ),
+    ],
+)
+def test_documents_of_each_size_need_less_than_a_gigabyte(tmp_path, writer, sizes):
+    table = str(tmp_path / "table")
+    fill(table, sizes)
+    folder = ("--writer_parameters", f"path={tmp_path / 'out'}") if writer in FILES else ()
+    assert megabytes(table, "--writer", writer, *folder) < 1_000
+    assert states(table) == {HELD: ALL_SIZES[sizes][0]}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sizes", ALL_SIZES)
+@pytest.mark.parametrize("packed", ["false", "true"])
+def test_documents_on_their_way_to_a_server_need_less_than_a_gigabyte(tmp_path, packed, sizes):
+    table = str(tmp_path / "table")
+    fill(table, sizes)
+    with bulk_server() as server:
+        parameters = f"url={server.url},gzip={packed}"
+        words = ("--writer", "opensearch", "--writer_parameters", parameters)
+        assert megabytes(table, *words) < 1_000
+        number, size = ALL_SIZES[sizes]
+        assert len(server.documents) == number
+        lengths = {len(one["content"]) for one in server.documents.values()}
+        assert min(lengths) >= min(size, LONGEST_TEXT) - 1
+        assert max(lengths) <= LONGEST_TEXT
+
+
+@pytest.mark.long
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", ["opensearch", "elasticsearch", "solr"])
+def test_a_page_of_100_mb_is_found_on_a_real_server(tmp_path, kind):
+    table = str(tmp_path / "table")
+    ends = "".join(f"word{n % 50} " for n in range(20_000_000 // 2))
+    put(table, "17-1", {"com.a:http/huge": page(f"pelican {ends}"), "com.a:http/2": page("small")})
+    with search_server(kind, tmp_path / "data") as server:
+        if kind == "solr":
+            managed_configset(tmp_path / "data")
+            given = {"action": "CREATE", "name": "huge", "configSet": "managed"}
+            server.get("/solr/admin/cores", params=given)
+            parameters = f"url={server.url}/solr/huge"
+        else:
+            parameters = f"url={server.url},name=huge,replicas=0"
+        writing = ("--writer", kind, "--writer_parameters", parameters)
+        assert megabytes(table, *writing) < 1_000
+        if kind == "solr":
+            asked = {"q": "content:pelican", "fl": "id,content"}
+            (hit,) = server.get("/solr/huge/select", params=asked)["response"]["docs"]
+        else:
+            asked = {"query": {"match": {"content": "pelican"}}}
+            found = server.get("/huge/_search", json=asked)
+            (hit,) = (one["_source"] for one in found["hits"]["hits"])
+        assert len(hit["content"]) == LONGEST_TEXT
+    assert states(table) == {HELD: 2}
+
+
+@pytest.mark.long
+def test_a_thousand_pages_with_ten_thousand_inlinks_each_need_less_than_a_gigabyte(tmp_path):
+    table = str(tmp_path / "table")
+    put(table, "17-1", {f"com.a:http/{n:04}": page(f"t{n}") for n in range(1_000)})
+    fill_many_links(table, [f"com.a:http/{n:04}" for n in range(1_000)], 10_000)
+    words = ("--writer", "jsonl", "--writer_parameters", f"path={tmp_path / 'out'}")
+    assert megabytes(table, *words, "--index_filters", "basic,anchor,links") < 1_000
+    ((_, adds, _),) = operations_of(tmp_path / "out")
+    assert {document["inlink_count"] for document in adds.values()} == {10_000}

@@ -135,7 +135,9 @@ class Engine:
                 now = time.monotonic()
                 if throughput.too_low(now, pages):
                     queues.stop("throughput")
-                yield from results
+                results.reverse()
+                while results:  # no reference to a result stays: their bodies may be large
+                    yield results.pop()
                 throughput.pause(time.monotonic() - now)
             self._fetch_workers.join()
             log_silent_hosts(list(queues.queues.values()))

@@ -14,10 +14,11 @@ from .host_queue import HostQueue, Visit
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
 from .schedule import Schedule
-from .tasks import Result, Task
+from .tasks import Result, Task, body_bytes
 
 _MAX_RESULTS = 1000
-_MAX_RESULT_BYTES = 16 << 20
+_MAX_RESULT_BYTES = 8 << 20
+_MAX_COLLECTED_BYTES = 4 << 20
 
 
 class Queues(Schedule):
@@ -121,7 +122,9 @@ class Queues(Schedule):
         return visits, self._due(room=not self._held_back and len(visits) < room)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
-        """Returns the results so far; None if there will be no more.
+        """Returns results in the order of their arrival; None if there will be no more.
+
+        Of large bodies it returns some, so that a collector does not hold all of them.
 
         It waits for the first result, up to ``patience`` seconds, unless fewer than
         ``most`` tasks wait and more may be added.
@@ -135,7 +138,7 @@ class Queues(Schedule):
                 if left <= 0:
                     break
                 self._arrived.wait(left)
-            results, self._results, self._result_bytes = self._results, [], 0
+            results = self._some_results()
             if self._held_back:
                 self._held_back = False
                 self._wake()
@@ -165,6 +168,16 @@ class Queues(Schedule):
             self._closed = True
             self._wake()
             self._arrived.notify_all()
+
+    def _some_results(self) -> list[Result]:
+        number = size = 0
+        for number, result in enumerate(self._results, 1):
+            size += body_bytes(result)
+            if size >= _MAX_COLLECTED_BYTES:
+                break
+        some, self._results = self._results[:number], self._results[number:]
+        self._result_bytes -= size
+        return some
 
     def _crowded(self) -> bool:
         return len(self._results) >= _MAX_RESULTS or self._result_bytes >= _MAX_RESULT_BYTES

@@ -18,7 +18,7 @@ from .host_records import HostRecord
 from .pace import FetchOptions
 from .ready_queues import ReadyQueues
 from .robots_search import RobotsHops
-from .tasks import Result, Task
+from .tasks import Result, Task, body_bytes
 
 _MAX_KEPT_BYTES = 128 << 20
 
@@ -187,8 +187,8 @@ class Schedule:
         if visit.result is not None:
             queue.count(visit.result)
             self._results.append(visit.result)
-            if visit.result.response is not None:
-                self._result_bytes += len(visit.result.response.body)
+            self._result_bytes += body_bytes(visit.result)
+            visit.result = None  # a thread keeps its last visit while it waits for the next one
         if self._stopped:
             self._purge(queue, self._stopped)
         self._offer(queue, now)

@@ -67,3 +67,8 @@ class Result:
     redirect: str | None = None
     fetched_at: int = 0
     usage: str | None = None
+
+
+def body_bytes(result: Result) -> int:
+    """Returns the length of the body that a result holds."""
+    return 0 if result.response is None else len(result.response.body)

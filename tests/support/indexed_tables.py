@@ -10,6 +10,7 @@ from crawling import nutbeam
 from frames import frame_of
 
 from nutbeam.io.batches.batches import batch_component, write_file
+from nutbeam.io.batches.page_writer import GROUP_BYTES
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
@@ -45,15 +46,13 @@ def put(table, batch, pages, *, backwards=False):
     texts = {key: page for key, page in pages.items() if page and "text" in page}
     written = []
     if texts:
-        rows = frame_of(
-            DOCUMENTS,
-            *(
-                {"key": key, "text": page["text"], "title": page["text"][:1000], "parse_status": 1,
-                 "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
-                for key, page in sorted(texts.items(), reverse=backwards)
-            ),
+        rows = (
+            {"key": key, "text": page["text"], "title": page["text"][:1000], "parse_status": 1,
+             "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
+            for key, page in sorted(texts.items(), reverse=backwards)
         )  # fmt: skip
-        file = write_file(operation.root.files, batch, "documents", [rows])
+        groups = (frame_of(DOCUMENTS, *group) for group in grouped(rows))
+        file = write_file(operation.root.files, batch, "documents", groups)
         written.append(Written(batch_component(batch, "documents"), (file,)))
         for page in texts.values():
             page["document"] = file.path
@@ -68,6 +67,19 @@ def put(table, batch, pages, *, backwards=False):
     written += operation.root.resolve(how, frame_of(STATE, *state))
     known = Batch("updated", operation.now, 1, len(pages), 0, deduped=True)
     commit(operation, written, others={batch: known})
+
+
+def grouped(rows):
+    """Yields rows in groups as large as parse makes them of the groups of fetched pages."""
+    group, size = [], 0
+    for row in rows:
+        group.append(row)
+        size += len(row["text"])
+        if size > GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def page(text, **more):

@@ -6,6 +6,8 @@ import gc
 
 _M_ARENA_MAX = -8  # from glibc's malloc.h
 _ARENAS = 2
+_M_MMAP_THRESHOLD = -3
+_LARGE = 1 << 20  # bytes
 
 
 def share_heaps() -> None:
@@ -14,10 +16,14 @@ def share_heaps() -> None:
     By default there are eight for each core, and each keeps the peak of its threads. Only one
     thread of Python allocates at a time, so they do not slow each other. Call it early: it has
     no effect on heaps that exist.
+
+    Large blocks, such as bodies, are never in a heap, so that they leave no holes in it. By default
+    glibc puts them there after the first one was freed.
     """
     libc = _glibc()
     if libc is not None:
         libc.mallopt(_M_ARENA_MAX, _ARENAS)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def collect_seldom() -> None:

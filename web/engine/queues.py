@@ -170,12 +170,12 @@ class Queues(Schedule):
             self._arrived.notify_all()
 
     def _some_results(self) -> list[Result]:
-        number = size = 0
-        for number, result in enumerate(self._results, 1):
-            size += body_bytes(result)
-            if size >= _MAX_COLLECTED_BYTES:
-                break
-        some, self._results = self._results[:number], self._results[number:]
+        some: list[Result] = []
+        size = 0
+        while len(some) < len(self._results) and size < _MAX_COLLECTED_BYTES:
+            some.append(self._results[len(some)])
+            size += body_bytes(some[-1])
+        self._results = self._results[len(some) :]
         self._result_bytes -= size
         return some
 

@@ -9,6 +9,9 @@ from crawling import manifest_of, nutbeam, rows_of
 from index_servers import index_server
 from indexed_tables import page, put
 
+from nutbeam.io.index.dead_letters import letter_keys
+from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.policy.components.schema import Status
 
 BAD, GOOD = "http://a.com/2", "http://a.com/1"
@@ -94,8 +97,7 @@ def test_refused_documents_are_sent_once_more_and_nothing_else_is(tmp_path):
 
 
 def dead_letters(table):
-    """Returns the keys of dead letters, of which no file may be left."""
-    if "index/main/dead_letters" not in manifest_of(table).components:
-        return []
-    files = load_files(open_table(table), manifest_of(table).components["index/main/dead_letters"])
-    return sorted(rows_of(table, "index/main/dead_letters").get_column("key")) if files else []
+    """Returns the keys of the pages with dead letters."""
+    root = open_table(table)
+    component = manifest_of(table).components["index/main/dead_letters"]
+    return sorted(letter_keys(root, load_files(root, component)))

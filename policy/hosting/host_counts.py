@@ -1,4 +1,4 @@
-"""Numbers of URLs by host: counted from rows, and as differences that a job makes."""
+"""_Matrix of URLs by host: counted from rows, and as differences that a job makes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ _NONE = empty(HOST_COUNTS)
 # Twice the highest status, and 1 for failures; the last two are for unknown ones, which no number has.
 _CODES = 2 * (max(STATUS_COUNTS) + 2)
 
-Numbers = npt.NDArray[np.int64]
+_Matrix = npt.NDArray[np.int64]
 
 
 def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
@@ -59,7 +59,7 @@ def _codes(rows: pl.DataFrame) -> pl.Series:
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 
 
-def _tallied(parts: Mapping[int, pl.DataFrame]) -> tuple[pl.Series, Numbers]:
+def _tallied(parts: Mapping[int, pl.DataFrame]) -> tuple[pl.Series, _Matrix]:
     """Returns (hosts, numbers of their rows by code) of frames with the same keys.
 
     A host whose rows are not next to one another is there several times.
@@ -77,7 +77,7 @@ def _tallied(parts: Mapping[int, pl.DataFrame]) -> tuple[pl.Series, Numbers]:
     return firsts, numbers
 
 
-def _summed(tallies: Sequence[tuple[pl.Series, Numbers]]) -> pl.DataFrame:
+def _summed(tallies: Sequence[tuple[pl.Series, _Matrix]]) -> pl.DataFrame:
     """Returns the sums of what ``_tallied`` returns, as HOST_COUNTS rows in key order."""
     hosts = pl.concat([hosts for hosts, _ in tallies])
     numbers = np.concatenate([numbers for _, numbers in tallies])

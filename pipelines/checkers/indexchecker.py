@@ -93,8 +93,7 @@ def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -
 def index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFrame:
     """Returns a page that was fetched and parsed as one row of INDEX_PAGES.
 
-    It has neither inlinks nor a rank, and the score of a new page. Content-Usage of its response
-    counts; that of robots.txt does not, because a single fetch does not return it.
+    It has neither inlinks nor a rank, and the score of a new page.
     """
     links = [
         {"key": to_key(link["url"]), "anchor": link["anchor"], "rel": link["rel"]}
@@ -104,7 +103,7 @@ def index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFra
     same = ("title", "text", "directives", "language", "charset", "metadata", "signature")
     row = {name: parsed[name] for name in same} | {
         "key": to_key(str(page["url"])), "outlinks": links, "content_type": page["content_type"],
-        "usage": usage_of_page(None, headers, parsed["directives"] or ()),
+        "usage": usage_of_page(page["usage"], headers, parsed["directives"] or ()),
         "fetch_time": page["fetch_time"], "headers": page["headers"], "ip": page["ip"],
         "status": int(Status.DB_FETCHED), "score": 1.0, "retries": 0,
     }  # fmt: skip

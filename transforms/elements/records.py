@@ -48,6 +48,7 @@ class FetchedPage(NamedTuple):
             ``ratio``, ``time``, ``disconnect``, ``encoding``; None if it is complete.
         body: The bytes, decoded from gzip, deflate or brotli; None unless the status is
             ``success`` or that of a redirect.
+        usage: What robots.txt says its content may be used for (Content-Usage); None: nothing.
     """
 
     url: str
@@ -70,6 +71,7 @@ class FetchedPage(NamedTuple):
     response_ms: int
     truncated: Optional[str]
     body: Optional[bytes]
+    usage: Optional[str]
 
 
 class DeadLetter(NamedTuple):

@@ -16,6 +16,11 @@ def answer(path, _):
     if path == "/noindex":
         robots = b"<meta name=robots content=noindex>words"
         return reply(robots, "200 OK", "Content-Type: text/html")
+    if path == "/robots.txt":
+        rules = b"User-Agent: *\nAllow: /\nContent-Usage: search=y\nContent-Usage: /ruled search=n\n"
+        return reply(rules, "200 OK", "Content-Type: text/plain")
+    if path == "/ruled":
+        return reply(b"words", "200 OK", "Content-Type: text/html")
     if path == "/usage":
         return reply(b"words", "200 OK", "Content-Type: text/html", "Content-Usage: search=n")
     if path == "/a":
@@ -77,8 +82,9 @@ def test_what_is_not_indexed_is_not_sent(checked, tmp_path):
     assert not list(tmp_path.glob("out/*.jsonl"))
 
 
-def test_content_usage_of_a_response_counts_as_it_does_for_index(checked, tmp_path):
-    url = URL.replace("/a", "/usage")
+@pytest.mark.parametrize("path", ["/usage", "/ruled"])  # of the response, of robots.txt
+def test_content_usage_counts_as_it_does_for_index(checked, tmp_path, path):
+    url = URL.replace("/a", path)
     given = ("--writer", "jsonl", "--writer_parameters", f"path={tmp_path}/out")
     assert "not indexed: usage" in checked(url, "--do_index", "true", *given, code=1).out
     assert not list(tmp_path.glob("out/*.jsonl"))

@@ -1,4 +1,4 @@
-"""_Matrix of URLs by host: counted from rows, and as differences that a job makes."""
+"""Numbers of URLs by host: counted from rows, and as differences that a job makes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -17,7 +17,9 @@ def answer(path, _):
         robots = b"<meta name=robots content=noindex>words"
         return reply(robots, "200 OK", "Content-Type: text/html")
     if path == "/robots.txt":
-        rules = b"User-Agent: *\nAllow: /\nContent-Usage: search=y\nContent-Usage: /ruled search=n\n"
+        rules = (
+            b"User-Agent: *\nAllow: /\nContent-Usage: search=y\nContent-Usage: /ruled search=n\n"
+        )
         return reply(rules, "200 OK", "Content-Type: text/plain")
     if path == "/ruled":
         return reply(b"words", "200 OK", "Content-Type: text/html")

@@ -119,7 +119,8 @@ $(VENV)/fuzz: $(READY)
 	@$(call install,.[dev$(comma)fuzz]) || echo "atheris cannot be installed here"
 	@touch $@
 
-# Writes the figures of docs/performance.md, each beside its baseline, in three quarters of an hour; ARGS='update' chooses.
+# Writes the figures of docs/performance.md, each beside its baseline, in three quarters of an hour;
+# ARGS='update' chooses.
 bench: build/bench/ready
 	@build/bench/bin/python benchmarks/record.py $(ARGS)
 

@@ -20,7 +20,7 @@ from ..tablets.file_lists import load_files
 from ..tablets.tablets import tablets
 from ..writers.index_writer import open_writer
 from ..writers.stored_index import StoredIndex
-from .index_candidates import COUNTING
+from .decided_candidates import COUNTING
 from .index_pass import IndexPass
 
 

@@ -44,7 +44,7 @@ from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from ..writers.index_writer import REFUSED, WriteResult
 from .dead_letters import letter_keys
-from .index_candidates import keys_to_bytes
+from .decided_candidates import keys_to_bytes
 from .index_pass import IndexPass
 from .page_frames import Beside, page_frames
 from .receipts import INTENT

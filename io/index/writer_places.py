@@ -9,7 +9,7 @@ from ...policy.routing.index_routes import WriterRule
 from ...web.base.errors import UserError
 from ..tablets.tablets import tablets
 from ..writers.index_writer import IndexWriter, open_writer
-from .index_candidates import COUNTING
+from .decided_candidates import COUNTING
 from .index_pass import IndexPass
 from .rebuilt_indexes import delete_unsent_of_last
 from .unfinished_runs import intents

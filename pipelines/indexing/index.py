@@ -19,13 +19,8 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.index.dead_letters import refused_pages
-from ...io.index.index_candidates import (
-    CANDIDATES,
-    Candidate,
-    by_part,
-    candidates,
-    decided_rows,
-)
+from ...io.index.decided_candidates import CANDIDATES, by_part, decided_rows
+from ...io.index.index_candidates import Candidate, candidates
 from ...io.index.index_making import making_of
 from ...io.index.index_pass import IndexPass, plan_pass
 from ...io.index.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents

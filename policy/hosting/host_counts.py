@@ -30,7 +30,7 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
     [('com.a', 2, 0, 1)]
     """
-    return _summed([_tallied({1: rows.select(COUNTED)})])
+    return _summed([_tallied({1: rows})])
 
 
 def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from crawling import nutbeam
 from index_servers import index_server
 from indexed_tables import FETCHED, page, put, wanted
 
-from nutbeam.io.index import index_candidates, unfinished_runs
+from nutbeam.io.index import decided_candidates, index_candidates, unfinished_runs
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
@@ -154,7 +154,7 @@ def test_deletes_are_cut_into_parts(server, tmp_path, monkeypatch):
     put(table, "17-0", {key: page("text") for key in KEYS})
     assert nutbeam(*words) == 0
     put(table, "17-1", {key: {"status": int(Status.DB_GONE)} for key in KEYS[1:]})
-    monkeypatch.setattr(index_candidates, "_DELETES_IN_PART", 4)
+    monkeypatch.setattr(decided_candidates, "_DELETES_IN_PART", 4)
 
     def noted(task, name, rows, making):
         parts.append((name, len(rows)))

@@ -4,6 +4,7 @@ A partition may have 100,000 hosts, and a robots.txt may have 500,000 bytes. So 
 compressed until they are needed, and rows are made in small tables.
 """
 
+import bisect
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,7 +70,7 @@ class KnownHosts:
         key, note = host_key(host), self._notes.get(host)
         rows = self._rows
         keys = rows.get_column("key")
-        at = int(keys.search_sorted(key))
+        at = bisect.bisect_left(keys, key)
         record = None
         if at < len(keys) and keys[at] == key:
             packed = self._texts.get(key)

@@ -5,6 +5,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
+from ..base.small_map import SmallMap
 from ..exchange.response import Response
 from ..exchange.status import EXCEPTION, Outcome
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
@@ -33,7 +34,7 @@ class HostState:
     recall: Recall
     address: str | None = None
     unreachable: tuple[str, RobotsRecord] | None = None
-    counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    counts: SmallMap[str, int] = dataclasses.field(default_factory=SmallMap)
 
     @property
     def known(self) -> HostRecord | None:
@@ -86,7 +87,9 @@ class Tasks:
         task = self._items[self._start]
         self._items[self._start] = None  # type: ignore[call-overload]
         self._start += 1
-        if 2 * self._start >= len(self._items) and self._start > _SPARE:
+        if self._start == len(self._items):
+            self.clear()
+        elif 2 * self._start >= len(self._items) and self._start > _SPARE:
             self._replace(self._items[self._start :])
         return task
 
@@ -133,12 +136,12 @@ class HostQueue:
     def __init__(self, name: str) -> None:
         self.name = name
         self.tasks = Tasks()
-        self.hosts: dict[str, HostState] = {}
+        self.hosts: SmallMap[str, HostState] = SmallMap()
         self.in_progress = 0
         self.listed = self.begun = self.kept = False
         self.ready_at = 0.0
-        self.rules: dict[str, RobotsRules] = {}
-        self.searches: dict[str, RobotsSearch] = {}
+        self.rules: SmallMap[str, RobotsRules] = SmallMap()
+        self.searches: SmallMap[str, RobotsSearch] = SmallMap()
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
         self.own_threads: int | None = None
@@ -207,11 +210,11 @@ class HostQueue:
 
     def absorb(self, other: "HostQueue") -> None:
         """Adds the hosts and tasks of a queue that has no visits under way."""
-        self.hosts |= other.hosts
+        self.hosts.update(other.hosts)
         self.tasks.extend(other.tasks)
         other.tasks.clear()
-        self.rules |= other.rules
-        self.searches |= other.searches
+        self.rules.update(other.rules)
+        self.searches.update(other.searches)
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.own_threads = _fewest(self.own_threads, other.own_threads)
         self.ready_at = max(self.ready_at, other.ready_at)
@@ -232,14 +235,18 @@ class HostQueue:
             if rules.crawl_delay is not None and rules.crawl_delay <= most:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
-        requested = [r.crawl_delay for r in list(self.rules.values()) if r.crawl_delay is not None]
+        requested = [
+            rules.crawl_delay
+            for rules in self.rules.copy().values()
+            if rules.crawl_delay is not None
+        ]
         self.crawl_delay = max([d for d in requested if d <= most] or requested, default=None)
 
     def records(self) -> Iterator[HostRecord]:
         """Yields the findings about each host, after the first visit."""
         if not self.begun:
             return
-        for host, state in list(self.hosts.items()):  # a copy: workers may add hosts
+        for host, state in self.hosts.copy().items():  # workers may add hosts
             if not (self.last_request_time or self.rules or state.counts):
                 continue  # a robots.txt was due, and was not requested
             record = HostRecord(
@@ -256,7 +263,7 @@ class HostQueue:
 
     def _add_robots(self, record: HostRecord, state: HostState) -> None:
         """Adds the robots.txt of one origin: the known one if requested again, else the first."""
-        requested = {o: r for o, r in list(self.rules.items()) if host_of_origin(o) == record.host}
+        requested = {o: r for o, r in self.rules.copy().items() if host_of_origin(o) == record.host}
         requested = {origin: rules for origin, rules in requested.items() if rules is not NO_RULES}
         known = None if len(requested) == 1 else state.known
         origin = known.robots_origin if known is not None else ""

@@ -18,10 +18,14 @@ class RobotsVisits:
         options: Agents, and limits of redirects.
         client: Makes the requests.
         answers: Responses to earlier requests.
+
+    Attributes:
+        agents: Product tokens whose groups of a robots.txt apply.
     """
 
     def __init__(self, options: RobotsOptions, client: ClientBase, answers: RobotsAnswers) -> None:
         self._options, self._client, self._answers = options, client, answers
+        self.agents = (client.token, *options.robots_agents)
 
     async def search(
         self, queue: HostQueue, task: Task, origin: str
@@ -53,9 +57,10 @@ class RobotsVisits:
         return visit, rules
 
     def _begin(self, queue: HostQueue, host: str, origin: str) -> RobotsSearch:
-        agents = (self._client.token, *self._options.robots_agents)
         most, earlier = self._options.robots_redirect_max, earlier_record(queue, host, origin)
-        search = queue.searches[origin] = RobotsSearch(robots_steps(agents, origin, most, earlier))
+        search = queue.searches[origin] = RobotsSearch(
+            robots_steps(self.agents, origin, most, earlier)
+        )
         return search
 
     def _hop(self, search: RobotsSearch, own: str) -> Task | None:

@@ -24,10 +24,14 @@ from ..tablets.tablets import tablets
 from .attempts import Note
 
 _TEXT = "robots_text"
-_COLUMNS = [name for name in HOSTS.names if name != _TEXT]
 # Columns that a record has under the same names, and takes over from an earlier fetch.
 _SAME = ("robots_origin", "robots_status", "robots_time", "robots_failing_since", "crawl_delay",
          "backoff_until", "backoff_level", "last_request_time")  # fmt: skip
+_COLUMNS = ("key", "sitemaps", *_SAME)
+# In rows by key, the older before the newer.
+_NEWEST = pl.col("key").ne_missing(pl.col("key").shift(-1))
+# A host without a fetch has none.
+_FINDINGS = pl.any_horizontal(pl.exclude("key").is_not_null())
 _ROWS = 5_000
 _GROUP_CHARS = 8 << 20
 
@@ -49,21 +53,21 @@ class KnownHosts:
     ) -> None:
         self._table, self._files, self._notes = table, files, notes
         self._texts: dict[str, bytes] = {}
-        self._lock, self._read_keys = threading.Lock(), set[str]()
+        self._lock, self._read_keys = threading.Lock(), pl.Series(dtype=pl.String)
         self._rows = empty(HOSTS).select(_COLUMNS)
         self.add(keys)
 
     def add(self, keys: pl.Series) -> None:
         """Reads the records of more hosts (reversed)."""
         with self._lock:
-            new = sorted(set(keys) - self._read_keys)
-            if not new:
+            new = keys.unique().sort()
+            new = new.filter(~new.is_in(self._read_keys.implode()))
+            if not len(new):
                 return
-            self._read_keys.update(new)
-            rows = self._read(pl.Series(new, dtype=pl.String))
-            rows, _ = set_right_hosts(rows, now_ms())
+            self._read_keys = pl.concat([self._read_keys, new])
+            rows = self._joined(self._read(new)).sort("key", maintain_order=True).filter(_NEWEST)
             # Other threads see the rows before, or all.
-            self._rows = pl.concat([self._rows, rows]).sort("key")
+            self._rows, _ = set_right_hosts(rows, now_ms())
 
     def get(self, host: str, /) -> HostRecord | None:
         """Returns the record of a host, or None."""
@@ -82,12 +86,19 @@ class KnownHosts:
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _read(self, keys: pl.Series) -> pl.DataFrame:
-        parts = [empty(HOSTS).select(_COLUMNS)]
-        for rows in self._table.find_in_pieces("hosts", tablets(self._files), keys):
+    def _joined(self, pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+        """Returns all rows but those without findings, of which a first crawl has very many."""
+        parts = [self._rows]
+        for rows in pieces:
+            older = pl.concat(part.get_column("key") for part in parts)
+            parts.append(rows.filter(_FINDINGS | pl.col("key").is_in(older.implode())))
+        return pl.concat(parts)
+
+    def _read(self, keys: pl.Series) -> Iterator[pl.DataFrame]:
+        known = tablets(self._files)
+        for rows in self._table.find_in_pieces("hosts", known, keys, (*_COLUMNS, _TEXT)):
             self._keep(rows.select("key", _TEXT).to_arrow())
-            parts.append(rows.select(_COLUMNS))
-        return pl.concat(parts).unique("key", keep="last").sort("key")
+            yield rows.select(_COLUMNS)
 
     def _keep(self, rows: pa.Table) -> None:
         for key, text in zip(rows["key"].to_pylist(), rows[_TEXT].to_pylist(), strict=True):

@@ -36,6 +36,7 @@ from .documents import Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
+_ROWS = 500  # in Python at a time: they need ten times the memory of a table's rows
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
 COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code", "response_ms",
@@ -79,6 +80,7 @@ class PageWriter:
 
     def _clear(self) -> None:
         self._rows: list[dict[str, Any]] = []
+        self._pieces: list[pa.Table] = []  # of the group that is not complete
         self._groups: list[pa.Table] = []
         self._group_bytes = self._bytes = 0
         self._since = math.inf  # when the first page came
@@ -93,6 +95,8 @@ class PageWriter:
         self._bytes += size
         if self._group_bytes > GROUP_BYTES:
             self._close_group()
+        elif len(self._rows) >= _ROWS:
+            self._close_piece()
         if self._bytes > FLUSH_BYTES:
             yield from self.keep()
         yield from self.flush_late()
@@ -154,13 +158,19 @@ class PageWriter:
 
     def _close_group(self) -> None:
         """Ends a row group, the unit of work of a parser process."""
-        if not self._rows:
+        self._close_piece()
+        if not self._pieces:
             return
-        group = pa.Table.from_pylist(self._rows, schema=PAGES)
+        group = pa.concat_tables(self._pieces).combine_chunks()
         # In one statement, so that Ctrl-C cannot interrupt between the assignments.
-        self._groups, self._rows, self._group_bytes = [*self._groups, group], [], 0
+        self._groups, self._pieces, self._group_bytes = [*self._groups, group], [], 0
         if self._documents is not None:
             self._documents.add(group)
+
+    def _close_piece(self) -> None:
+        if self._rows:
+            piece = pa.Table.from_pylist(self._rows, schema=PAGES)
+            self._pieces, self._rows = [*self._pieces, piece], []  # in one statement, as above
 
 
 def _counts(groups: list[pa.Table]) -> dict[str, int]:

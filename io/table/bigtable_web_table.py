@@ -235,10 +235,10 @@ class BigtableWebTable(WebTable):
             yield keys, self.find(component, (), keys)
 
     def find_in_pieces(
-        self, component: str, known: Sequence[Tablet], keys: pl.Series
+        self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         for start in range(0, len(keys), _FEW_KEYS):
-            yield self.find(component, known, keys.slice(start, _FEW_KEYS))
+            yield self.find(component, known, keys.slice(start, _FEW_KEYS)).select(columns)
 
     def may_have_due(self, tablet: Tablet, due: Due) -> bool:
         from ..bigtable.stored_rows import any_row

@@ -153,13 +153,13 @@ class FolderTable(WebTable):
         return self.read(component, some, names, methodcaller("filter", sought))
 
     def find_in_pieces(
-        self, component: str, known: Sequence[Tablet], keys: pl.Series
+        self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         schema, sought = kind_of(component).schema, keys.to_arrow()
         # The base first, then its runs, oldest first: the last row of a key counts.
         paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
         for path in paths:
-            for rows in batches(self / path, schema, schema.names):
+            for rows in batches(self / path, schema, columns):
                 if len(found := rows.filter(pc.is_in(rows["key"], sought))):
                     yield to_frame(found)
 

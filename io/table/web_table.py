@@ -233,9 +233,12 @@ class WebTable(abc.ABC):
 
     @abc.abstractmethod
     def find_in_pieces(
-        self, component: str, known: Sequence[Tablet], keys: pl.Series
+        self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        """Yields rows of keys in bounded pieces; the last row of a key counts; see ``find``."""
+        """Yields columns of the rows of keys, in bounded pieces; see ``find``.
+
+        The last row of a key counts.
+        """
 
     @abc.abstractmethod
     def changed_since(

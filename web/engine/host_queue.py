@@ -113,6 +113,7 @@ class HostQueue:
         in_progress: Number of visits under way.
         listed: Whether it is in the ready queues.
         begun: Whether it has had a visit.
+        fresh: Its number of tasks when it was listed as a new queue; None: it is not.
         ready_at: Monotonic moment of the next request.
         rules: Rules of robots.txt, by origin.
         searches: Searches for robots.txt under way, by origin.
@@ -128,8 +129,17 @@ class HostQueue:
 
     __slots__ = (
         *("answered", "failure", "failures"),
-        *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "hosts"),
-        *("in_progress", "kept", "last_request_time", "listed", "name", "own_delay", "ready_at"),
+        *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "fresh"),
+        *(
+            "hosts",
+            "in_progress",
+            "kept",
+            "last_request_time",
+            "listed",
+            "name",
+            "own_delay",
+            "ready_at",
+        ),
         *("own_threads", "rules", "searches", "tasks"),
     )
 
@@ -139,6 +149,7 @@ class HostQueue:
         self.hosts: SmallMap[str, HostState] = SmallMap()
         self.in_progress = 0
         self.listed = self.begun = self.kept = False
+        self.fresh: int | None = None
         self.ready_at = 0.0
         self.rules: SmallMap[str, RobotsRules] = SmallMap()
         self.searches: SmallMap[str, RobotsSearch] = SmallMap()

@@ -24,8 +24,6 @@ class ReadyQueues:
         self._due: list[tuple[float, int, HostQueue]] = []
         self._begun: deque[HostQueue] = deque()
         self._fresh: list[tuple[float, int, HostQueue]] = []
-        # Number of tasks of fresh queues, when they were listed.
-        self._lengths: dict[HostQueue, int] = {}
         self._sequence = itertools.count()
 
     @property
@@ -55,10 +53,13 @@ class ReadyQueues:
 
     def grown(self, queue: HostQueue) -> None:
         """Moves a listed queue that has more tasks now."""
-        if queue.begun and self._lengths.pop(queue, None) is not None:
+        if queue.fresh is None:
+            return
+        if queue.begun:
+            queue.fresh = None
             self._begun.append(queue)  # other queues wait for a robots.txt of this host
         # Only when it is twice as long; the first entry counts.
-        elif 2 * self._lengths.get(queue, len(queue.tasks)) <= len(queue.tasks):
+        elif 2 * queue.fresh <= len(queue.tasks):
             self._list_fresh(queue)
 
     def take(self, now: float) -> HostQueue | None:
@@ -75,11 +76,12 @@ class ReadyQueues:
             return self._begun.popleft()
         while self._fresh:
             queue = heapq.heappop(self._fresh)[2]
-            if self._lengths.pop(queue, None) is not None:
+            if queue.fresh is not None:
+                queue.fresh = None
                 return queue
         return None
 
     def _list_fresh(self, queue: HostQueue) -> None:
-        self._lengths[queue] = len(queue.tasks)
+        queue.fresh = len(queue.tasks)
         lasts = len(queue.tasks) * (queue.rest(self._delay) or 1e-3)
         heapq.heappush(self._fresh, (-lasts, next(self._sequence), queue))

@@ -1,5 +1,6 @@
 """Reads and decodes a response's body, within a limit."""
 
+import io
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -49,22 +50,24 @@ class Taker:
     Raises:
         BadEncoding: Its coding is not supported.
 
-    Attributes:
-        parts: Decoded bytes so far.
-
     >>> import gzip
     >>> taker = Taker([("Content-Encoding", "gzip")], 3)
-    >>> taker.take(gzip.compress(b"hello")), b"".join(taker.parts)
+    >>> taker.take(gzip.compress(b"hello")), taker.data
     ('length', b'hel')
     """
 
     def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
-        self.parts: list[bytes] = []
+        self._data = io.BytesIO()  # unlike a list of parts, it becomes bytes without a copy
         self._inflaters = [
             _Unbrotli() if coding == "br" else _Inflater(coding) for coding in _codings(fields)
         ]
         self._limit = limit
         self._taken = self._received = 0
+
+    @property
+    def data(self) -> bytes:
+        """The decoded bytes so far."""
+        return self._data.getvalue()
 
     def take(self, piece: bytes) -> str | None:
         """Decodes a piece; returns ``length`` or ``ratio`` if reading must stop, else None.
@@ -76,7 +79,7 @@ class Taker:
         self._received += len(piece)
         for part in _inflate(inflaters, piece):
             room = len(part) if limit < 0 else limit - self._taken
-            self.parts.append(part[:room])
+            self._data.write(part[:room])
             self._taken += len(part)
             if len(part) > room:
                 return "length"
@@ -99,18 +102,16 @@ async def read_body(connection: Connection, limit: int) -> Body:
         connection: A connection on which the head of a response was received.
         limit: Most decoded bytes to return; negative for no limit.
     """
-    parts: list[bytes] = []
-    why = reason = None
+    taker = why = reason = None
     try:
         taker = Taker(connection.head.fields, limit)
-        parts = taker.parts
         while why is None and (piece := await connection.read()):
             why = taker.take(piece)
         why = why or taker.end()
     except NETWORK_ERRORS as error:
         reason = reason_of(error)
         why = _KEPT.get(reason, "disconnect")
-    return Body(b"".join(parts), why, reason)
+    return Body(b"" if taker is None else taker.data, why, reason)
 
 
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+
 from nutbeam.web.base.small_map import SmallMap
 
 

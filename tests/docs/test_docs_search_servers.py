@@ -3,7 +3,7 @@
 import pytest
 from guide_blocks import blocks, run_as_typed
 from here import ROOT
-from search_servers_here import managed_configset, search_server
+from search_servers_here import create_core, managed_configset, search_server
 
 GUIDES = ROOT / "docs" / "guides"
 pytestmark = [
@@ -21,8 +21,7 @@ def test_a_guide_runs_as_typed(name, tmp_path):
     folder = tmp_path / "server"
     with search_server(name, folder) as server:
         if name == "solr":
-            given = {"action": "CREATE", "name": "pages", "configSet": managed_configset(folder)}
-            server.get("/solr/admin/cores", params=given)
+            create_core(server, "pages", managed_configset(folder))
         script = "\n".join(typed)
         for address in ("http://localhost:9200", "http://localhost:8983"):
             script = script.replace(address, server.url)

@@ -87,6 +87,47 @@ def search_server(name, folder, **settings):
         server.stop()
 
 
+class ServerIndex:
+    """An index on a server, and the words that choose it.
+
+    Args:
+        server: A ``SearchServer``.
+        name: Name of the index, or of the core, which is created.
+        configset: Of the core.
+    """
+
+    def __init__(self, server, name, configset="managed"):
+        self.server, self.name = server, name
+        if server.kind == "solr":
+            self.parameters = f"url={create_core(server, name, configset)}"
+        else:
+            self.parameters = f"url={server.url},name={name},replicas=0"
+
+    @property
+    def words(self):
+        return ("--writer", self.server.kind, "--writer_parameters", self.parameters)
+
+    def visible(self, word=None):
+        """Returns the text of each URL that searches find: of all, or of those with a word."""
+        if self.server.kind == "solr":
+            given = {"q": f"content:{word}" if word else "*:*", "rows": "1000"}
+            found = self.server.get(f"/solr/{self.name}/select", params=given)["response"]["docs"]
+        else:
+            query = {"match": {"content": word}} if word else {"match_all": {}}
+            answer = self.server.get(f"/{self.name}/_search?size=1000", json={"query": query})
+            found = [hit["_source"] for hit in answer["hits"]["hits"]]
+        shown = {record["url"]: record.get("content", "") for record in found}
+        assert len(shown) == len(found)  # nothing is there twice
+        return shown
+
+
+def create_core(server, name, configset):
+    """Makes a core of Solr, and returns its address."""
+    given = {"action": "CREATE", "name": name, "configSet": configset}
+    server.get("/solr/admin/cores", params=given)
+    return f"{server.url}/solr/{name}"
+
+
 def managed_configset(folder):
     """Makes a configset whose schema Solr may change, and returns its name."""
     of = folder / "data" / "configsets"

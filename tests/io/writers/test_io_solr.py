@@ -7,7 +7,7 @@ import time
 import polars as pl
 import pytest
 import requests
-from search_servers_here import managed_configset, search_server
+from search_servers_here import create_core, managed_configset, search_server
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
@@ -37,10 +37,7 @@ def core(request, server):
 
 
 def make_core(server, configset):
-    name = f"{configset}{time.monotonic_ns()}"
-    given = {"action": "CREATE", "name": name, "configSet": configset}
-    server.get("/solr/admin/cores", params=given)
-    return f"{server.url}/solr/{name}"
+    return create_core(server, f"{configset}{time.monotonic_ns()}", configset)
 
 
 def writer(core, version=100, full=False, **parameters):

@@ -12,7 +12,7 @@ from crawling import rows_of
 from here import TESTS
 from indexed_tables import operations_of, page, put
 from linked_web import fill_many_links
-from search_servers_here import managed_configset, search_server
+from search_servers_here import ServerIndex, managed_configset, search_server
 
 from nutbeam.io.index.page_frames import LONGEST_TEXT
 from nutbeam.policy.components.index_schema import HELD
@@ -109,21 +109,9 @@ def test_a_page_of_100_mb_is_found_on_a_real_server(tmp_path, kind):
     with search_server(kind, tmp_path / "data") as server:
         if kind == "solr":
             managed_configset(tmp_path / "data")
-            given = {"action": "CREATE", "name": "huge", "configSet": "managed"}
-            server.get("/solr/admin/cores", params=given)
-            parameters = f"url={server.url}/solr/huge"
-        else:
-            parameters = f"url={server.url},name=huge,replicas=0"
-        writing = ("--writer", kind, "--writer_parameters", parameters)
-        assert megabytes(table, *writing) < 1_000
-        if kind == "solr":
-            asked = {"q": "content:pelican", "fl": "id,content"}
-            (hit,) = server.get("/solr/huge/select", params=asked)["response"]["docs"]
-        else:
-            asked = {"query": {"match": {"content": "pelican"}}}
-            found = server.get("/huge/_search", json=asked)
-            (hit,) = (one["_source"] for one in found["hits"]["hits"])
-        assert len(hit["content"]) == LONGEST_TEXT
+        index = ServerIndex(server, "huge")
+        assert megabytes(table, *index.words) < 1_000
+        assert [len(text) for text in index.visible("pelican").values()] == [LONGEST_TEXT]
     assert states(table) == {HELD: 2}
 
 

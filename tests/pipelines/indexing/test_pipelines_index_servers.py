@@ -10,7 +10,7 @@ import pytest
 import requests
 from crawling import nutbeam
 from indexed_tables import FETCHED, page, put, wanted
-from search_servers_here import fixed_configset, managed_configset, search_server
+from search_servers_here import ServerIndex, fixed_configset, managed_configset, search_server
 
 from nutbeam.io.index import unfinished_runs
 from nutbeam.io.writers import search_server as search_servers
@@ -35,35 +35,6 @@ def server(request, tmp_path_factory):
             managed_configset(folder)
             fixed_configset(folder)
         yield found
-
-
-class Index:
-    """An index on a server, and the words that choose it."""
-
-    def __init__(self, server, name, configset="managed"):
-        self.server, self.name = server, name
-        if server.kind == "solr":
-            given = {"action": "CREATE", "name": name, "configSet": configset}
-            server.get("/solr/admin/cores", params=given)
-            self.parameters = f"url={server.url}/solr/{name}"
-        else:
-            self.parameters = f"url={server.url},name={name},replicas=0"
-
-    @property
-    def words(self):
-        return ("--writer", self.server.kind, "--writer_parameters", self.parameters)
-
-    def visible(self):
-        """Returns the text of each URL that searches find."""
-        if self.server.kind == "solr":
-            given = {"q": "*:*", "rows": "1000"}
-            found = self.server.get(f"/solr/{self.name}/select", params=given)["response"]["docs"]
-        else:
-            answer = self.server.get(f"/{self.name}/_search?size=1000")
-            found = [hit["_source"] for hit in answer["hits"]["hits"]]
-        shown = {record["url"]: record.get("content", "") for record in found}
-        assert len(shown) == len(found)  # nothing is there twice
-        return shown
 
 
 class Killed(Exception):
@@ -91,7 +62,7 @@ def changed(pages, rng, number):
 
 
 def test_a_history_ends_as_a_fresh_index(server, tmp_path):
-    table, index, rng = str(tmp_path / "table"), Index(server, "history"), random.Random(3)
+    table, index, rng = str(tmp_path / "table"), ServerIndex(server, "history"), random.Random(3)
     long = "com.a:http/" + "x" * 600
     pages = {key: page(f"first {key}") for key in [*KEYS, long]}
     put(table, "17-0", pages)
@@ -115,7 +86,7 @@ def test_a_history_ends_as_a_fresh_index(server, tmp_path):
 
 
 def test_runs_beside_a_rebuild_and_after_one_that_died(server, tmp_path, monkeypatch):
-    table, index = str(tmp_path / "table"), Index(server, "beside")
+    table, index = str(tmp_path / "table"), ServerIndex(server, "beside")
     pages = {key: page(f"first {key}") for key in KEYS}
     put(table, "17-0", dict(list(pages.items())[:6]))
     put(table, "17-1", dict(list(pages.items())[6:]))
@@ -183,7 +154,7 @@ def test_runs_beside_a_rebuild_and_after_one_that_died(server, tmp_path, monkeyp
 
 @pytest.mark.parametrize("same", [True, False], ids=["same id", "other id"])
 def test_a_run_that_is_killed_is_finished_by_the_next(server, tmp_path, same):
-    table, index = tmp_path / "table", Index(server, f"killed-{same}".lower())
+    table, index = tmp_path / "table", ServerIndex(server, f"killed-{same}".lower())
     pages = {}
     for number in range(8):
         some = {f"com.h{number}:http/{n}": page(f"text {n}") for n in range(20)}
@@ -215,7 +186,7 @@ def test_a_run_that_is_killed_is_finished_by_the_next(server, tmp_path, same):
 
 def test_pages_that_must_go_after_a_kill(server, tmp_path, monkeypatch):
     """The next run ends as a fresh index, though no journal knows what the killed one has sent."""
-    table, index = str(tmp_path / "table"), Index(server, "after")
+    table, index = str(tmp_path / "table"), ServerIndex(server, "after")
     filters = ("--index_filters", "basic,expr", "--index_expr", "title != 'dropped'")
     words = ("index", table, *index.words, *filters)
     monkeypatch.setattr(unfinished_runs, "has_ended", lambda _: True)
@@ -243,7 +214,7 @@ def test_pages_that_must_go_after_a_kill(server, tmp_path, monkeypatch):
 
 
 def test_an_index_that_was_lost_is_named(server, tmp_path, capsys):
-    table, index = str(tmp_path / "table"), Index(server, "lost")
+    table, index = str(tmp_path / "table"), ServerIndex(server, "lost")
     put(table, "17-0", {KEYS[0]: page("one")})
     assert nutbeam("index", table, *index.words) == 0
     if server.kind == "solr":
@@ -266,7 +237,7 @@ def test_an_index_that_was_lost_is_named(server, tmp_path, capsys):
 def test_solrindex_and_solrclean(server, tmp_path):
     if server.kind != "solr":
         pytest.skip("for Solr")
-    table, index = str(tmp_path / "table"), Index(server, "old")
+    table, index = str(tmp_path / "table"), ServerIndex(server, "old")
     given = ("--writer_parameters", f"{index.parameters},commit=part")
     pages = {key: page(f"text {key}") for key in KEYS}
     put(table, "17-0", pages)
@@ -278,7 +249,7 @@ def test_solrindex_and_solrclean(server, tmp_path):
     assert index.visible() == wanted(pages)
     # An embedded index is built first, and then one in a new core: nothing else is finished there.
     assert nutbeam("index", table, "--index", "two", "--full", "true") == 0
-    young = Index(server, "young")
+    young = ServerIndex(server, "young")
     new = ("--writer_parameters", young.parameters, "--index", "two")
     assert nutbeam("solrindex", table, *new, "--full", "true") == 0
     assert young.visible() == wanted(pages)
@@ -288,7 +259,7 @@ def test_solrindex_and_solrclean(server, tmp_path):
 def test_a_rebuild_without_the_field_of_versions(server, tmp_path, monkeypatch, dies_at):
     if server.kind != "solr":
         pytest.skip("for Solr")
-    table, index = str(tmp_path / "table"), Index(server, f"fixed-{dies_at}", "fixed")
+    table, index = str(tmp_path / "table"), ServerIndex(server, f"fixed-{dies_at}", "fixed")
     words = ("--writer", "solr", "--writer_parameters", f"{index.parameters},unknown_fields=drop")
     long = "com.a:http/" + "x" * 600
     pages = {key: page(f"text {key}", batch_id="17-0") for key in (*KEYS, long)}
@@ -317,7 +288,7 @@ def test_a_rebuild_without_the_field_of_versions(server, tmp_path, monkeypatch, 
 def test_a_first_rebuild_whose_documents_have_no_marks(server, tmp_path, capsys, configset):
     if server.kind != "solr":
         pytest.skip("for Solr")
-    table, index = str(tmp_path / "table"), Index(server, f"marks-{configset}", configset)
+    table, index = str(tmp_path / "table"), ServerIndex(server, f"marks-{configset}", configset)
     pages = {key: page(f"text {key}") for key in KEYS}
     put(table, "17-0", pages)
     rules = tmp_path / "writers.toml"
@@ -343,7 +314,7 @@ remove = ["segment", "digest"]
 def test_parts_are_committed_one_by_one(server, tmp_path, monkeypatch):
     if server.kind != "solr":
         pytest.skip("for Solr")
-    table, index, shown = str(tmp_path / "table"), Index(server, "parts"), []
+    table, index, shown = str(tmp_path / "table"), ServerIndex(server, "parts"), []
     for number in range(2):
         put(table, f"17-{number}", {KEYS[number]: page("text")})
     plain = job.write_part
@@ -360,7 +331,7 @@ def test_parts_are_committed_one_by_one(server, tmp_path, monkeypatch):
 
 
 def test_solrdedup_keeps_the_best_of_equal_documents(server, tmp_path, capsys):
-    table, index = str(tmp_path / "table"), Index(server, "equal")
+    table, index = str(tmp_path / "table"), ServerIndex(server, "equal")
     same = {"signature": b"\1" * 16}
     pages = {
         "com.a:http/1": page("one", score=1.0, **same),

@@ -6,11 +6,11 @@ from typing import Any
 
 from ...web.base.agent import require_agent
 from ...web.base.clock import now_ms
-from ...web.base.robots_options import RobotsOptions
 from ...web.clients.requests_client import Client
 from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.robots.robots import RobotsRules, fetch_robots, is_exempt
+from ...web.robots.robots_options import RobotsOptions
 from ...web.urls.schemes import is_web
 from ...web.urls.url_parts import host_of_url
 from ..command_line.command import configuration

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ...web.base.agent import agent_token, require_agent
 from ...web.base.errors import UsageError, UserError
-from ...web.base.robots_options import RobotsOptions
 from ...web.base.visible import visible
 from ...web.clients.requests_client import Client
 from ...web.exchange.http_options import HttpOptions
@@ -25,6 +24,7 @@ from ...web.robots.robots import (
     is_exempt,
 )
 from ...web.robots.robots_lines import line_of, rule_lines
+from ...web.robots.robots_options import RobotsOptions
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..command_line.command import DONE, Argument, Invocation, configuration

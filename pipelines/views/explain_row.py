@@ -38,10 +38,10 @@ from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.scope import Seeds, TargetOptions, judge_known
 from ...web.base.agent import AgentOptions, agent_token
-from ...web.base.robots_options import RobotsOptions
 from ...web.base.times import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
 from ...web.robots.robots_lines import deciding_line
+from ...web.robots.robots_options import RobotsOptions
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, MutableMapping
 from typing import Any, TypeVar
 
-K = TypeVar("K")
-V = TypeVar("V")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 _NOTHING: Any = object()
 
 
-class SmallMap(MutableMapping[K, V]):
+class SmallMap(MutableMapping[_K, _V]):
     """A dict that needs a quarter of the memory while it has at most one entry.
 
     It may be read while another thread changes it; iterate over a ``copy`` then.
@@ -24,11 +24,11 @@ class SmallMap(MutableMapping[K, V]):
     __slots__ = ("_key", "_more", "_value")
 
     def __init__(self) -> None:
-        self._key: K = _NOTHING
-        self._value: V = _NOTHING
-        self._more: dict[K, V] | None = None  # all entries, since there were two
+        self._key: _K = _NOTHING
+        self._value: _V = _NOTHING
+        self._more: dict[_K, _V] | None = None  # all entries, since there were two
 
-    def _only(self) -> tuple[K, V] | None:
+    def _only(self) -> tuple[_K, _V] | None:
         """Returns the entry while there was at most one."""
         while (value := self._value) is not _NOTHING:
             key = self._key
@@ -36,7 +36,7 @@ class SmallMap(MutableMapping[K, V]):
                 return key, value
         return None
 
-    def __getitem__(self, key: K) -> V:
+    def __getitem__(self, key: _K) -> _V:
         only = self._only()
         if only is not None and only[0] == key:
             return only[1]
@@ -44,7 +44,7 @@ class SmallMap(MutableMapping[K, V]):
             raise KeyError(key)
         return self._more[key]
 
-    def __setitem__(self, key: K, value: V) -> None:
+    def __setitem__(self, key: _K, value: _V) -> None:
         if self._more is None and (self._value is _NOTHING or key == self._key):
             self._key = key
             self._value = value
@@ -54,7 +54,7 @@ class SmallMap(MutableMapping[K, V]):
             self._empty()
         self._more[key] = value
 
-    def __delitem__(self, key: K) -> None:
+    def __delitem__(self, key: _K) -> None:
         if self._more is not None:
             del self._more[key]
         elif self._value is not _NOTHING and key == self._key:
@@ -66,13 +66,13 @@ class SmallMap(MutableMapping[K, V]):
         self._value = _NOTHING  # before the key, for ``_only``
         self._key = _NOTHING
 
-    def __iter__(self) -> Iterator[K]:
+    def __iter__(self) -> Iterator[_K]:
         return iter(self.copy())
 
     def __len__(self) -> int:
         return int(self._value is not _NOTHING) if self._more is None else len(self._more)
 
-    def copy(self) -> dict[K, V]:
+    def copy(self) -> dict[_K, _V]:
         """Returns its entries at this moment."""
         only = self._only()
         if only is not None:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from ..base.options import option, seconds
-from ..base.robots_options import RobotsOptions
+from ..robots.robots_options import RobotsOptions
 from .queue_options import QueueOptions
 
 

@@ -1,11 +1,11 @@
 """Visits that fetch robots.txt: one request each, to the host of the queue."""
 
-from ..base.robots_options import RobotsOptions
 from ..clients.client_base import ClientBase
 from ..exchange.response import Response
 from ..exchange.status import classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import ROBOTS_REQUEST_BYTES, RobotsRecord, RobotsRules, robots_steps
+from ..robots.robots_options import RobotsOptions
 from .host_queue import HostQueue, Visit, visit_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task

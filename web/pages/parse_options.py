@@ -5,7 +5,7 @@ import importlib.util
 
 from ..base.agent import AgentOptions
 from ..base.options import also, option, seconds
-from ..base.robots_options import RobotsOptions
+from ..robots.robots_options import RobotsOptions
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from .options import option, seconds
+from ..base.options import option, seconds
 
 
 @dataclasses.dataclass(frozen=True)

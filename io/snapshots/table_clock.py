@@ -11,8 +11,10 @@ from ...policy.schedules.schedule import (
     Clock,
     ScheduleOptions,
     horizon,
+    too_far,
 )
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
+from ...web.base.counting import counted
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import tablets
@@ -80,27 +82,44 @@ def clock_warnings(
             f"the clock of this machine says {date_of(says)}, which cannot be: "
             f"{date_of(now)} counts as now; set the clock"
         )
-    latest = max(manifest.latest_time, _due(table, manifest, now, options))
+    late, wrong = _beyond(table, manifest, now, options)
+    latest = max(manifest.latest_time, wrong)
     if latest > now + TOLERANCE_MS:
         found.append(
             f"the table has times in the future, up to {date_of(latest)}; the clock says "
             f"{date_of(now)}: if that is right, nutbeam fsck {table} --repair sets them right"
         )
+    if late and options is not None:
+        found.append(
+            f"the next fetch of {counted(late, 'URLs')} is later than --max_fetch_interval "
+            f"{options.max_fetch_interval} allows, so generate takes such URLs now: give each job the "
+            "--max_fetch_interval that updatedb had"
+        )
     return found
 
 
-def _due(table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None) -> int:
-    """Returns the latest due time, ms, that neither an option nor its row allows; 0: none."""
+def _beyond(
+    table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None
+) -> tuple[int, int]:
+    """Returns what is beyond the horizon of the options.
+
+    Returns:
+        (number of rows whose own interval explains it, the latest due time, ms, that nothing explains;
+        0: none).
+    """
     options = options or ScheduleOptions()
     far = now + max(options.max_fetch_interval, LONGEST_RETRY_S) * 1000 + TOLERANCE_MS
     known = tablets(load_files(table, manifest.components.get("state")))
     late = [tablet for tablet in known if (tablet.max_fetch_time or 0) > far]
     if not late:
-        return 0
-    # A row whose seed list sets a longer interval for good may be due later than the options allow.
-    beyond = pl.col("fetch_time") > horizon(now, options) + TOLERANCE_MS
-    times = table.read("state", late, ("fetch_time",), lambda rows: rows.filter(beyond))
-    return int(times.get_column("fetch_time").max() or 0)  # type: ignore[arg-type]
+        return 0, 0
+    columns = ("fetch_time", "fetch_interval", "fixed_interval", "retries")
+    then = now + TOLERANCE_MS
+    rows = table.read("state", late, columns, lambda rows: rows.filter(
+        pl.col("fetch_time") > horizon(then, options)
+    ))  # fmt: skip
+    wrong = rows.filter(too_far(then, options)).get_column("fetch_time")
+    return len(rows) - len(wrong), int(wrong.max() or 0)  # type: ignore[arg-type]
 
 
 def date_of(time_ms: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import chosen_plugins, scorings_of
+from ...io.parsing.plugins import SCORINGS, chosen_plugins, installed_plugins, scorings_of
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
@@ -110,10 +110,8 @@ def check(options: Any, *, local: bool = False, table: str = "") -> None:
             rules_of(options)
         if isinstance(options, GenerateOptions):
             wanted_rows(options.expr)
-        if isinstance(options, ScoringOptions) and not set(options.scoring) - set(
-            BUILT_IN_SCORINGS
-        ):
-            scorings_of(options)  # plug-ins may be on workers only
+        if isinstance(options, ScoringOptions) and _are_here(options.scoring):
+            scorings_of(options)
         if isinstance(options, IndexWriterOptions) and options.index:
             from ...io.index.index_making import check_index  # late: few jobs need it
 
@@ -124,6 +122,12 @@ def check(options: Any, *, local: bool = False, table: str = "") -> None:
                 require_agent(options)
             _check_ca_file(options.ca_file)
             _check_http(options)
+
+
+def _are_here(scorings: Sequence[str]) -> bool:
+    """Returns whether all scorings are installed here: plug-ins may be on workers only."""
+    others = set(scorings) - set(BUILT_IN_SCORINGS)
+    return not others or others <= set(installed_plugins(SCORINGS))
 
 
 def _check_http(options: HttpOptions) -> None:

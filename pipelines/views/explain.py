@@ -16,11 +16,13 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.vocabulary import record_of, shown_columns
 from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
+from ...policy.schedules.schedule import horizon
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...policy.traps import DepthOptions
 from ...policy.updating.status import UpdateOptions
 from ...web.base.counting import counted
 from ...web.base.options import also, option
+from ...web.base.times import in_words
 from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.filters.filter_chain import rule_place
@@ -152,7 +154,7 @@ class Explainer:
                 record["clock"] = clock
             reasons = not_generated(row, self._table, self._options)
             record["due"] = due_rule(row, self._options, self._hosts)._asdict()
-            record["due"]["detail"] += self._bound(row, self._table)
+            record["due"]["detail"] += self._bound(row, self._table) + self._early(row)
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
@@ -164,6 +166,16 @@ class Explainer:
         host = self._table.find("hosts", urls.host_key_of(key))
         record["robots"] = self._robots(key, host)
         return record
+
+    def _early(self, row: dict[str, Any]) -> str:
+        """Returns that a row is due before its time, in words; empty if it is not."""
+        assert self._table is not None
+        times = {name: row[name] for name in ("fetch_time", "fixed_interval", "retries")}
+        beyond = pl.col("fetch_time") > horizon(self._table.now, self._options)
+        if not pl.DataFrame([times]).select(beyond).item():
+            return ""
+        most = in_words(self._options.max_fetch_interval)
+        return f"; that is later than max_fetch_interval, {most}, allows, so it is due now"
 
     def _robots(self, key: str, host: dict[str, Any] | None) -> dict[str, Any]:
         """Returns what robots.txt says: that of the table, or asked for now."""

@@ -8,12 +8,11 @@ tried is due at once.
 import polars as pl
 
 from ...web.base.clock import EARLIEST_MS
-from ..schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, horizon
+from ..schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, too_far
 
 COUNT = "clock"  # name of the count of corrected rows
 # Longest time without requests to a host, for Retry-After and for failures.
 LONGEST_REST_MS = LONGEST_RETRY_S * 1000
-_BEYOND = 1.5  # factor by which the interval of a gone page grows
 
 
 def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
@@ -22,13 +21,7 @@ def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
     ahead = pl.any_horizontal(pl.col("last_fetch_time", "modified_time") > late)
     new = pl.col("last_fetch_time").is_null() & (pl.col("fetch_time") > late)
     linked = pl.col("last_inlink_day") > late // DAY_MS
-    return (ahead | new | linked | _too_far(now, options)).fill_null(False)
-
-
-def _too_far(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns a condition: a row is due later than all options and its own interval allow."""
-    own = now + (_BEYOND * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
-    return pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
+    return (ahead | new | linked | too_far(now, options)).fill_null(False)
 
 
 def _all_in_bounds(rows: pl.DataFrame, now: int, options: ScheduleOptions) -> bool:
@@ -71,7 +64,7 @@ def set_right(
         gone_since=_at_most("gone_since", late, since),
         last_inlink_day=_at_most("last_inlink_day", late // DAY_MS, now // DAY_MS).cast(pl.Int32),
     )
-    far = pl.when(_too_far(now, options)).then(now).otherwise("fetch_time")
+    far = pl.when(too_far(now, options)).then(now).otherwise("fetch_time")
     return shifted.with_columns(fetch_time=far), int(wrong.sum())
 
 

@@ -16,6 +16,7 @@ LONGEST_RETRY_S = 30 * DAY_S
 # By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less than
 # a second; a larger difference means that a clock is wrong.
 TOLERANCE_MS = 300_000
+_GROWTH = 1.5  # factor by which the interval of a gone page grows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,11 +93,21 @@ def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
     return now + longest.cast(pl.Int64) * 1000
 
 
+def too_far(now: int, options: ScheduleOptions) -> pl.Expr:
+    """Returns a condition: a row is due later than all options and its own interval allow.
+
+    A due time beyond the ``horizon`` that its own interval explains is no error: an update had a larger
+    ``max_fetch_interval``.
+    """
+    own = now + (_GROWTH * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
+    return pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
+
+
 def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
     """Returns a condition: a row of the state is due, so it may be fetched.
 
-    Only the time matters; all statuses are eligible. A time beyond the
-    ``horizon`` is a mistake, so the row is due (nutch.md 2.2). A row that
+    Only the time matters; all statuses are eligible. A row whose time is beyond the
+    ``horizon`` is due, as in Nutch. A row that
     was added while the clock was ahead, and never tried, is due, too. If a row was
     fetched while the clock was ahead, and the clock was right before, its fetch was
     before ``clock.back``: it is due when its interval after ``clock.back`` is over.
@@ -118,7 +129,7 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
     >>> pl.select(gone_interval(pl.lit(86_400 * 30), ScheduleOptions())).item() // 86_400
     45
     """
-    longer = (interval * 1.5 + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
+    longer = (interval * _GROWTH + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
     limit = options.max_fetch_interval
     return pl.when(longer < limit).then(longer).otherwise(options.shortened).cast(pl.Int32)
 

@@ -63,8 +63,11 @@ def orphans(now: int, after: int) -> pl.Expr:
     >>> rows.select(orphans(2 * _DAY_S * 1000, _DAY_S)).to_series().to_list()
     [True, False, False, False]
     """
-    is_seed = (pl.col("distance") == 0).fill_null(False)
-    return (without_link(now) >= after * 1000).fill_null(False) & ~is_seed
+    return (without_link(now) >= after * 1000).fill_null(False) & ~_is_seed()
+
+
+def _is_seed() -> pl.Expr:
+    return (pl.col("distance") == 0).fill_null(False)
 
 
 def without_link(now: int) -> pl.Expr:
@@ -73,6 +76,9 @@ def without_link(now: int) -> pl.Expr:
 
 
 def is_orphan(now: int, options: OrphanOptions) -> pl.Expr:
-    """Returns a condition: the page is an orphan, whether or not its row says so yet."""
-    marked = pl.col("status") == int(Status.DB_ORPHAN)
+    """Returns a condition: the page is an orphan, whether or not its row says so yet.
+
+    A page that was marked, and then injected, is a seed.
+    """
+    marked = (pl.col("status") == int(Status.DB_ORPHAN)).fill_null(False) & ~_is_seed()
     return marked | orphans(now, options.mark_orphan_after)

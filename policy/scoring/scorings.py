@@ -9,6 +9,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.errors import one_line
+from ...web.base.quoting import quoted
+from ..base.row_status import Status
 from .depth import Depth
 from .link import LinkScoring
 from .metadata import Metadata, ParseMetadata
@@ -25,7 +27,9 @@ _MADE: Mapping[str, MakeScoring] = {
     made.name: made
     for made in (Opic, OpicCash, Depth, LinkScoring, Orphan, Similarity, Metadata, UrlBoost)
 }
+_OURS = (*_MADE.values(), ParseMetadata)
 _LARGEST = 3.4e38  # the largest score that a row can hold
+_NOT_NULL = ("score", "sort_value", "status")  # a scoring must not remove their values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +141,7 @@ class Scorings:
 
     def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Changes rows whose page was tried, when all other columns are final."""
-        return _applied(rows, self.steps, "judged", now)
+        return self._finite(_applied(rows, self.steps, "judged", now))
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
         """Adds ``boost``, the factor of each page in an index."""
@@ -200,9 +204,13 @@ def _applied(
     for step in steps:
         try:
             after = getattr(step, method)(rows, *further)
+            wrong = _mistake(rows, after, may_drop=method == "links")
+            if not wrong and type(step) not in _OURS:
+                after = after.cast(dict(rows.schema))
+                wrong = _slip(rows, after, may_drop=method == "links")
         except Exception as error:
             raise _failure(step, method, one_line(f"{type(error).__name__}: {error}")) from error
-        if wrong := _mistake(rows, after, may_drop=method == "links"):
+        if wrong:
             raise _failure(step, method, wrong)
         rows = after
     return rows
@@ -221,6 +229,22 @@ def _mistake(rows: pl.DataFrame, after: Any, *, may_drop: bool) -> str:
         return f"it must return all {len(rows)} rows, in their order, got {len(after)}"
     if lost := [name for name in rows.columns if name not in after.columns]:
         return f"it must keep all columns, and has dropped {', '.join(lost)}"
+    return ""
+
+
+def _slip(rows: pl.DataFrame, after: pl.DataFrame, *, may_drop: bool) -> str:
+    """Returns a mistake that is easily made in a scoring of a user; empty if there is none."""
+    if not may_drop and "key" in rows.columns and not after["key"].equals(rows["key"]):
+        return "it must return the rows in their order"
+    for name in _NOT_NULL:
+        if name in rows.columns and after[name].null_count() > rows[name].null_count():
+            key = after.filter(pl.col(name).is_null() & rows[name].is_not_null())["key"][0]
+            return f"it must not make {name} null, as for {quoted(key)}"
+    if "status" in rows.columns:
+        strange = after.filter(~pl.col("status").is_in([int(status) for status in Status]))
+        if len(strange):
+            key, status = strange.select("key", "status").row(0)
+            return f"it must not make a status that does not exist, got {status} for {quoted(key)}"
     return ""
 
 

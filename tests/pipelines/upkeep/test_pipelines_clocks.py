@@ -194,6 +194,26 @@ def test_a_long_interval_that_a_seed_list_sets_is_no_time_of_the_future(tmp_path
     assert FUTURE not in caplog.text
 
 
+def test_a_longer_limit_of_update_is_no_time_of_the_future_but_generate_says_so(
+    tmp_path, web, caplog, capsys
+):
+    table, seconds = tmp_path / "table", 300 * DAY
+    (seed,) = web.seeds
+    (tmp_path / "seeds.txt").write_text(f"{seed}\tnutch.fetchInterval={seconds}\n")
+    longer = ("--max_fetch_interval", "365d")
+    words = ("--rounds", "1", *longer, *reach(web))
+    assert nutbeam("crawl", table, tmp_path / "seeds.txt", *words) == 0
+    early = "the next fetch of 1 URL is later than --max_fetch_interval 7776000 allows"
+    for given, expected in (((), True), (longer, False)):
+        caplog.clear()
+        nutbeam("generate", table, *given)
+        assert FUTURE not in caplog.text
+        assert (early in caplog.text) == expected
+        capsys.readouterr()
+        assert nutbeam("explain", table, seed, *given) == 0
+        assert ("allows, so it is due now" in capsys.readouterr().out) == expected
+
+
 def test_explain_says_that_a_clock_was_wrong(table, web, capsys):
     (seed,) = web.seeds
     assert nutbeam("explain", table, seed) == 0

@@ -23,6 +23,9 @@ class OnlyA(Scoring):
     def arrived(self, rows, now):
         return rows.with_columns(score=pl.lit(float("nan")), cash=pl.lit(float("inf")))
 
+    def judged(self, rows, now):
+        return self.arrived(rows, now)
+
     def sort_value(self, rows):
         return rows.with_columns(sort_value=pl.lit(float("inf")))
 
@@ -132,6 +135,19 @@ def raises(self, rows, *_):
         (lambda self, rows, *_: None, "it must return a frame, got None"),
         (lambda self, rows, *_: rows.head(1), "it must return all 2 rows, in their order, got 1"),
         (lambda self, rows, *_: rows.drop("key"), "it must keep all columns, and has dropped key"),
+        (lambda self, rows, *_: rows.reverse(), "it must return the rows in their order"),
+        (
+            lambda self, rows, *_: rows.with_columns(score=pl.col("score").replace(2.0, None)),
+            "it must not make score null, as for 'b'",
+        ),
+        (
+            lambda self, rows, *_: rows.with_columns(status=pl.lit(77)),
+            "it must not make a status that does not exist, got 77 for 'a'",
+        ),
+        (
+            lambda self, rows, *_: rows.with_columns(score=pl.lit("high")),
+            "InvalidOperationError: .*",
+        ),
     ],
 )
 def test_a_fault_of_a_scoring_names_it(step, message):

@@ -27,8 +27,8 @@ def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.Data
     """Returns scheduled rows with intervals within the bounds of their hosts, and due accordingly.
 
     A row with a fixed interval keeps it: it was set for this URL. An interval that a bound changes
-    counts from the fetch, even if the schedule has moved the date towards the last change. The
-    longest interval is not for pages that are gone: their intervals grow each time, so that a short
+    counts from the fetch, even if the schedule has moved the date towards the last change. No page is
+    due sooner than its shortest interval after the fetch. The longest interval is not for pages that are gone: their intervals grow each time, so that a short
     one for fresh pages does not repeat requests that fail. The shortest is for them, too.
 
     Args:
@@ -56,9 +56,11 @@ def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.Data
         .then(interval.clip(pl.lit(low)))
         .otherwise(interval)
     )
+    fetched = pl.col("event.fetch_time")
+    soonest = pl.when(free & pl.col("visited")).then(fetched + pl.lit(low) * 1000)
     return visits.with_columns(
         fetch_interval=within.cast(pl.Int32),
         fetch_time=pl.when(within == interval)
-        .then("fetch_time")
-        .otherwise(pl.col("event.fetch_time") + within * 1000),
+        .then(pl.max_horizontal("fetch_time", soonest))
+        .otherwise(fetched + within * 1000),
     )

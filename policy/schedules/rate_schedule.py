@@ -8,8 +8,8 @@ kinds of rates (``best_threshold``). If a table has more pages of which each fet
 rows are due somewhat earlier than the budget allows; then generate's limit delays them all.
 
 The threshold is also the time in which a page that is worth following hardly changes. So if a page
-has changed, and little is known of it, it is fetched again after that time: then it is clear whether
-it is worth more fetches.
+has changed, or was new at its first visit, and little is known of it, it is fetched again after that
+time: then it is clear whether it is worth more fetches.
 """
 
 import numpy as np
@@ -32,6 +32,7 @@ from .visits import (
 _MADE_FOR_ANSWER_MS = 60_000
 # From this shape on, a page's rate is known well enough.
 _WELL_KNOWN = 2.0
+_FIRST_DATED = (pl.col("elapsed").is_null() & pl.col("age").is_not_null()).alias("first")
 _FACTS = ("modified", "notmodified", "change_shape", "change_days")
 
 
@@ -48,9 +49,12 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
     bounds = options.shortest / DAY_S, options.longest / DAY_S
     threshold = best_threshold(options.mean_interval(context.pages), *bounds)
     intervals = best_intervals(threshold, known, *bounds)
-    # Does the page change too fast to be followed? It does if it has changed again this soon.
-    unclear = facts.select(pl.col("modified") & pl.col("age").is_null()).to_series().to_numpy()
-    unclear = unclear & (known.shape < _WELL_KNOWN)
+    # Does the page change too fast to be followed? It does if it has changed again this soon. Or it
+    # was new at its first visit, and need not change at all.
+    new = _FIRST_DATED & (pl.col("age") < threshold)
+    changed_once = (pl.col("modified") & pl.col("age").is_null()) | new
+    asked = facts.select(changed_once.fill_null(False).alias("asked")).to_series()
+    unclear = asked.to_numpy() & (known.shape < _WELL_KNOWN)
     intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
     return visits.with_columns(
         change_shape=pl.Series(known.shape, dtype=pl.Float32),
@@ -79,12 +83,11 @@ def _estimates(facts: pl.DataFrame) -> ChangeRate:
     elapsed = _array(facts.get_column("elapsed").fill_null(0.0))
     age = _array(facts.get_column("age").fill_null(0.0))
     modified = facts.get_column("modified")
-    first = (pl.col("elapsed").is_null() & pl.col("age").is_not_null()).alias("first")
     has_age = facts.get_column("age").is_not_null()
     # After a failure it is unknown how long the page was not seen.
     cases = (
         (facts.get_column("notmodified"), unchanged, elapsed),
-        ((modified & has_age) | facts.select(first).to_series(), dated, age),
+        ((modified & has_age) | facts.select(_FIRST_DATED).to_series(), dated, age),
         (modified & ~has_age & facts.get_column("content_seen"), changed, elapsed),
     )
     for rows, after_visit, days_of in cases:

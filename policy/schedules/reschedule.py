@@ -81,13 +81,14 @@ def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
     if len(after) != len(before) or not after["key"].equals(before["key"]):
         return "it must return all rows, in their order"
     wait = pl.col("fetch_time") - FETCHED
-    limit = pl.max_horizontal(pl.lit(longest), "fixed_interval").cast(pl.Int64) * 1000
-    right = (pl.col("fetch_interval") > 0) & wait.is_between(0, limit)
+    limit = pl.max_horizontal(pl.lit(longest), "fixed_interval").cast(pl.Int64)
+    interval = pl.col("fetch_interval")
+    right = (interval > 0) & (interval <= limit) & wait.is_between(0, limit * 1000)
     rows = after.filter(~right.fill_null(False))
     if rows.is_empty():
         return ""
     key, interval, seconds = rows.select("key", "fetch_interval", wait / 1000).row(0)
     return (
-        f"an interval must be above 0 s, and a row due at most {longest} s after its fetch, got "
+        f"an interval must be above 0 s, and it and the wait after a fetch at most {longest} s, got "
         f"an interval of {interval} s, due after {seconds} s, for {quoted(key)}"
     )

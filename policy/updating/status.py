@@ -323,6 +323,8 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
     if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
+    elif table.schedule is not default_schedule:  # that of a plug-in may keep fixed intervals
+        too_long &= pl.col("fixed_interval").fill_null(0) <= 0
     frame = frame.with_columns(
         # A 304 says nothing about a page whose interval is too long: it is due again, without
         # conditions.

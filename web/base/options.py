@@ -17,6 +17,7 @@ from .quoting import refused
 
 # Values of the suffixes, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST_S = 2**31 - 1  # the longest duration: columns of intervals hold no longer ones
 SIZES = {
     prefix.lower() + binary: float(base**power)
     for power, prefix in enumerate(("", "k", "M", "G", "T"))
@@ -46,7 +47,7 @@ class Option:
         nutch: The Nutch property for the option.
         choices: The only accepted values, if not empty.
         minimum: Smallest accepted value, in ``unit``.
-        maximum: Largest accepted value, in ``unit``.
+        maximum: Largest accepted value, in ``unit``; without it a duration is at most ``LONGEST_S``.
         pattern: Regular expression that a string must match as a whole.
         group: Heading under which the option is listed.
         short: Letter of the short form, such as ``o`` for ``-o``.
@@ -375,8 +376,11 @@ def _check_item(option: Option, value: Any) -> Any:
     unit = f" {option.unit}" if option.unit else ""
     if option.minimum is not None and value < option.minimum:
         raise _refused(option, f"at least {option.minimum:g}{unit}", value)
-    if option.maximum is not None and value > option.maximum:
-        raise _refused(option, f"at most {option.maximum:g}{unit}", value)
+    most = option.maximum
+    if most is None and option.unit in DURATIONS:
+        most = LONGEST_S / DURATIONS[option.unit]
+    if most is not None and value > most:
+        raise _refused(option, f"at most {most:.12g}{unit}", value)
     return value
 
 

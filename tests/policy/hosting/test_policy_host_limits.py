@@ -142,6 +142,11 @@ def test_intervals_stay_within_the_bounds_of_their_host():
     assert within_bounds(rows, {}, 1_000).equals(rows)
     lower = within_bounds(rows, bounds, 50)
     assert lower["fetch_interval"].to_list() == [50, 50, 5, 10, 10]
+    # An adaptive schedule has moved the date before the shortest interval.
+    early = rows.with_columns(fetch_interval=pl.lit(80, pl.Int32), fetch_time=1_040_000)
+    assert within_bounds(early, bounds, 1_000)["fetch_time"].to_list() == [
+        1_060_000, 1_060_000, 1_040_000, 1_040_000, 1_040_000
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

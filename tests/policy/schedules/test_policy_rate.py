@@ -168,6 +168,15 @@ def test_pages_that_change_less_have_longer_intervals_and_hopeless_ones_the_long
     assert fast == 7_776_000
 
 
+def test_a_page_that_was_new_at_its_first_visit_is_looked_at_again_soon():
+    """It may have been published then, and need not change at all."""
+    first = {"last_fetch_time": None, "modified_time": None}
+    minutes = ("Tue, 14 Nov 2023 22:10:00 GMT", "Tue, 14 Nov 2023 21:13:20 GMT")
+    usual = visit(rate_schedule, UNKNOWN, first)[0]
+    for date in minutes:
+        assert visit(rate_schedule, UNKNOWN, first, {"last_modified": date})[0] <= usual
+
+
 def test_a_fixed_interval_has_priority_over_the_rate():
     assert visit(rate_schedule, NOTMODIFIED, {"fixed_interval": 86_400})[:2] == (1, 1)
 

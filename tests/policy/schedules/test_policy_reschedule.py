@@ -9,6 +9,7 @@ from nutbeam.policy.components.clocks import set_right
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.built_in import BUILT_IN_SCHEDULES, built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, ScheduleOptions, due, horizon
+from nutbeam.policy.schedules.visits import next_fetch
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
@@ -88,11 +89,27 @@ def test_a_schedule_of_a_plugin_gets_no_interval_that_is_too_long(kind, days, st
     assert row["fetch_time"] == NOW + days * DAY_MS
 
 
+def test_a_fixed_interval_stays_with_a_schedule_of_a_plugin():
+    def schedule(visits, context):
+        return visits.with_columns(**next_fetch(pl.col("fetch_interval")))
+
+    row = old_row(Status.DB_FETCHED, signature=A, fixed_interval=200 * DAY)
+    for _ in range(3):
+        (row,) = updated([row], event(FETCH_NOTMODIFIED), schedule=schedule, name="mine")
+        assert (row["fetch_interval"], row["status"]) == (200 * DAY, Status.DB_NOTMODIFIED)
+        assert row["fetch_time"] == NOW + 200 * DAY_MS
+        row["last_fetch_time"] = BEFORE
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda rows: rows.head(0), "it must return all rows, in their order"),
         (lambda rows: rows.with_columns(fetch_interval=0), "interval of 0 s"),
+        (
+            lambda rows: rows.with_columns(fetch_interval=2**31 - 1, fetch_time="event.fetch_time"),
+            "at most 7776000 s, got an interval of 2147483647 s",
+        ),
         (
             lambda rows: rows.with_columns(fetch_time=pl.col("event.fetch_time") - 1),
             "after -0.001 s",

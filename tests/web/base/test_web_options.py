@@ -112,6 +112,8 @@ def test_parse_value(name, text, value):
         ("scope", "web", "one of domain, host, any, got 'web'"),
         ("allow", "UP\nDOWN", "a text that matches [a-z.,]*, got 'UP\\nDOWN'"),
         ("ports", "80,99999", "at most 65535, got 99999"),
+        ("timeout", "50000d", "at most 2147483647 s, got 4320000000.0"),
+        ("interval", "24856", "at most 24855.1348032 d, got 24856"),
     ],
 )
 def test_parse_value_refuses_in_one_line_that_quotes_the_value(name, text, expected):

@@ -91,9 +91,9 @@ class BudgetOptions:
     )
     unlinked_domain_budget: int = option(
         10,
-        "How many URLs of an unknown registered domain the table holds. In a small crawl a domain "
-        "with the usual share has so many, times domain_budget. The links of a domain with fewer "
-        "lead to no unknown domain.",
+        "With --scope any: most URLs of a registered domain to which no counted link leads. Links "
+        "of a domain with a smaller budget do not count, and add no new domains. In a small crawl, "
+        "a domain with an average share may have domain_budget times this number.",
         minimum=1,
     )
     max_same_pages: int = option(

@@ -73,9 +73,10 @@ class Options(LevelOptions, JobOptions):
     )
     tolerance: float = option(
         -1.0,
-        "End after a round that changes no more than this, as a share of all ranks; 0 ends when "
-        "nothing changes. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic ends when nothing "
-        "changes. If the last round is not the end, a warning says so.",
+        "End after a round that changes no more than this, as a share of all ranks; -1 is the "
+        "method's default. 0 ends when nothing changes. The default is 1e-6 for PageRank and "
+        "hits, and 0 for LinkRank and harmonic. For harmonic, and with more than 0, a warning "
+        "says if the rounds were too few.",
         minimum=-1.0,
         group="linkrank",
     )

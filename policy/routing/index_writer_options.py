@@ -27,7 +27,9 @@ class IndexWriterOptions:
         pattern="[A-Za-z0-9_.-]+",
     )
     writer_parameters: tuple[str, ...] = option(
-        (), "Parameters of the writer, each as `name=value`, such as `path=folder`."
+        (),
+        "Parameters of the writer, each as `name=value`: for a writer of files `path=folder`, for "
+        "a server `url=http://localhost:8983/solr/nutch`.",
     )
     index_writers: str = option(
         "",

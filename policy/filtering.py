@@ -160,7 +160,7 @@ def leaving_pages(leaving: pl.DataFrame) -> pl.DataFrame:
 
 
 def questioned_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
-    """Returns changes for duplicates whose page leaves: the next dedup compares them again (Δ48).
+    """Returns changes for duplicates whose page leaves: the next dedup compares them again.
 
     Args:
         joined: KEPT_PAGE rows with ``leaves``, null if the page stays where it is.

@@ -100,7 +100,7 @@ class Questioned(NamedTuple):
 
 
 def questioned(outcome: pl.DataFrame) -> Questioned:
-    """Returns the signatures to compare, and the pages whose duplicates come back (Δ48).
+    """Returns the signatures to compare, and the lost pages, whose duplicates are checked again.
 
     Args:
         outcome: OUTCOME rows with the columns ``COMPARED``.

@@ -89,7 +89,7 @@ def best_threshold(mean_interval: float, shortest: float, longest: float) -> flo
 
 
 def _solved(demand: Callable[[float], float], wanted: float) -> float:
-    """Returns where a falling function has a value."""
+    """Returns the argument at which a decreasing function is ``wanted``, by bisection."""
     low, high = np.log(1e-9), np.log(1e6)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

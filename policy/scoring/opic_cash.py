@@ -46,7 +46,7 @@ class OpicCash(Opic):
         """Adds the shares of links to score and cash, and subtracts the cash that the page has given."""
         from_links, spent = pl.col("inlink_score"), pl.col(_SPENT)
         changed = _cash() - spent.fill_null(0.0) + from_links.fill_null(0.0)
-        is_new = pl.col("status").is_null()  # its score is not cash, whoever sets it
+        is_new = pl.col("status").is_null()  # its score is not cash, whichever scoring sets it
         changes = is_new | from_links.is_not_null() | (spent.fill_null(0.0) != 0)
         return rows.with_columns(
             score=pl.col("score") + from_links.fill_null(0.0),

@@ -195,8 +195,8 @@ def _stretches(
 ) -> Iterator[Manifest]:
     """Runs rounds; with ``wait``, again and again, as soon as pages are due.
 
-    After a round that found nothing, the rounds of its operation are over. So each stretch of rounds
-    has an operation of its own, with the rounds that are left.
+    After a round that found nothing, the rounds of its operation are over. So each stretch of
+    rounds has an operation of its own, with the rounds that are left.
 
     Args:
         ticket: The launch.
@@ -228,7 +228,7 @@ def _stretches(
 
 
 def _stretch_under_way(ticket: Ticket) -> int:
-    """Returns the number of the last stretch that has begun: the same launch may have been killed."""
+    """Returns the number of the last stretch that has begun, perhaps before the launch died."""
     number = 0
     while pinned_operation(ticket.table, f"{_stretch(ticket, number + 1).operation}.crawl"):
         number += 1

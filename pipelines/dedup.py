@@ -143,8 +143,8 @@ def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOpt
 def _listed(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
     """Returns chunks as a side input.
 
-    They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step that
-    has several, if one of them is a side input.
+    They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step
+    that has several, if one of them is a side input.
     """
     return beam.pvalue.AsList(chunks | name >> beam.Map(_itself).with_output_types(Chunk))
 

@@ -25,7 +25,7 @@ class Options(UrlOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL after + or -, a tab, and the rule that decides; without normalizing the URL."""
+    """Prints + or -, the URL, a tab, and the rule that decides; does not normalize the URL."""
     options: Options = invocation.options
     if options.filter_name:
         options = dataclasses.replace(

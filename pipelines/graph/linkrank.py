@@ -151,7 +151,7 @@ def _check_rounds(options: Options) -> None:
 
 
 class _Pipelines:
-    """The pipelines of a ranking: one, or several that continue one another if it has many rounds."""
+    """The pipelines of a ranking: one, or several one after the other if it has many rounds."""
 
     def __init__(self, options: Options) -> None:
         self._whole = _iterations(options, left=0)  # it need not fit into one pipeline

@@ -60,7 +60,7 @@ class DedupOptions:
 
     @property
     def near(self) -> bool:
-        """Whether pages can have near duplicates; the job dedup does not know the kind of signature."""
+        """Whether pages can have near duplicates; dedup does not know the kind of signature."""
         return self.dedup_distance > 0 and getattr(self, "signature", "simhash") == "simhash"
 
 
@@ -238,7 +238,7 @@ def _scopes(names: pl.Series) -> pl.Series:
 
 
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
-    """Ranks each page right after its twin, if their URLs differ only by ``https:`` and that decides.
+    """Ranks a page right after its twin with ``https:``, if the scheme decides between them.
 
     So the order stays a total one: of more than two pages, too, the best one is well defined.
 

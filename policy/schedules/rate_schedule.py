@@ -8,8 +8,8 @@ kinds of rates (``best_threshold``). If a table has more pages of which each fet
 rows are due somewhat earlier than the budget allows; then generate's limit delays them all.
 
 The threshold is also the time in which a page that is worth following hardly changes. So if a page
-has changed, and little is known of it, it is fetched again after that time: then it is clear whether
-it is worth more fetches.
+has changed, and little is known of it, it is fetched again after that time: then it is clear
+whether it is worth more fetches.
 """
 
 import numpy as np

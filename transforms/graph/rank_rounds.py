@@ -60,10 +60,10 @@ class RankRounds(Displayed):
     Input:  operations, whose snapshot has the graph.
     Output: ``RankedBlock``, one per block.
 
-    Cost: a shuffle of a few small reports per round; the values of each round are in files. A worker
-    holds the values of two blocks and a piece of the links between them, and up to 256 MB of links
-    that it has decoded. A job that is started again with the same graph, method, rounds and
-    tolerance continues after the last complete round.
+    Cost: a shuffle of a few small reports per round; the values of each round are in files. A
+    worker holds the values of two blocks, a piece of the links between them, and up to 256 MB of
+    decoded links. A job that is started again with the same graph, method, rounds and tolerance
+    continues after the last complete round.
 
     Attributes:
         ranking: The method.
@@ -75,8 +75,8 @@ class RankRounds(Displayed):
             with ``RankSome`` have made the others; None makes all.
 
     Raises:
-        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out of
-            its range.
+        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out
+            of its range.
     """
 
     ranking: Ranking

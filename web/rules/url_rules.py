@@ -117,9 +117,9 @@ class UrlRules:
             As many rows in the same order: ``url`` (normalized) and ``key``, or
             nulls and a ``reason``: ``malformed`` (nulls too),
             ``scheme_not_allowed``, ``file_elsewhere`` (a file: URL with a host),
-            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``excluded``,
-            ``filtered``, ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, of the
-            latter three.
+            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``,
+            ``excluded``, ``filtered``, ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``,
+            of the latter three.
 
         >>> UrlRules().admit(pl.Series(["HTTP://Foo.com", "ftp://foo.com/"])).rows()
         [('http://foo.com/', 'com.foo:http/', None), (None, None, 'scheme_not_allowed')]

@@ -90,8 +90,8 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
 
     sitemaps: str = option(
         "never",
-        "Add the URLs in the sitemaps of all hosts of the table: never, once before the first round, or "
-        "always before each round.",
+        "Add the URLs in the sitemaps of all hosts of the table: never, once before the first "
+        "round, or always before each round.",
         choices=("never", "once", "always"),
         nutch="crawl --sitemaps-from-hostdb",
         group="crawl",
@@ -108,8 +108,8 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
     time_limit: float = also(fetch.Options, "time_limit", default=-1.0)
     fetch_time_limit: float = seconds(
         10_800.0,
-        "Time after which each fetch of a crawl begins no request; waiting pages stay due. Negative "
-        "for no limit but --time_limit.",
+        "Time after which each fetch of a crawl begins no request; waiting pages stay due. "
+        "Negative for no limit but --time_limit.",
         nutch="crawl --time-limit-fetch",
         minimum=None,
         group="crawl",

@@ -62,9 +62,9 @@ class BudgetOptions:
 
     max_per_host: int = option(
         10_000_000,
-        "How many URLs of one host the table holds, the best by score; -1 is no limit. URLs in files "
-        "with those of other hosts do not count, so it may be some 2,000,000 more. In Bigtable it "
-        "limits the URLs that one update adds.",
+        "How many URLs of one host the table holds, the best by score; -1 is no limit. URLs in "
+        "files with those of other hosts do not count, so it may be some 2,000,000 more. In "
+        "Bigtable it limits the URLs that one update adds.",
         minimum=-1,
     )
     max_new_per_host: int = option(

@@ -109,8 +109,8 @@ class Options(LevelOptions, JobOptions):
     )
     log2_registers: int = option(
         6,
-        "harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % for "
-        "a node, 10 of 3 %.",
+        "harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % "
+        "for a node, 10 of 3 %.",
         minimum=4,
         maximum=12,
         group="linkrank",

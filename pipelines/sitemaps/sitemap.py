@@ -77,8 +77,8 @@ class Options(SitemapTableOptions, JobOptions):
 
     hosts: tuple[str, ...] = option(
         (),
-        "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose robots.txt "
-        "names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
+        "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose "
+        "robots.txt names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
         nutch="sitemap -hostdb",
         group="sitemaps",
     )

@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")
 
 OPEN = (
     "all requests go through the proxy %s, which resolves names itself: that no name leads to a "
-    "private address is the responsibility of the proxy. Literal addresses, special names and ports "
-    "are still checked here."
+    "private address is the responsibility of the proxy. Literal addresses, special names and "
+    "ports are still checked here."
 )
 
 

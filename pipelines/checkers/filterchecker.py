@@ -19,9 +19,11 @@ class Options(UrlOptions):
 
     filter_name: str | None = option(
         None,
- "Ask this filter alone; none asks those of --url_filters, --include and --exclude.", choices=FILTERS,
+        "Check with this filter only; by default with those of --url_filters, --include and "
+        "--exclude.",
+        choices=FILTERS,
         group="checkers",
-    )  # fmt: skip
+    )
 
 
 def run(invocation: Invocation) -> int:

@@ -296,7 +296,7 @@ def _signatures(rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def _duplicates_of_near(probed: Probed, near_pages: list[Chunk]) -> Iterator[Chunk]:
-    """Yields the hashes of near duplicates of pages near those of the batch."""
+    """Yields the hashes of near duplicates of ``near_pages``, which are near pages of the batch."""
     pages = _together(near_pages).drop_nulls("key")
     if len(pages):
         rows = probed.rows(pl.col("duplicate_of").is_in(pages.get_column("key").implode()))

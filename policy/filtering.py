@@ -45,8 +45,8 @@ class DropOptions(OrphanOptions):
 
     drop_gone: int = option(
         -1,
-        "Drop URLs that have been gone for this long; -1 drops none. If a row was written by a "
-        "version that did not note since when, the time since its last fetch counts.",
+        "Drop URLs that have been gone for this long; -1 drops none. Rows of an older version do "
+        "not have the time when the URL went: for them the time since the last fetch counts.",
         unit="s",
         nutch="db.update.purge.404",
         minimum=-1,
@@ -118,8 +118,8 @@ def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
 def gone_for(now: int) -> pl.Expr:
     """Returns how long a page that is gone has been gone, s; never more than it really is.
 
-    A row that was written before nutbeam noted since when says only that it was gone when it was
-    last fetched.
+    Rows of an older version do not have the time when the page went: for them the time since the
+    last fetch counts.
 
     Args:
         now: The time, ms.

@@ -240,7 +240,7 @@ def _scopes(names: pl.Series) -> pl.Series:
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
     """Ranks a page right after its twin with ``https:``, if the scheme decides between them.
 
-    So the order stays a total one: of more than two pages, too, the best one is well defined.
+    So the order stays a total one, and even of more than two pages one is the best.
 
     Args:
         rows: SIGNATURES rows, with all rows of each value of ``twins``.

@@ -55,7 +55,7 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _codes(rows: pl.DataFrame) -> pl.Series:
-    """Returns what the numbers of a host depend on: twice the status, and 1 for failures."""
+    """Returns a code of each row: twice its status, plus 1 if it has failed."""
     status, failed = rows.get_column("status"), rows.get_column("retries").fill_null(0) != 0
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 

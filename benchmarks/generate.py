@@ -69,7 +69,7 @@ def add_runs(table: str) -> None:
 
 
 def compact(table: str) -> None:
-    """Writes all tablets anew."""
+    """Writes all tablets again."""
     measure.nutbeam("compact", table, "--full", "--progress=false")
 
 

@@ -25,7 +25,7 @@ def ours(limit: int, hosts: int = 1) -> int:
 
     Args:
         limit: As for ``bodies``.
-        hosts: On so many hosts the same pages are, one after the other.
+        hosts: Number of hosts that have the same pages, one after the other.
     """
     # As the child processes have it, before these are imported.
     os.environ |= dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")

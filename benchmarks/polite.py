@@ -1,11 +1,13 @@
 """Time of a polite fetch of many hosts against a bare pool that keeps the same delays.
 
-``python benchmarks/polite.py [--small]``. 1,000 hosts of the simulated web, 5 to 15 pages each, every
-answer after 100 ms, 1 s between the end of a request and the next one to the same host, 128 threads.
-The bare pool is 128 threads with ``requests`` that share one heap of hosts by the moment from which each
-may be asked again; it asks for robots.txt first, as we do. Budget: at least 95 % of its speed.
+``python benchmarks/polite.py [--small]``. 1,000 hosts of the simulated web, 5 to 15 pages each,
+every answer after 100 ms, 1 s between the end of a request and the next one to the same host, 128
+threads. The bare pool is 128 threads with ``requests``. They share one heap of hosts, sorted by the
+time from which a host may be requested again. The pool requests robots.txt first, as nutbeam does.
+Budget: at least 95 % of its speed.
 
-The bound is what the hosts' delays allow, whoever asks: the largest host's requests, one after the other.
+The bound is what the delays allow to any crawler: the requests to the largest host, one after the
+other.
 """
 
 import functools

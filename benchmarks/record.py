@@ -1,9 +1,10 @@
-"""Runs benchmarks and puts what they print into docs/performance.md.
+"""Runs benchmarks and puts their output into docs/performance.md.
 
-``python benchmarks/record.py [WORD ...]``. Of each block there that begins with a line such as
-``<!-- benchmarks/update.py --sizes -->`` the command is run anew, and what it prints becomes the
-block; with words only of those whose command has one of them in it. A benchmark that fails leaves
-its block as it was and ends this with 1. For figures that mean something nothing else may run.
+``python benchmarks/record.py [WORD ...]``. A block of that page begins with a line such as
+``<!-- benchmarks/update.py --sizes -->``. The command is run again, and its output replaces the
+block. With words, only the commands that contain one of them are run. If a benchmark fails, its
+block stays as it was, and the exit code is 1. Nothing else may run meanwhile, or the figures are
+wrong.
 """
 
 import datetime

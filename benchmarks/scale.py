@@ -92,7 +92,7 @@ def crawl(folder: pathlib.Path, hosts: int, pages: int) -> None:
 
 
 def update(folder: str, rows: int, pages: int, links: int) -> dict[str, float]:
-    """Updates a table of so many rows from a batch whose links lead everywhere in it."""
+    """Updates a table of this many rows from a batch whose links lead everywhere in it."""
     table = pathlib.Path(folder) / f"rows-{rows}"
     tables.make_table(table, rows, rows // 50)
     tables.add_batch(table, rows, rows // 50, pages, links)

@@ -18,7 +18,7 @@ SEGMENTS = ("news", "2024", "products", "item-17", "a", "archive", "index.html",
 
 
 def urls(number: int, normal: bool) -> list[str]:
-    """Returns so many distinct URLs; the same each time."""
+    """Returns this many distinct URLs, the same each time."""
     made = []
     for n in range(number):
         host = f"{('www', 'shop', 'blog', 'm')[n % 4]}.site{n * 7919 % 5000}.{('com', 'org', 'co.uk', 'de')[n % 5 % 4]}"

@@ -8,8 +8,9 @@ Everything that other programs use is here by name, and loaded when it is first 
 
 ``nutbeam.read`` reads a table. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
-``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``, ``JoinByHash``,
-``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is installed.
+``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``,
+``JoinByHash``, ``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is
+installed.
 """
 
 import logging
@@ -59,8 +60,9 @@ __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 if not os.path.isdir(os.path.join(__path__[0], "pipelines")):  # noqa: PTH112, PTH118
     __path__.append(os.path.dirname(__path__[0]))  # noqa: PTH120
 
-# Polars' allocator gives free memory back to the system after half a second. A job soon needs it again,
-# and each page that it asks for costs time: a tenth of updatedb's. Polars reads this as it is loaded.
+# Polars' allocator gives free memory back to the system after half a second. A job soon needs it
+# again, and each page that it asks for costs time: a tenth of updatedb's. Polars reads this as it
+# is loaded.
 os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:5000,muzzy_decay_ms:5000")
 
 # What Beam says when it is imported without Google's clients: a table in gs:// says itself what it
@@ -98,7 +100,7 @@ def __dir__() -> list[str]:
 
 
 def _transform(name: str) -> object:
-    """Returns a transform by name: ``from nutbeam.transforms import PartitionByHost`` works, too."""
+    """Returns a transform by name, for ``from nutbeam.transforms import PartitionByHost``."""
     if _MODULES.get(name, "").startswith("transforms."):
         return __getattr__(name)
     names = ", ".join(each for each, where in _MODULES.items() if where.startswith("transforms."))

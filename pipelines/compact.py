@@ -7,9 +7,9 @@
     tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
-It changes no row, so readers are not disturbed; with ``--keep_inlinks`` it leaves out links. It skips tablets that another job
-has changed in the meantime. It skips all tablets while a job is under way
-that changes tablets.
+It changes no row, so readers are not disturbed; with ``--keep_inlinks`` it leaves out links. It
+skips tablets that another job has changed in the meantime. It skips all tablets while a job is
+under way that changes tablets.
 """
 
 import dataclasses

@@ -90,8 +90,8 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
 
     sitemaps: str = option(
         "never",
-        "Add the URLs in the sitemaps of all hosts of the table: never, once before the first round, or "
-        "always before each round.",
+        "Add the URLs in the sitemaps of all hosts of the table: never, once before the first "
+        "round, or always before each round.",
         choices=("never", "once", "always"),
         nutch="crawl --sitemaps-from-hostdb",
         group="crawl",
@@ -108,8 +108,8 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
     time_limit: float = also(fetch.Options, "time_limit", default=-1.0)
     fetch_time_limit: float = seconds(
         10_800.0,
-        "Time after which each fetch of a crawl begins no request; waiting pages stay due. Negative "
-        "for no limit but --time_limit.",
+        "Time after which each fetch of a crawl begins no request; waiting pages stay due. "
+        "Negative for no limit but --time_limit.",
         nutch="crawl --time-limit-fetch",
         minimum=None,
         group="crawl",
@@ -195,8 +195,8 @@ def _stretches(
 ) -> Iterator[Manifest]:
     """Runs rounds; with ``wait``, again and again, as soon as pages are due.
 
-    After a round that found nothing, the rounds of its operation are over. So each stretch of rounds
-    has an operation of its own, with the rounds that are left.
+    After a round that found nothing, the rounds of its operation are over. So each stretch of
+    rounds has an operation of its own, with the rounds that are left.
 
     Args:
         ticket: The launch.
@@ -228,7 +228,7 @@ def _stretches(
 
 
 def _stretch_under_way(ticket: Ticket) -> int:
-    """Returns the number of the last stretch that has begun: the same launch may have been killed."""
+    """Returns the number of the last stretch that has begun, perhaps before the launch died."""
     number = 0
     while pinned_operation(ticket.table, f"{_stretch(ticket, number + 1).operation}.crawl"):
         number += 1

@@ -143,8 +143,8 @@ def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOpt
 def _listed(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
     """Returns chunks as a side input.
 
-    They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step that
-    has several, if one of them is a side input.
+    They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step
+    that has several, if one of them is a side input.
     """
     return beam.pvalue.AsList(chunks | name >> beam.Map(_itself).with_output_types(Chunk))
 
@@ -296,7 +296,7 @@ def _signatures(rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def _duplicates_of_near(probed: Probed, near_pages: list[Chunk]) -> Iterator[Chunk]:
-    """Yields the hashes of near duplicates of pages near those of the batch."""
+    """Yields the hashes of near duplicates of ``near_pages``, which are near pages of the batch."""
     pages = _together(near_pages).drop_nulls("key")
     if len(pages):
         rows = probed.rows(pl.col("duplicate_of").is_in(pages.get_column("key").implode()))

@@ -119,7 +119,7 @@ def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]
     """Yields the tablets to look at for old links; in Bigtable no zone map says which have some."""
     known = tablets(operation.files(COMPONENT))
     limit = operation.now - options.oldest_ms
-    # At random, because all that is counted (snapshots, batches) may grow by the same number a round.
+    # At random, because all counts (snapshots, batches) may grow by the same number per round.
     turn = random.Random(operation.seed).randrange(_TURNS)
     for number, tablet in enumerate(known):
         first = tablet.min_fetch_time

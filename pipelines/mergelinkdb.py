@@ -127,7 +127,7 @@ def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
 def _without_outdated(
     changes: pl.DataFrame, operation: Operation
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the links that were seen since this table has read their pages, and the number of others.
+    """Returns the links that are not older than what this table knows of their pages, and counts.
 
     So an older copy of the table does not bring back links that have ended, even if no row says so
     any more: none does after a compact, and in Bigtable.

@@ -90,9 +90,9 @@ class Options(UpdateTableOptions, BatchOptions):
 
     batch: str = option(
         "",
-        "Ids of batches, with commas between them, applied in this order; none takes the oldest one "
-        "that is parsed. A batch that is named must be fetched; if it is not parsed, its pages bring "
-        "no links, keep the text that they had, and cannot be parsed any more.",
+        "Ids of batches, with commas between them, applied in this order; none takes the oldest "
+        "one that is parsed. A batch that is named must be fetched; if it is not parsed, its pages "
+        "bring no links, keep the text that they had, and cannot be parsed any more.",
     )
 
 

@@ -23,8 +23,8 @@ from .scoring.scoring_options import OrphanOptions
 
 # The columns that decide whether a row stays.
 JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day", "gone_since")
-# The changes of filterdb: a row that moves to its new key, the key of a row that goes, or the key of
-# a duplicate whose page goes.
+# The changes of filterdb: a row that moves to its new key, the key of a row that goes, or the key
+# of a duplicate whose page goes.
 REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_()), ("questioned", pa.bool_())])
 # Duplicates with the page that was kept instead, and pages that go, for a join of the two.
 KEPT_PAGE = pa.schema([STATE.field("key"), ("kept", TEXT)])
@@ -45,8 +45,8 @@ class DropOptions(OrphanOptions):
 
     drop_gone: int = option(
         -1,
-        "Drop URLs that have been gone for this long; -1 drops none. If a row was written by a "
-        "version that did not note since when, the time since its last fetch counts.",
+        "Drop URLs that have been gone for this long; -1 drops none. Rows of an older version do "
+        "not have the time when the URL went: for them the time since the last fetch counts.",
         unit="s",
         nutch="db.update.purge.404",
         minimum=-1,
@@ -78,7 +78,7 @@ def filter_rows(
 
     Args:
         rows: Rows of the state, with at least the columns ``JUDGED``.
-        judged: What the rules say of their URLs, as many: ``key`` of the normalized URL, ``reason``.
+        judged: Verdicts of the rules, one per row: ``key`` of the normalized URL, ``reason``.
         blocklist: Names that no row may move to.
         now: The time that counts as now, ms.
         options: Which URLs go because of their age; None for none.
@@ -118,8 +118,8 @@ def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
 def gone_for(now: int) -> pl.Expr:
     """Returns how long a page that is gone has been gone, s; never more than it really is.
 
-    A row that was written before nutbeam noted since when says only that it was gone when it was
-    last fetched.
+    Rows of an older version do not have the time when the page went: for them the time since the
+    last fetch counts.
 
     Args:
         now: The time, ms.
@@ -160,7 +160,7 @@ def leaving_pages(leaving: pl.DataFrame) -> pl.DataFrame:
 
 
 def questioned_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
-    """Returns changes for duplicates whose page leaves: the next dedup compares them again (Δ48).
+    """Returns changes for duplicates whose page leaves: the next dedup compares them again.
 
     Args:
         joined: KEPT_PAGE rows with ``leaves``, null if the page stays where it is.
@@ -186,9 +186,9 @@ def rekey_rows(
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Applies the changes of a filter to the rows of one range of keys.
 
-    Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that of
-    the older ones. It gets the smallest distance, the latest day of a link, and the cash of all, so
-    that none is lost: if one has cash, the score of another one counts as its cash. If it was a
+    Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that
+    of the older ones. It gets the smallest distance, the latest day of a link, and the cash of all,
+    so that none is lost: if one has cash, the score of another one counts as its cash. If it was a
     duplicate of one of the others, it is none any more. The row whose key it was before keeps its
     body: files have the body of a row that has moved under its old key. A row without its body is
     due at once, and fetched without conditions.

@@ -20,8 +20,8 @@ def heirs(redirects: pl.DataFrame, rows: pl.DataFrame, alone: Collection[str] = 
     """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
 
     The target of several redirects is the heir of one of them, whatever the order in which they
-    were fetched; see ``first_heirs``. A target that the fetch has followed, and that redirects, too,
-    hands on what it inherits.
+    were fetched; see ``first_heirs``. A target that the fetch has followed, and that redirects,
+    too, hands on what it inherits.
 
     Args:
         redirects: Redirects, with ``source``, ``key`` and ``temporary``.
@@ -64,8 +64,8 @@ def first_heirs(rows: pl.DataFrame, target: str) -> pl.DataFrame:
     """Returns the row of each target that counts, in no order.
 
     A row with a URL that stands for the target has priority over one without it, and that over the
-    word that none does. Of several such URLs the first in the order of the alphabet counts; of equal
-    ones, and of rows without one, the first row.
+    word that none does. Of several such URLs the first in the order of the alphabet counts; of
+    equal ones, and of rows without one, the first row.
 
     Args:
         rows: Rows with ``repr_url``.
@@ -86,9 +86,10 @@ def _representative(source: str, known: str | None, target: str, temporary: bool
 
 
 def no_longer_shown(shown_as: Mapping[str, str], leads_to: LeadsTo) -> set[str]:
-    """Returns the pages for which the URL that stood for them must not stand any more.
+    """Returns the pages whose representative URL does not represent them any more.
 
-    It has a page of its own now, is gone, or redirects elsewhere. While that is not known, it stays.
+    That URL has a page of its own now, is gone, or redirects elsewhere. It stays while this is not
+    known.
 
     Args:
         shown_as: From the key of each page to the key of the URL that stands for it.

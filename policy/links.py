@@ -216,9 +216,12 @@ def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
 
 
 def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -> pl.DataFrame:
-    """Adds up the scores of the links to each key, in the order of rows; keys have no order.
+    """Adds up the scores of the links to each key; returns a row per key, in no order.
 
-    ``by`` is the column that stands for the key.
+    Args:
+        links: ``key``, ``inlink_score``, ``inlink_distance``. Scores are added in row order.
+        scorings: The scorings, whose passed columns are merged.
+        by: Column by which rows are grouped instead of ``key``.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
     >>> sum_links(pl.DataFrame(links)).rows()

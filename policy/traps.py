@@ -62,9 +62,9 @@ class BudgetOptions:
 
     max_per_host: int = option(
         10_000_000,
-        "How many URLs of one host the table holds, the best by score; -1 is no limit. URLs in files "
-        "with those of other hosts do not count, so it may be some 2,000,000 more. In Bigtable it "
-        "limits the URLs that one update adds.",
+        "How many URLs of one host the table holds, the best by score; -1 is no limit. URLs in "
+        "files with those of other hosts do not count, so it may be some 2,000,000 more. In "
+        "Bigtable it limits the URLs that one update adds.",
         minimum=-1,
     )
     max_new_per_host: int = option(
@@ -91,9 +91,9 @@ class BudgetOptions:
     )
     unlinked_domain_budget: int = option(
         10,
-        "How many URLs of an unknown registered domain the table holds. In a small crawl a domain "
-        "with the usual share has so many, times domain_budget. The links of a domain with fewer "
-        "lead to no unknown domain.",
+        "With --scope any: most URLs of a registered domain to which no counted link leads. Links "
+        "of a domain with a smaller budget do not count, and add no new domains. In a small crawl, "
+        "a domain with an average share may have domain_budget times this number.",
         minimum=1,
     )
     max_same_pages: int = option(

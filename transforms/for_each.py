@@ -117,9 +117,9 @@ def _reading(operation: Operation) -> Iterator[None]:
 
 
 def _work(
-    numbered: tuple[int, _Part], tells: tuple[str, str], work: Callable[..., Any], *args: Any
+    numbered: tuple[int, _Part], step_and_tag: tuple[str, str], work: Callable[..., Any], *args: Any
 ) -> Iterator[Any]:
-    part, (step, tag) = numbered[1], tells
+    part, (step, tag) = numbered[1], step_and_tag
     operation = getattr(part.item, "operation", None)
     reading = _reading(operation) if isinstance(operation, Operation) else nullcontext()
     with logs_of(_operation_of(part.item)), reading:

@@ -29,7 +29,7 @@ _NEAR = 32
 
 @dataclasses.dataclass(frozen=True)
 class NewDocuments:
-    """A file of documents of the batch; with ``probe`` the state says which are still the newest."""
+    """A file of documents of the batch; with ``probe`` the state says which are the newest."""
 
     operation: Operation
     file: DataFile
@@ -68,7 +68,13 @@ def _may_have_left(operation: Operation, batch: str) -> bool:
 
 
 def documents_in(operation: Operation, path: str, keys: pl.Series) -> Iterator[pl.DataFrame]:
-    """Yields the documents with some keys in a file, by the name that rows have; none if it is gone."""
+    """Yields the documents with some keys in a file; none if the file is gone.
+
+    Args:
+        operation: The operation.
+        path: Name of the file in rows.
+        keys: The keys.
+    """
     file = live_file(operation.root, operation.manifest(), path)
     if file is not None and len(keys):
         yield from _documents(operation, file, keys)
@@ -123,15 +129,15 @@ def replaced_pages(item: OldDocuments) -> pl.DataFrame:
 
 
 def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
-    """Returns what the state says about pages that have links: a row per page that it has.
+    """Returns facts of the state about the sources of links: a row per source that is in the state.
 
-    Nothing of their documents is read: a link of the newest document was seen after the batch of
-    that document was made, and any other link before.
+    Reads no documents. A link of the newest document was seen after the batch of that document was
+    made; a link that was last seen before is not in that document.
 
     Returns:
-        ``source``; ``since``, the time before which its links were last seen that it does not have
-        any more, ms (0: unknown, because its newest document waits to be inverted); ``lives``,
-        whether it is a page with a document.
+        ``source``; ``since``, a time in ms: links that were last seen before it have ended (0:
+        unknown, because the newest document is not inverted yet); ``lives``, whether the source is
+        a page with a document.
     """
     known = tablets(operation.files("state"))
     columns = ("key", "document", "status", "last_fetch_time")

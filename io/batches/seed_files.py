@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import IO
 
 LONGEST_LINE = 1 << 16  # characters
-# A packed file may be larger when it is unpacked by this factor: lists of URLs shrink 3- to 30-fold.
-# The first bytes are exempt, as small files of equal lines are harmless.
+# A packed file may be larger when it is unpacked by this factor: lists of URLs shrink 3- to
+# 30-fold. The first bytes are exempt, as small files of equal lines are harmless.
 MOST_TIMES = 200
 EXEMPT_BYTES = 100 << 20
 _MAGIC = b"\x1f\x8b"

@@ -1,8 +1,8 @@
 """Derives the layout of cells in Bigtable from the declaration of a component.
 
-A row is one cell; ``cells.py`` packs it. ``policy/components/kinds.py`` declares the columns in their order,
-the versions of the schema, and the column family. So the layouts of all versions follow:
-columns of fixed size in the order of the schema, then the others in that order.
+A row is one cell; ``cells.py`` packs it. ``policy/components/kinds.py`` declares the columns in
+their order, the versions of the schema, and the column family. So the layouts of all versions
+follow: columns of fixed size in the order of the schema, then the others in that order.
 """
 
 import dataclasses

@@ -89,7 +89,7 @@ def _needed(table: pa.Table, kind: CellKind) -> np.ndarray:
 def _in_order(
     table: pa.Table, groups: np.ndarray, work: Callable[[pa.Table, int], pa.Table]
 ) -> pa.Table:
-    """Applies a function to the rows of each group; returns the results in the order of the rows."""
+    """Applies a function to the rows of each group; returns the results in row order."""
     found = np.unique(groups).tolist()
     if len(found) <= 1:
         return work(table, found[0] if found else 0)

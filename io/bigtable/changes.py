@@ -96,12 +96,13 @@ def change_of(component: str, file: DataFile) -> ChangedFile:
 
 
 def purged_component(path: str) -> str:
-    """Returns the component whose old versions are erased with a file; empty for none.
+    """Returns the component of a file whose removal erases old versions of rows; empty for others.
 
     >>> purged_component("changes/deleted/state/x"), purged_component("changes/state/x")
     ('state', '')
 
-    No commit has a file that a killed process has not finished. It cannot be read either.
+    A killed process may leave an unfinished file. No commit names it, and it cannot be read, so it
+    erases nothing.
 
     >>> purged_component("changes/deleted/state/.x.parquet.0123")
     ''

@@ -1,7 +1,7 @@
 """The files of a ranking that is under way: the values of each block after each round.
 
-Their folder has the name of what the ranks depend on: the graph, the method and its rounds. So a job
-that is started again continues after the last complete round, whatever its operation id is.
+Their folder has the name of what the ranks depend on: the graph, the method and its rounds. So a
+job that is started again continues after the last complete round, whatever its operation id is.
 """
 
 import dataclasses

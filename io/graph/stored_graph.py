@@ -193,8 +193,8 @@ def _groups(path: Place) -> dict[int, list[int]]:
 class _Kept:
     """Keeps what was decoded first, up to ``KEPT_BYTES``.
 
-    Rounds read everything in the same order. So what is there stays: a cache that drops the oldest
-    item would drop each one before it is read again.
+    Rounds read everything in the same order. So items stay: a cache that drops the oldest item
+    would drop each one before it is read again.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class _Kept:
         self._of: Hashable = None
 
     def get(self, of: Hashable, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
-        """Returns a kept item, or a new one.
+        """Returns an item from the cache, or makes it.
 
         Args:
             of: The graph; items of another one are dropped.

@@ -38,8 +38,8 @@ _KEYS_AT_ONCE, _SEED = 50_000, 17
 # Deletes of one part of the work, and what they need: so a part has at most some 40 MB.
 _DELETES_IN_PART = 20_000
 _OF_DELETES = ("key", "document", "signature", "known", "writers", "action", "reason")
-# Pages that are sent again with the same text: a run that lost may have sent an older one after it, or
-# a writer has refused it.
+# Pages that are sent again with the same text: a run that lost may have sent an older one after it,
+# or a writer has refused it.
 AGAIN_REASON = "sent_again"
 # Rows of the journal that count: those of pages that were not deleted.
 COUNTING = KINDS["indexed"].counting
@@ -245,12 +245,15 @@ def to_candidates(decided: pl.DataFrame) -> pl.DataFrame:
 def by_part(
     item: Candidate, decided: pl.DataFrame, before: int = 0
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yields (name of a part of the work, its rows): a file of documents, or some deletes of an item.
+    """Divides decisions into parts of the work: a file of documents each, or some deletes.
 
     Args:
         item: The item.
         decided: Decisions about some of its pages.
         before: Number of deletes among the decisions that were made before.
+
+    Yields:
+        (name of a part, its rows).
     """
     adds = decided.filter(pl.col("action") == ADD)
     for (document,), rows in adds.group_by("document", maintain_order=True):

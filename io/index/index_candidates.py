@@ -1,7 +1,7 @@
 """Finds the tablets and files in which pages may have changed their place in an index.
 
-Its cost follows what has changed since the last run: rows in new files of the state, and in Bigtable
-cells of later snapshots.
+Its cost follows what has changed since the last run: rows in new files of the state, and in
+Bigtable cells of later snapshots.
 """
 
 import dataclasses

@@ -92,7 +92,7 @@ class IndexPass:
         return self.operation.files(self.component(kind))
 
     def target(self, rule: WriterRule, part: str = "") -> IndexTarget:
-        """Returns what a writer of this run must know."""
+        """Returns the parameters of a writer for this run, or for one part of its work."""
         root = self.operation.root
         return IndexTarget(
             self.index, rule.name, rule.parameters, root, self.version, self.operation.id,

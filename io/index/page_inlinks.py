@@ -1,7 +1,7 @@
 """Inlinks of pages on their way into an index, in bounded memory.
 
-A page may have 10,000 inlinks, and a part of an index has many pages. So links are read in pieces of
-whole pages, and pages go on in as many frames.
+A page may have 10,000 inlinks, and a part of an index has many pages. So the links of some pages
+are read at a time, and a frame of these pages is passed on.
 """
 
 from collections.abc import Iterator

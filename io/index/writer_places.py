@@ -1,4 +1,4 @@
-"""Where the writers of an index write, so that a run notices another place, or one that was emptied."""
+"""Checks that the writers of an index still write to the same places, which nobody has emptied."""
 
 import hashlib
 from collections.abc import Iterator

@@ -211,7 +211,7 @@ def _serve(connection: Connection, scratch: Path) -> None:
 
 
 def _failure(job: Job, error: Exception) -> UserError:
-    """Returns the error of a job that failed although no page is the reason."""
+    """Returns the error of a job that failed for a reason other than a page."""
     for kind in (ScratchFull, UsageError):
         if isinstance(error, kind):
             return kind(str(error))

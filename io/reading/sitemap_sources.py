@@ -65,8 +65,8 @@ def origins_of_hosts(
 def _wanted(rows: pl.DataFrame, groups: Collection[str]) -> pl.DataFrame:
     """Returns key and origin of the rows in some groups, in key order.
 
-    Hosts of which the table has no URL, and hosts that were given up, are in none: a registered
-    domain has a row, too, and so has a host that pages link to.
+    Leaves out hosts that were given up, and hosts without URLs in the table that are not a seed's:
+    registered domains have rows, too, and so have hosts to which pages link.
     """
     wanted = pl.lit(ALL_HOSTS in groups)
     if SEED_HOSTS in groups:

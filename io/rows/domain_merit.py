@@ -1,4 +1,4 @@
-"""Reads facts about registered domains from the host table: links to them, numbers of their URLs."""
+"""Reads links to registered domains, and numbers of their URLs, from the host table."""
 
 import functools
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def seed_domains(operation: Operation) -> frozenset[str]:
 
 
 def domain_merits(operation: Operation, options: BudgetOptions) -> Merits:
-    """Returns the merits of all domains. Each process reads three columns of the host table once."""
+    """Returns the merits of all domains; each process reads three columns of the host table."""
     return _merits(operation, options.domain_budget, options.unlinked_domain_budget)
 
 

@@ -1,4 +1,4 @@
-"""Makes the SQL of DuckDB views of a table: its rows as users see them (policy/components/vocabulary.py).
+"""Makes the SQL of DuckDB views of a table: its rows as ``vocabulary.py`` shows them to users.
 
 The stored rows are in a schema of their own, ``stored``, so that ``SHOW TABLES`` lists only the
 views for users:

@@ -86,7 +86,7 @@ def _pending(root: Folder, paths: tuple[str, ...]) -> pl.DataFrame:
 
 
 def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
-    """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and registered domains."""
+    """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and domains."""
     domains = urls_of_domains(counts)
     return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
 

@@ -81,7 +81,7 @@ class Representatives:
         return pl.concat(parts)
 
     def _refreshes(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Returns ``key`` and ``url`` of pages: the target of their refresh, null if they have none.
+        """Returns ``key`` and ``url`` of pages: the target of their refresh, or null.
 
         A page whose document is not there any more is left out.
         """

@@ -106,8 +106,8 @@ class Delivery:
         seconds = plan.wait(verdict.retry_after)
         if seconds is None:
             raise Unavailable(
-                f"{self._name} has taken no documents for {plan.waited:.0f} s, and the next try would "
-                f"be after the patience of {plan.patience:g} s: {verdict.why}; "
+                f"{self._name} has taken no documents for {plan.waited:.0f} s, and the next try "
+                f"would be after the patience of {plan.patience:g} s: {verdict.why}; "
                 "the same command continues when it answers"
             )
         _LOG.info("%s: %s; again in %.1f s", self._name, verdict.why, seconds)

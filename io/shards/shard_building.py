@@ -57,7 +57,7 @@ class ShardBuilder:
         """Adds documents.
 
         Args:
-            rows: SEARCHED rows with ``key``, the row keys. If an id comes twice, the last document stays.
+            rows: SEARCHED rows with ``key``, the row keys. Of rows with one id the last one stays.
         """
         with tantivy_errors(_unbuilt):
             writer, document = self._open(), tantivy().Document

@@ -43,7 +43,7 @@ def build_query(
         if clause.phrase or clause.name:
             musts.append(found)
         else:
-            # A common word of one language may be a rare one of another: it counts, but is not required.
+            # A common word of one language may be rare in another: it counts, but is optional.
             common = any(is_common(clause.text, analyzer) for analyzer in present)
             (extra if common else optional).append(found)
     if not musts and not optional:  # it has only words that questions have

@@ -325,7 +325,8 @@ class Pinned:
             check_kept(self.root, self.snapshot)
             if isinstance(error, MissingFile) and purged_since(self.root, self.snapshot):
                 raise PurgedMeanwhile(
-                    f"what snapshot {self.snapshot} says was purged in the meantime: run it again"
+                    f"a purge has deleted data of snapshot {self.snapshot}, which this job reads: "
+                    "run it again"
                 ) from error
             raise
 

@@ -8,11 +8,11 @@ class NoTable(UsageError):
 
 
 class MissingFile(UserError):
-    """A file is not there, or the folder that it was to be written in."""
+    """A file to read, or the folder of a file to write, does not exist."""
 
 
 class SnapshotTooOld(UserError):
-    """Files or rows of the snapshot are gone: retention deleted them, or newer rows replaced them."""
+    """Files or rows of the snapshot are gone, by retention or because newer rows replaced them."""
 
 
 class PurgedMeanwhile(UserError):

@@ -45,7 +45,7 @@ def write_interval(place: Place) -> float:
 
 
 def look_interval(place: Place) -> float:
-    """Returns the time between two looks for a file that may come, s; in a store each is a request."""
+    """Returns the time between two checks whether a file exists, s; each is a request in stores."""
     return 5.0 if isinstance(place, Remote) else 1.0
 
 

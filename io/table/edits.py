@@ -19,7 +19,7 @@ from ..tablets.written import Written
 
 
 class Edit(Protocol):
-    """Removes or changes rows of a component; returns (rows left, number removed, number changed)."""
+    """Removes or changes rows of a component; returns (rows left, removed, changed)."""
 
     def __call__(self, table: pa.Table, component: str, /) -> tuple[pa.Table, int, int]: ...
 

@@ -1,7 +1,8 @@
 """The interface of a web table; jobs use it for all kinds of tables.
 
 ``FolderTable`` keeps rows in files, in a folder or a store. ``BigtableWebTable`` keeps in Bigtable
-what ``policy/components/kinds.py`` declares to be in rows, such as the state, and everything else in files. ``open_table`` chooses the class.
+what ``policy/components/kinds.py`` declares to be in rows, such as the state, and everything else
+in files. ``open_table`` chooses the class.
 """
 
 import abc
@@ -207,7 +208,7 @@ class WebTable(abc.ABC):
     def pieces(
         self, component: str, tablet: Tablet, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        """Yields some columns of all rows of a tablet in bounded pieces; raises the errors of ``read``."""
+        """Yields some columns of all rows of a tablet in bounded pieces; raises as ``read``."""
         yield self.read(component, [tablet], columns)
 
     @abc.abstractmethod
@@ -261,7 +262,7 @@ class WebTable(abc.ABC):
         """
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
-        """Returns the given columns that may have values in a tablet; the others have only nulls."""
+        """Returns which of some columns may have values in a tablet; the others have only nulls."""
         return set(columns)
 
     @abc.abstractmethod

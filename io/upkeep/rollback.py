@@ -189,8 +189,8 @@ def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, l
         return back
     except SnapshotTooOld as error:
         raise UsageError(
-            f"cannot go back to snapshot {older.snapshot}: Bigtable may have removed versions of rows that it "
-            "shows; nutbeam copy keeps a table for longer"
+            f"cannot go back to snapshot {older.snapshot}: Bigtable may have removed versions of "
+            "rows that it shows; nutbeam copy keeps a table for longer"
         ) from error
 
 

@@ -1,8 +1,8 @@
 """Index writers that write files into a folder: JSON lines, CSV, Parquet, and ``dummy``.
 
 Each operation writes files with new names: ``INDEX-VERSION-PART-NUMBER.jsonl`` with documents, and
-``…-deletes.jsonl`` with the URLs of documents to delete. The files, sorted by name, are the history of
-the index: a later line about a URL replaces an earlier one. They are written in the folder
+``…-deletes.jsonl`` with the URLs of documents to delete. The files, sorted by name, are the history
+of the index: a later line about a URL replaces an earlier one. They are written in the folder
 ``.nutbeam``, and moved when the operation has committed. A full run deletes the files of earlier
 ones.
 """
@@ -126,7 +126,7 @@ class FileWriter(IndexWriter):
                 yield found.path.name, version
 
     def _version_of(self, name: str) -> int | None:
-        """Returns the version in the name of a file of this index; None: it is none of its files."""
+        """Returns the version in the name of a file of this index; None for other files."""
         pattern = (
             rf"{re.escape(self._start)}(\d{{13}})-[0-9a-f]{{16}}-\d+(-deletes)?\.{self.ending}"
         )
@@ -265,7 +265,7 @@ class ParquetIndexWriter(FileWriter):
 
 
 class DummyWriter(FileWriter):
-    """Writes what would be done: ``add URL`` and ``delete URL``, a line each (Nutch's indexer-dummy)."""
+    """Writes ``add URL`` and ``delete URL``, a line for each document (Nutch's indexer-dummy)."""
 
     kind = "dummy"
     ending = "txt"

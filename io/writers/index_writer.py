@@ -130,7 +130,9 @@ class IndexWriter:
         return False
 
     def prepare(self) -> None:
-        """Connects to the index, and creates it if it is missing; called before any part, perhaps again.
+        """Connects to the index, and creates it if it is missing.
+
+        Called before the first part; may be called again.
 
         Raises:
             UserError: The index cannot be reached or written; one line says why.

@@ -1,4 +1,4 @@
-"""What the index writers for search servers share: the client, limits, and batches that are sent."""
+"""The base of index writers for search servers: the client, limits, and batches."""
 
 import dataclasses
 from collections import Counter

@@ -51,7 +51,7 @@ class SolrWriter(ServerWriter):
         return self._client.address
 
     def is_empty(self) -> bool:
-        """Returns whether searches find no documents; if commits are left to Solr, it is unknown."""
+        """Returns whether searches find no documents; False if commits are left to Solr."""
         if self._commit == "never":
             return False
         params = {"q": "*:*", "defType": "lucene", "rows": "0", "wt": "json"}

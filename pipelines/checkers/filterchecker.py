@@ -19,13 +19,15 @@ class Options(UrlOptions):
 
     filter_name: str | None = option(
         None,
- "Ask this filter alone; none asks those of --url_filters, --include and --exclude.", choices=FILTERS,
+        "Check with this filter only; by default with those of --url_filters, --include and "
+        "--exclude.",
+        choices=FILTERS,
         group="checkers",
-    )  # fmt: skip
+    )
 
 
 def run(invocation: Invocation) -> int:
-    """Prints each URL after + or -, a tab, and the rule that decides; without normalizing the URL."""
+    """Prints + or -, the URL, a tab, and the rule that decides; does not normalize the URL."""
     options: Options = invocation.options
     if options.filter_name:
         options = dataclasses.replace(

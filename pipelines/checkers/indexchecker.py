@@ -37,10 +37,11 @@ class Options(IndexTableOptions, parsechecker.Options):
     """Options of indexchecker. robots.txt is obeyed."""
 
     do_index: bool = option(
-        False, "Send the documents to the writer, too. A table does not know of them. It needs another "
-        "--writer than tantivy, whose index is in a table.",
+        False,
+        "Send the documents to the writer, too; no table notes them. Needs another --writer than "
+        "tantivy, whose index is in a table.",
         group="checkers",
-    )  # fmt: skip
+    )
 
 
 def run(invocation: Invocation) -> int:

@@ -122,7 +122,7 @@ def explained(
     examples: Mapping[str, str],
     options: Any,
 ) -> str:
-    """Returns the most frequent reasons in one line, with an example and a advice for each.
+    """Returns the most frequent reasons in one line, with an example and advice for each.
 
     Args:
         reasons: Number of URLs by reason.
@@ -167,7 +167,7 @@ def _of_code(reason: str) -> Explanation:
 
 
 class _Fields(dict[str, Any]):
-    """The fields of a advice: options by name, and what the URL of the example needs.
+    """The fields of an advice: options by name, and what the URL of the example needs.
 
     Args:
         url: The URL of the example; may be empty.

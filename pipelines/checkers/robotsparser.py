@@ -45,8 +45,9 @@ class Options(RobotsOptions, HttpOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints a line for each URL: its verdict (see ``_verdict``), a colon, a tab, the URL, a tab, and
-    the line of robots.txt that decides, if one does.
+    """Prints a line for each URL: its verdict, the URL, and the line of robots.txt that decides.
+
+    Tabs separate them; a colon follows the verdict (see ``_verdict``).
     """
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)

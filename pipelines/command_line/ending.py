@@ -41,7 +41,7 @@ class Ending:
 
     @contextlib.contextmanager
     def shell(self) -> Iterator[None]:
-        """Within the block, Ctrl-C interrupts the main thread each time, and does not end the command."""
+        """Makes each Ctrl-C in the block interrupt the main thread, without ending the command."""
         self._in_shell = True
         try:
             yield
@@ -50,7 +50,7 @@ class Ending:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[threading.Event]:
-        """Within the block, signals set an event; its end interrupts the main thread instead of them."""
+        """Makes signals in the block set an event; its end then interrupts the main thread."""
         self._noted = noted = threading.Event()
         try:
             yield noted

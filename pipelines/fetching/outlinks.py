@@ -39,14 +39,16 @@ class OutlinkOptions(LinkOptions):
     )
     follow_outlinks_num_links: int = option(
         4,
-        "Of a page at depth d - 1, follow follow_outlinks_depth_divisor / d times as many, rounded "
-        "down, the first on the page: with the defaults 8 of a page of the batch, then 4.",
+        "Sets how many links of a page are followed, the first ones on the page. Links to depth "
+        "d: follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By "
+        "default, 8 links of a page of the batch (d = 1), and 4 links of each page that they lead "
+        "to (d = 2).",
         nutch="fetcher.follow.outlinks.num.links",
         minimum=0,
     )
     follow_outlinks_depth_divisor: int = option(
         2,
-        "Makes follow_outlinks_num_links smaller with the depth: see there.",
+        "Factor in the formula of follow_outlinks_num_links.",
         nutch="fetcher.follow.outlinks.depth.divisor",
         minimum=1,
     )

@@ -1,7 +1,7 @@
 """Surveys the tablets of the state: which rows may be chosen, and why the others are left out.
 
-Each tablet is read once. The rows that are due are read, and a row that is left out is counted under
-the first reason that holds. The best rows are put aside, in a temporary file of the batch.
+Each tablet is read once. The rows that are due are read, and a row that is left out is counted
+under the first reason that holds. The best rows are put aside, in a temporary file of the batch.
 """
 
 import dataclasses

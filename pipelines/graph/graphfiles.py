@@ -1,8 +1,8 @@
 """graphfiles: writes a graph in the files that Common Crawl publishes for its web graphs.
 
 ``NAME-vertices.txt.gz`` has ``id``, reversed name (and the number of hosts, for domains);
-``NAME-edges.txt.gz`` has the ids of source and target; ``NAME-ranks.txt.gz`` has positions and values
-of harmonic centrality and PageRank. Columns are separated by tabs. cc-webgraph reads them.
+``NAME-edges.txt.gz`` has the ids of source and target; ``NAME-ranks.txt.gz`` has positions and
+values of harmonic centrality and PageRank. Columns are separated by tabs. cc-webgraph reads them.
 """
 
 import dataclasses

@@ -73,9 +73,10 @@ class Options(LevelOptions, JobOptions):
     )
     tolerance: float = option(
         -1.0,
-        "End after a round that changes no more than this, as a share of all ranks; 0 ends when "
-        "nothing changes. -1 is 0 for LinkRank and 1e-6 for PageRank and hits. harmonic ends when nothing "
-        "changes. If the last round is not the end, a warning says so.",
+        "End after a round that changes no more than this, as a share of all ranks; -1 is the "
+        "method's default. 0 ends when nothing changes. The default is 1e-6 for PageRank and "
+        "hits, and 0 for LinkRank and harmonic. For harmonic, and with more than 0, a warning "
+        "says if the rounds were too few.",
         minimum=-1.0,
         group="linkrank",
     )
@@ -108,8 +109,8 @@ class Options(LevelOptions, JobOptions):
     )
     log2_registers: int = option(
         6,
-        "harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % for "
-        "a node, 10 of 3 %.",
+        "harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % "
+        "for a node, 10 of 3 %.",
         minimum=4,
         maximum=12,
         group="linkrank",
@@ -150,7 +151,7 @@ def _check_rounds(options: Options) -> None:
 
 
 class _Pipelines:
-    """The pipelines of a ranking: one, or several that continue one another if it has many rounds."""
+    """The pipelines of a ranking: one, or several one after the other if it has many rounds."""
 
     def __init__(self, options: Options) -> None:
         self._whole = _iterations(options, left=0)  # it need not fit into one pipeline

@@ -43,7 +43,9 @@ class RankOptions:
 
     GROUP = "ranks"
 
-    rank: str = option("linkrank", "Which rank.", choices=RANK_NAMES)
+    rank: str = option(
+        "linkrank", "The rank to use, one of those that linkrank computes.", choices=RANK_NAMES
+    )
 
 
 @dataclasses.dataclass(frozen=True)

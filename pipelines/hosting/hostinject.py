@@ -30,7 +30,11 @@ from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (
     TABLE,
-    Argument("file", "File with a line per host: HOST NAME=VALUE …; no settings remove them."),
+    Argument(
+        "file",
+        "File with a line per host: HOST NAME=VALUE …; a host alone on its line loses its "
+        "settings.",
+    ),
 )
 _MOST = 200_000
 _WRITTEN = "written"

@@ -1,10 +1,10 @@
 """Contains all changes to Beam at run time, and all uses of Beam's private names.
 
-No other module of ``pipelines`` has any; of the other rooms only ``transforms/elements/row_types.py`` uses
-such names, and changes nothing. A crawl was run with each version of Beam in ``TRIED``, from the
-oldest that can be installed together with the other packages; all tests run with the newest. With
-any other version, no change is made and one warning is logged: jobs give the same results, more
-slowly and with more output.
+No other module of ``pipelines`` has any; of the other rooms only
+``transforms/elements/row_types.py`` uses such names, and changes nothing. A crawl was run with each
+version of Beam in ``TRIED``, from the oldest that can be installed together with the other
+packages; all tests run with the newest. With any other version, no change is made and one warning
+is logged: jobs give the same results, more slowly and with more output.
 
 ================== ====================================== =====================================
 change             reason                                 without it

@@ -240,7 +240,7 @@ def run_job(
         build: Builds the pipeline.
         job: Name of the job.
         batch: Id of the batch; None takes that of the options.
-        before: Yields builds of pipelines that run before, one after the other. They commit nothing.
+        before: Yields builds of pipelines that run before, in turn. They commit nothing.
         after: Gets the table's address, the snapshot that the job has made, and the options, after
             the report: to warn of what it finds there, or to refuse it.
     """

@@ -77,8 +77,8 @@ class Options(SitemapTableOptions, JobOptions):
 
     hosts: tuple[str, ...] = option(
         (),
-        "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose robots.txt "
-        "names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
+        "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose "
+        "robots.txt names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
         nutch="sitemap -hostdb",
         group="sitemaps",
     )
@@ -169,7 +169,7 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
 def lists_of_sitemaps(
     operation: Operation, words: Sequence[str], hosts: Sequence[str], options: SitemapOptions
 ) -> Iterator[SitemapList]:
-    """Yields lists of sitemaps to begin with: given ones, and those of a limited number of hosts."""
+    """Yields lists of sitemaps to begin with: given ones, then those of some hosts at a time."""
     sitemaps = SitemapList(options)
     groups = [word for word in hosts if word in GROUPS_OF_HOSTS]
     names = [word for word in hosts if word not in GROUPS_OF_HOSTS]

@@ -1,4 +1,4 @@
-"""Runs a job that changes nothing: it pins no operation, commits nothing, and reports its counts."""
+"""Runs a job as a dry run: it pins no operation, commits nothing, and reports its counts."""
 
 import dataclasses
 import logging

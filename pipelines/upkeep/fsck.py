@@ -53,7 +53,9 @@ class Options:
     """Options of fsck."""
 
     quick: bool = option(
-        False, "Check only sizes and ends of data files; read neither them nor rows in Bigtable."
+        False,
+        "Check only the size and the end of each data file; do not read the rest, nor rows in "
+        "Bigtable.",
     )
     repair: bool = option(
         False,

@@ -20,7 +20,8 @@ class Options:
     to: int = option(0, "Number of the snapshot to go back to; see history.", minimum=0)
     past_purge: bool = option(
         False,
-        "Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist.",
+        "Go back to a snapshot before a purge, too: purged rows come back, but stay in the "
+        "blocklist.",
     )
     operation: str = also(JobOptions, "operation")
 

@@ -1,4 +1,4 @@
-"""explain: shows the decisions of the jobs about URLs, with reasons; requests robots.txt at most."""
+"""explain: shows what the jobs decide about URLs, with reasons; requests at most robots.txt."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""export: writes a component of the table to one file, as users see it (policy/components/vocabulary.py).
+"""export: writes a component of the table to one file, as ``vocabulary.py`` shows it to users.
 
 ::
 

@@ -54,9 +54,10 @@ class Options(LaunchOptions):
         "2026-11-01 or 2026-11-01T12:30.",
     )  # fmt: skip
     new: str = option(
-        "", "Only pages that are new or changed since the run that wrote this file; then the file "
-        "is written. Without the file all pages are written, and the file.",
-    )  # fmt: skip
+        "",
+        "File that notes the last run: only pages that are new or changed since then, or all if "
+        "the file does not exist. The run then writes the file.",
+    )
 
     def __post_init__(self) -> None:
         if self.output != "-" and not self.output.endswith(ENDINGS):

@@ -1,4 +1,4 @@
-"""table: creates, describes and drops a table in Bigtable; a table in a folder needs no creation."""
+"""table: creates, describes and drops a table in Bigtable; tables in folders need no creation."""
 
 import dataclasses
 

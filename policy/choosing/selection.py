@@ -51,8 +51,8 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     fetch_delay_expr: str = option(
         "",
         "An expression over the host table, in ms: the pause between two requests to a host, such "
-        "as 'response_p95 * 10'. The usual pause applies where it has no value, or 0. Settings of a "
-        "host have priority.",
+        "as 'response_p95 * 10'. The usual pause applies where it has no value, or 0. Settings of "
+        "a host have priority.",
         nutch="generate.fetch.delay.expr",
     )
     min_score: float = option(0.0, "Take no URL with a lower score.", nutch="generate.min.score")

@@ -25,7 +25,7 @@ def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
 
 
 def _all_in_bounds(rows: pl.DataFrame, now: int, options: ScheduleOptions) -> bool:
-    """Returns whether the latest times prove that no row has impossible ones; nearly always True."""
+    """Returns whether the latest times prove that no row has impossible ones: mostly they do."""
     late, last = now + TOLERANCE_MS, pl.col("last_fetch_time")
     beyond = (
         pl.max("last_fetch_time", "modified_time") > late,

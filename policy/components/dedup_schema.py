@@ -23,7 +23,7 @@ SIGNATURES = pa.schema(
     ]
 )
 
-# Pairs of near hashes; and pages with the page that stays instead of them, their own key if they do.
+# Pairs of near hashes; and pages with the key of the page that stays, which may be their own.
 NEAR_PAIRS = pa.schema([("scope", pa.uint64()), ("hash", pa.uint64()), ("other", pa.uint64())])
 SETTLED = pa.schema(
     [*columns(SIGNATURES, "key", "status", "group"), ("winner", TEXT), ("leads", pa.bool_())]
@@ -34,5 +34,5 @@ SETTLED = pa.schema(
 QUESTIONED = pa.schema([*columns(STATE, "key", "signature"), ("hash", pa.uint64())])
 
 # The changes of dedup: duplicates with the page that stays, and pages that are none any more.
-# ``near``: their contents are not equal; or, without ``duplicate_of``, the page has near duplicates.
+# ``near``: their contents are not equal; without ``duplicate_of``: the page has near duplicates.
 VERDICTS = pa.schema([*columns(STATE, "key", "duplicate_of"), ("near", pa.bool_())])

@@ -278,7 +278,8 @@ KINDS = {
         Kind(
             "removed",
             STATE_COLUMNS.pick("key"),
-            "a URL that `filterdb` removed while the batch was open, so that `updatedb` does not add it again",
+            "a URL that `filterdb` removed while the batch was open, so that `updatedb` does not "
+            "add it again",
             of_batch=True,
             in_order=True,
             kept=Kept.NO_LONGER,

@@ -303,7 +303,8 @@ DOCUMENTS_COLUMNS = joined(
         Column(
             "nofollow_links",
             LINKS,
-            "Accepted links that say `nofollow`, like `outlinks`. Only the link table has them, too.",
+            "Accepted links that say `nofollow`, like `outlinks`. Only the link table has them, "
+            "too.",
             items=LINK_FIELDS,
         ),
     ],

@@ -76,7 +76,7 @@ def near_leaders(scopes: Hashes, hashes: Hashes, distance: int) -> Places:
 
 
 def _few_pairs(scopes: Hashes, hashes: Hashes, distance: int) -> Places | None:
-    """Returns the near pairs, in two rows; None if they are many and there are more than two hashes."""
+    """Returns the near pairs, in two rows; None for many pairs of more than two hashes."""
     found, number = [np.empty((2, 0), dtype=np.int64)], 0
     for pair in near_pairs(scopes ^ hashes, distance):
         both = np.stack(pair)

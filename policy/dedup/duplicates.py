@@ -60,7 +60,7 @@ class DedupOptions:
 
     @property
     def near(self) -> bool:
-        """Whether pages can have near duplicates; the job dedup does not know the kind of signature."""
+        """Whether pages can have near duplicates; dedup does not know the kind of signature."""
         return self.dedup_distance > 0 and getattr(self, "signature", "simhash") == "simhash"
 
 
@@ -100,7 +100,7 @@ class Questioned(NamedTuple):
 
 
 def questioned(outcome: pl.DataFrame) -> Questioned:
-    """Returns the signatures to compare, and the pages whose duplicates come back (Δ48).
+    """Returns the signatures to compare, and the lost pages, whose duplicates are checked again.
 
     Args:
         outcome: OUTCOME rows with the columns ``COMPARED``.
@@ -238,9 +238,9 @@ def _scopes(names: pl.Series) -> pl.Series:
 
 
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
-    """Ranks each page right after its twin, if their URLs differ only by ``https:`` and that decides.
+    """Ranks a page right after its twin with ``https:``, if the scheme decides between them.
 
-    So the order stays a total one: of more than two pages, too, the best one is well defined.
+    So the order stays a total one, and even of more than two pages one is the best.
 
     Args:
         rows: SIGNATURES rows, with all rows of each value of ``twins``.

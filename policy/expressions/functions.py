@@ -97,11 +97,11 @@ def matched_by(value: Value, pattern: Value, whole: bool) -> Value:
 
     Args:
         value: The text.
-        pattern: The pattern, written out. polars' engine takes linear time.
+        pattern: The pattern, a constant text. polars matches it in linear time.
         whole: Whether it must match the whole text.
 
     Raises:
-        Refused: The pattern is none.
+        Refused: The pattern is not a constant, or is not a regular expression.
     """
     _texts(value)
     if not isinstance(pattern.constant, str):
@@ -113,7 +113,7 @@ def checked_pattern(pattern: str, whole: bool) -> str:
     """Returns a pattern as polars takes it.
 
     Raises:
-        Refused: It is too long or too large, or is no pattern.
+        Refused: It is too long or too large, or is not a regular expression.
 
     >>> checked_pattern("a|b", whole=True)
     '^(?:a|b)$'

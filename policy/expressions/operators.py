@@ -79,7 +79,7 @@ def _with_missing(left: Value, sign: str, right: Value) -> Value:
 
 
 def _with_codes(value: Value, other: Value) -> Value | None:
-    """Returns whether a code has the given name or number, if it is compared with one."""
+    """Returns the comparison of a code with a constant name or number; None for other values."""
     if value.codes is None or not other.is_constant:
         return None
     return _has_code(value, _codes_of(value.codes, other))

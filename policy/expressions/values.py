@@ -49,9 +49,9 @@ class Value:
         type: Its type.
         weight: Size of the expression.
         constant: The value itself, if it is written in the expression; of a choice a tuple.
-        is_constant: Whether it is.
+        is_constant: Whether it is a constant.
         finite: Whether a number is surely neither NaN nor infinite.
-        codes: The codes behind a text, if it is the name of a code.
+        codes: The codes that a text stands for, if it is the name of a code.
         unit: Unit of the numbers of a column.
     """
 

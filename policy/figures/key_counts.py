@@ -27,7 +27,7 @@ def _tld(host: str) -> str:
     return "" if last.isdigit() or host.startswith("[") else last
 
 
-# The name of a host by which rows are counted; empty: it has none, such as the suffix of an address.
+# The names of a host by which rows are counted; empty if it has none: an address has no suffix.
 NAMES: Mapping[str, Callable[[str], str]] = {
     "host": str,
     "domain": registered_domain,

@@ -21,7 +21,7 @@ class MemoryGraph:
     """A graph in memory.
 
     Attributes:
-        nodes: Columns ``key``, ``id``, ``in_links``, ``out_links``, ``counted_links``; in key order.
+        nodes: ``key``, ``id``, ``in_links``, ``out_links``, ``counted_links``, in key order.
         starts: Id of the first node of each block, and the number of nodes.
         links: The links from one block to another.
         counts: Numbers of links that do not count, by reason.

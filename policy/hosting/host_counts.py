@@ -14,7 +14,8 @@ from ..components.schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, e
 # Columns of the state on which the numbers depend.
 COUNTED = ("key", "status", "retries")
 _NONE = empty(HOST_COUNTS)
-# Twice the highest status, and 1 for failures; the last two are for unknown ones, which no number has.
+# A row's code is twice its status, plus 1 if it has failed. The last two codes stand for unknown
+# statuses, which have no count.
 _CODES = 2 * (max(STATUS_COUNTS) + 2)
 
 _Matrix = npt.NDArray[np.int64]
@@ -54,7 +55,7 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _codes(rows: pl.DataFrame) -> pl.Series:
-    """Returns what the numbers of a host depend on: twice the status, and 1 for failures."""
+    """Returns a code of each row: twice its status, plus 1 if it has failed."""
     status, failed = rows.get_column("status"), rows.get_column("retries").fill_null(0) != 0
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 

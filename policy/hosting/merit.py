@@ -1,8 +1,8 @@
 """Admits new URLs by merit: a registered domain has a share of the table that links to it earn.
 
-Merit comes from the domains of seeds. A domain divides what it has among the domains to which it
-links, so links of a farm's domains to one another make no merit: all domains of a farm have together
-what the links of honest domains bring.
+Merit comes from the domains of seeds. A domain divides its merit among the domains to which it
+links. So links between the domains of a farm make no merit: all domains of a farm together have
+the merit that links of honest domains bring.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -22,10 +22,11 @@ from .page_findings import domain_links
 
 # How many URLs of each of some registered domains (reversed) may be added; others have no limit.
 Room = Callable[[pl.Series], Mapping[str, int]]
-# What a domain passes on of its merit. The less, the less a farm keeps that links to itself alone.
+# Share of its merit that a domain passes on. With a small share, a farm that links only to itself
+# keeps little.
 _PASSED = 0.5
 _STEPS = 20
-# How many unknown domains a page may lead to, if it is not of a seed's domain.
+# Most unknown domains to which links of a page count, if its domain is not a seed's.
 _LED_TO = 3
 UNVOUCHED = "dropped/domain_unvouched"
 
@@ -46,8 +47,9 @@ class Merits(NamedTuple):
     """What is known of registered domains (reversed).
 
     Attributes:
-        seeds: Those of seeds.
-        budgets: How many URLs of each other domain to which links count the table may hold.
+        seeds: Domains of seeds.
+        budgets: For each other domain to which a counted link leads, how many of its URLs the table
+            may hold.
         least: Budget of an unknown domain; the links of a domain with less do not count.
     """
 
@@ -56,7 +58,7 @@ class Merits(NamedTuple):
     least: int
 
     def known(self) -> list[str]:
-        """Returns the domains of seeds, and those to which links count."""
+        """Returns the domains of seeds, and those to which a counted link leads."""
         return [*self.seeds, *self.budgets]
 
     def vouching(self) -> frozenset[str]:

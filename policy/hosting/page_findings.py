@@ -1,4 +1,4 @@
-"""Finds out about hosts from the pages of a batch: response times, home pages, who links to whom."""
+"""Finds facts about hosts in the pages of a batch: response times, home pages, links of domains."""
 
 from collections.abc import Collection
 

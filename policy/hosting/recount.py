@@ -36,7 +36,8 @@ class HostCheckOptions:
     )
     recheck_interval: float = seconds(
         86_400.0,
-        "Look a host up again after this time; after several failures in a row as many times later.",
+        "Look a host up again after this time; after several failures in a row as many times "
+        "later.",
         nutch="hostdb.recheck.interval",
         minimum=0.0,
     )

@@ -66,7 +66,7 @@ def percentile(sketch: bytes | None, percent: float) -> float | None:
 
 
 def sketch_hosts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns ``key`` (reversed host) and ``response_times`` of rows with ``key``, ``response_ms``."""
+    """Returns ``key`` (reversed host) and ``response_times``, from ``key`` and ``response_ms``."""
     timed = rows.filter(pl.col("response_ms").is_not_null())
     hosts = host_keys(timed.get_column("key"))
     classes = _class_of(timed.get_column("response_ms").cast(pl.Float64).to_numpy())

@@ -105,9 +105,9 @@ class GeoDatabase:
         except OSError as error:
             raise ValueError(f"{wanted}: {error.strerror or one_line(error)}") from error
         except Exception as error:  # of any kind, if it is damaged
-            raise ValueError(f"{wanted}: it is none, or it is damaged") from error
+            raise ValueError(f"{wanted}: it is another file, or damaged") from error
         if not any(name in kind.lower() for name in _KINDS):
-            raise ValueError(f"{wanted}, of kind {quoted(kind)}: known are {', '.join(_KINDS)}")
+            raise ValueError(f"{wanted}, of kind {quoted(kind)}: supported are {', '.join(_KINDS)}")
 
     @functools.lru_cache(maxsize=10_000)  # noqa: B019 - databases are few, and stay open
     def fields(self, address: str) -> Mapping[str, str | int]:

@@ -47,7 +47,7 @@ class Basic(IndexFilter):
 
 
 def _hosts(pages: pl.DataFrame) -> pl.Series:
-    """Returns the host of the URL to show, as Nutch does: of a representative one, if there is one."""
+    """Returns the host of the URL to show: as in Nutch, the representative URL if there is one."""
     hosts, shown = hosts_of(pages.get_column("key")), pages.get_column("repr_url")
     if shown.null_count() == len(pages):
         return hosts

@@ -125,12 +125,12 @@ def lost_pages(journal: pl.DataFrame, rows: pl.DataFrame, reason: str) -> pl.Dat
 def decide_by_documents(
     decided: pl.DataFrame, documents: pl.DataFrame, options: IndexDecisionOptions
 ) -> pl.DataFrame:
-    """Changes decisions to add, by what documents say and by filters that leave them out.
+    """Changes decisions to add a page if robots directives or an index filter rule it out.
 
     Args:
         decided: Rows with ``known``, ``writers``, ``action`` and ``reason``; all are to be added.
-            If the journal does not know a page, its ``writers`` may hold it all the same, because
-            a run has sent it that never committed: then they delete it whatever the rules are.
+            ``writers`` may hold a page that the journal does not know, because a run has sent it
+            and never committed. Such a page is deleted even if the rules say to keep it.
         documents: In the same order, ``directives`` of the documents, and ``dropped_by``: the
             index filter that leaves one out, or null.
         options: The rules.

@@ -132,7 +132,7 @@ class FeedFields(IndexFilter):
 
 
 def _of_parts(documents: pl.DataFrame, name: str, values: pl.Series, part: pl.Series) -> pl.Series:
-    """Returns a field of parts of feeds; other documents, and parts without a value, keep theirs."""
+    """Returns a field with values for parts of feeds; documents without a new value keep theirs."""
     if name not in documents.columns:
         return pl.select(pl.when(part).then(values)).to_series().alias(name)
     before = documents.get_column(name)

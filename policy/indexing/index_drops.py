@@ -21,8 +21,8 @@ class ExprFilter(IndexFilter):
     """Leaves out documents for which ``--index_expr`` is not true (Nutch's index-jexl-filter).
 
     It may use the columns of INDEX_PAGES, and the fields of earlier filters: ``doc.lang``, or
-    ``lang`` where no column has the name. So ``url`` is the URL of the page, and ``doc.url`` the one
-    that is shown.
+    ``lang`` where no column has the name. So ``url`` is the URL of the page, and ``doc.url`` the
+    one that is shown.
     """
 
     name = "expr"

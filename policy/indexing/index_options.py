@@ -32,8 +32,8 @@ class IndexFilterOptions(BoostOptions):
     )
     max_content_length: int = option(
         -1,
-        "Longest text in the index, in characters; -1: any. Texts of more than 8,388,608 characters are "
-        "always cut.",
+        "Longest text in the index, in characters; -1: any. Texts of more than 8,388,608 "
+        "characters are always cut.",
         nutch="indexer.max.content.length",
         minimum=-1,
     )

@@ -19,7 +19,7 @@ def apply_links(
 
     Args:
         rows: INLINKS rows in key order.
-        changes: LINK_CHANGES rows in any order. If a key has a link and a tombstone, the link counts.
+        changes: LINK_CHANGES rows in any order. A link has priority over a tombstone of its key.
         keep_ended: Whether links that have ended stay as rows.
 
     Returns:

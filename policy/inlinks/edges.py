@@ -127,7 +127,7 @@ def _exploded(documents: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def known_rel(rels: pl.Series) -> pl.Series:
-    """Returns the known words of attributes ``rel``, in order of ``RELS``; null if there are none."""
+    """Returns the known words of attributes ``rel``, in the order of ``RELS``; null for none."""
     values = rels.unique().drop_nulls()
     known = [
         " ".join(w for w in RELS if w in value.lower().replace(",", " ").split()) or None

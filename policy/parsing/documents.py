@@ -162,7 +162,7 @@ def _document(
 
 
 class _Ended(Exception):
-    """A page has ended a process before; has the reason."""
+    """The cause of a failure: the page ended a process before; the text is the reason."""
 
     def __repr__(self) -> str:
         return str(self)

@@ -161,6 +161,6 @@ def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> 
             page.take_over()
         except MemoryError:
             raise
-        # BaseException, too: SystemExit in a filter is a mistake, and a page must not end the process.
+        # BaseException: SystemExit in a filter is a mistake, and a page must not end the process.
         except BaseException as error:
             raise ParseFailed(f"filter_{name}") from error

@@ -47,7 +47,7 @@ def read_routes(file: RuleFile) -> IndexRoutes:
     records = content.pop("writer", None)
     if content or not isinstance(records, list) or not records:
         strange = f", got {quoted(next(iter(content)))}" if content else ""
-        raise ValueError(f"{file.name} must have [[writer]] sections alone{strange}")
+        raise ValueError(f"{file.name} must have only [[writer]] sections{strange}")
     try:
         writers = tuple(map(_writer, records))
         routes = tuple(route for record in records for route in _route(record, len(records) > 1))

@@ -1,4 +1,4 @@
-"""Options of what becomes of pages in an index, and where they are written."""
+"""Options of an index: which pages it gets, their documents, and the writers of these."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from .index_writer_options import IndexWriterOptions
 
 @dataclasses.dataclass(frozen=True)
 class IndexMakingOptions(IndexFilterOptions, IndexDecisionOptions, ScoringOptions, BestOptions):
-    """Options of what pages become in an index, and which of them it gets."""
+    """Options of which pages an index gets, and of the documents that are made of them."""
 
 
 @dataclasses.dataclass(frozen=True)

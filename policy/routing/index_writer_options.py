@@ -27,12 +27,15 @@ class IndexWriterOptions:
         pattern="[A-Za-z0-9_.-]+",
     )
     writer_parameters: tuple[str, ...] = option(
-        (), "Parameters of the writer, each as `name=value`, such as `path=folder`."
+        (),
+        "Parameters of the writer, each as `name=value`: for a writer of files `path=folder`, for "
+        "a server `url=http://localhost:8983/solr/nutch`.",
     )
     index_writers: str = option(
         "",
-        "File with several writers and what each gets: toml, or Nutch's index-writers.xml, of which "
-        "rabbit, kafka and cloudsearch are left out unless plug-ins of these names are installed.",
+        "File with several writers and what each gets: toml, or Nutch's index-writers.xml, of "
+        "which rabbit, kafka and cloudsearch are left out unless plug-ins of these names are "
+        "installed.",
         nutch="indexer.indexwriters.file",
     )
     exchanges: str = option(

@@ -26,7 +26,7 @@ _RAREST, _FASTEST, _KNOWN = 1 / 3000, 24.0, 1e4
 
 
 def gain(interval: Array, known: ChangeRate) -> Array:
-    """Returns the days of freshness that one more fetch gains, if pages have these intervals (days).
+    """Returns the days of freshness that one more fetch gains, for pages with intervals in days.
 
     It is the integral of S(t) - S(interval) for t from 0 to interval, where S(t) is the probability
     that a page has not changed t days after a fetch. It grows with the interval.
@@ -68,8 +68,8 @@ def best_threshold(mean_interval: float, shortest: float, longest: float) -> flo
     """Returns the threshold with which a page is fetched once in ``mean_interval`` days on average.
 
     That holds for pages whose rates are spread evenly over all orders of magnitude from one change
-    an hour to one in 3,000 days. So the threshold follows from the budget alone: no job needs to see
-    all pages, and a row gets the same interval in whichever part of the table it is.
+    an hour to one in 3,000 days. So the threshold follows from the budget alone: no job needs to
+    see all pages, and a row gets the same interval in whichever part of the table it is.
 
     Args:
         mean_interval: Days.
@@ -89,7 +89,7 @@ def best_threshold(mean_interval: float, shortest: float, longest: float) -> flo
 
 
 def _solved(demand: Callable[[float], float], wanted: float) -> float:
-    """Returns where a falling function has a value."""
+    """Returns the argument at which a decreasing function is ``wanted``, by bisection."""
     low, high = np.log(1e-9), np.log(1e6)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -2,8 +2,8 @@
 
 Changes are a Poisson process; its rate (changes a day) has a gamma distribution: ``shape``, and
 ``days``, its rate parameter. Both grow as more is known; the mean is ``shape / days``. The visits
-are those of Cho and Garcia-Molina, "Estimating Frequency of Change" (2003): they show whether a page
-has changed since the last visit, not how often, and sometimes the time of its last change.
+are those of Cho and Garcia-Molina, "Estimating Frequency of Change" (2003): they show whether a
+page has changed since the last visit, not how often, and sometimes the time of its last change.
 
 All functions take and return arrays of equal length; times are days.
 """
@@ -67,5 +67,5 @@ def changed(known: ChangeRate, elapsed: Array) -> ChangeRate:
 
 
 def dated(known: ChangeRate, age: Array) -> ChangeRate:
-    """Returns what is known after pages have changed ``age`` days ago, and not since; it is exact."""
+    """Returns what is known after pages have changed ``age`` days ago, and not since; exact."""
     return ChangeRate(known.shape + 1, known.days + age)

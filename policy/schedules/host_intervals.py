@@ -21,7 +21,7 @@ class HostIntervals:
     bounds_of: tuple[tuple[str, float, float], ...] = ()
 
     def of(self, host: str) -> tuple[float, float] | None:
-        """Returns the shortest and the longest interval of a host (reversed), s; None: the usual."""
+        """Returns the bounds of the intervals of a host (reversed), s; None for the usual ones."""
         for name, shortest, longest in self.bounds_of:
             if name == host:
                 return shortest, longest

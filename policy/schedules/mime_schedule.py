@@ -32,7 +32,7 @@ class MimeAdaptiveSchedule:
     rates: tuple[tuple[str, float, float], ...]
 
     def __call__(self, visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
-        """Sets intervals by the rates of the content type; other types have those of the options."""
+        """Sets intervals by the rates of the content type, or else by those of the options."""
         options = context.options
         given = pl.coalesce("event.content_type", "content_type")
         mime = given.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()

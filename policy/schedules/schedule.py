@@ -13,8 +13,8 @@ DAY_MS = DAY_S * 1000
 USUAL_INTERVAL_S = 30 * DAY_S
 # The longest wait after a failure or because of a server's Retry-After.
 LONGEST_RETRY_S = 30 * DAY_S
-# By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less than
-# a second; a larger difference means that a clock is wrong.
+# By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less
+# than a second; a larger difference means that a clock is wrong.
 TOLERANCE_MS = 300_000
 _GROWTH = 1.5  # factor by which the interval of a gone page grows
 

@@ -20,6 +20,6 @@ class LinkScoring(Scoring):
         return rows.with_columns(sort_value=pl.col("score").cast(pl.Float64))
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
-        """Returns the score times ``--normalize_score``; earlier scorings do not count (Nutch's rule)."""
+        """Returns score times ``--normalize_score``; ignores earlier scorings (Nutch's rule)."""
         score = pl.col("score").cast(pl.Float64)
         return rows.with_columns(boost=score * options.normalize_score)

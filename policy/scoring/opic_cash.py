@@ -3,9 +3,10 @@
 Cash is neither made nor lost by links: a page that gives some has so much less. A seed starts with
 its score as cash, and so does a row that another scoring has made. What a page gets is added to its
 score and to its cash; when it is fetched, its links get its cash in equal parts. A page without
-links keeps its cash (Nutch loses it), and so does one that has not changed. What a page pays follows
-from what its links get in the end. So the order of scorings does not matter: links get cash, even if
-a later scoring shares something else, and a page whose links a later scoring drops pays nothing.
+links keeps its cash (Nutch loses it), and so does one that has not changed. What a page pays
+follows from what its links get in the end. So the order of scorings does not matter: links get
+cash, even if a later scoring shares something else, and a page whose links a later scoring drops
+pays nothing.
 
 Cash is lost with links that update does not add to the table (``--max_new_per_host`` and similar
 limits), and with factors of links below 1; factors above 1 make cash.
@@ -37,16 +38,16 @@ class OpicCash(Opic):
         return _given(pages.with_columns(cash=_cash().fill_nan(0.0)))
 
     def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Gives each link an equal part of the page's cash; shares of other scorings do not count."""
+        """Gives each link an equal part of its page's cash; ignores shares of other scorings."""
         pages = _given(pages)
         spent = pl.col("share") * pl.col("links")
         return pages.with_columns(pl.when(spent != 0).then(spent).alias(_SPENT))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Adds the shares of links to score and cash, and subtracts the cash that the page has given."""
+        """Adds the shares of links to score and cash; subtracts the cash that a page has given."""
         from_links, spent = pl.col("inlink_score"), pl.col(_SPENT)
         changed = _cash() - spent.fill_null(0.0) + from_links.fill_null(0.0)
-        is_new = pl.col("status").is_null()  # its score is not cash, whoever sets it
+        is_new = pl.col("status").is_null()  # its score is not cash, whichever scoring sets it
         changes = is_new | from_links.is_not_null() | (spent.fill_null(0.0) != 0)
         return rows.with_columns(
             score=pl.col("score") + from_links.fill_null(0.0),

@@ -104,8 +104,8 @@ class Scoring:
         """Changes or drops links.
 
         Args:
-            links: One row per link: ``source`` and ``key`` (row keys), ``inlink_score`` (the share),
-                ``inlink_distance``, and the columns of ``passed``.
+            links: One row per link: ``source`` and ``key`` (row keys), ``inlink_score`` (the
+                share), ``inlink_distance``, and the columns of ``passed``.
         """
         return links
 

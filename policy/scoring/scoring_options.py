@@ -50,7 +50,8 @@ class ScoringOptions(OrphanOptions):
     scoring: tuple[str, ...] = option(
         ("opic",),
         "How pages and links are scored: scorings, applied in this order. "
-        f"{', '.join(BUILT_IN_SCORINGS)}; plug-ins add more. inject, generate and updatedb need the same value.",
+        f"{', '.join(BUILT_IN_SCORINGS)}; plug-ins add more. inject, generate and updatedb need "
+        "the same value.",
         nutch="scoring.filter.order",
         pattern="[A-Za-z0-9_.-]+",
     )

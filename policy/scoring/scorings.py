@@ -121,7 +121,7 @@ class Scorings:
         )
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Decides what pages give to each of their links; adds ``share``, passed and own columns."""
+        """Adds ``share``, what a page gives to each of its links, and passed and own columns."""
         pages = _applied(pages.with_columns(share=pl.lit(0.0)), self.steps, "share")
         pages = _applied(pages, self.steps, "settled")
         share = pl.col("share")

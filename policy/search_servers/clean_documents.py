@@ -19,8 +19,9 @@ def clean_documents(
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Returns documents without what a server would refuse, and what was taken out, by reason.
 
-    Control characters become spaces; lone surrogates cannot be in a frame. Numbers that are not finite and times outside the years 1
-    to 9999 become null. Times become texts (ISO 8601), since servers refuse ms before 1970.
+    Control characters become spaces; lone surrogates cannot be in a frame. Numbers that are not
+    finite and times outside the years 1 to 9999 become null. Times become texts (ISO 8601), since
+    servers refuse ms before 1970.
 
     Args:
         documents: A document per row: ``id`` and fields.

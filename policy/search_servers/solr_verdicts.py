@@ -13,11 +13,11 @@ _SHOWN = 300
 
 
 def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
-    """Returns what has become of documents, or of deletes, that were sent to ``/update``.
+    """Returns the verdict about documents, or deletes, that were sent to ``/update``.
 
-    Without a chain that tolerates errors Solr stops at the first bad document: what was before it
-    is in, what was after it is not. Then the others are sent again, which changes nothing for
-    those that are in.
+    Without an update chain that tolerates errors, Solr stops at the first bad document: it has
+    taken those before, and none after. Then all others are sent again; this changes nothing for
+    those that Solr has taken.
 
     Raises:
         Blocked: Solr refuses all documents, whatever they are.

@@ -134,8 +134,8 @@ def stored_weight(boost: pl.Expr) -> pl.Expr:
 def _analyzers(rows: pl.DataFrame) -> pl.Series:
     """Returns the analyzer of each row.
 
-    Many pages in Chinese or Japanese declare another language, which a template has. By its analyzer
-    a sentence would be one term, so the text counts.
+    Many pages in Chinese or Japanese declare another language, which a template has. By its
+    analyzer a sentence would be one term, so the text counts.
     """
     found = analyzers_of(_languages(rows))
     text = pl.concat_str(*(pl.col(name).fill_null("") for name in ("title", "content")))

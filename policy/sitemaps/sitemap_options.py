@@ -18,8 +18,9 @@ class SitemapLimits:
 
     sitemap_strict_parsing: bool = option(
         True,
-        "Take only URLs on the host of their sitemap, and below its folder or that of the index that "
-        "names it. A host whose robots.txt names a sitemap vouches for all of its own URLs in it.",
+        "Take only URLs on the host of their sitemap, and below its folder or that of the index "
+        "that names it. A host whose robots.txt names a sitemap vouches for all of its own URLs in "
+        "it.",
         nutch="sitemap.strict.parsing, sitemap -noStrict",
     )
     sitemap_url_filter: bool = option(
@@ -81,8 +82,8 @@ class SitemapLimits:
     )
     sitemap_max_new_per_host: int = option(
         50_000,
-        "How many URLs of one host are added from its sitemaps at once, the best by priority; -1 is "
-        "no limit. It does not count against --max_new_per_host.",
+        "How many URLs of one host are added from its sitemaps at once, the best by priority; -1 "
+        "is no limit. It does not count against --max_new_per_host.",
         minimum=-1,
     )
 

@@ -116,7 +116,7 @@ def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _find(keys: pl.Series, among: pl.Series) -> pl.Series:
     """Returns, for each key, its index among unique keys, or null."""
-    # Hashes are compared in half of the time. Two keys with one hash make more rows, or a wrong pair.
+    # Comparing hashes takes half of the time. Keys with equal hashes make more rows or wrong pairs.
     at = _positions(keys.hash(), among.hash())
     if len(at) == len(keys) and not (among.gather(at) != keys).any():
         return at

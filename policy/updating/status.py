@@ -216,7 +216,7 @@ def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: i
 
 
 def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
-    """Gives targets of redirects their URL to be shown, and new ones the columns of their source."""
+    """Gives targets of redirects the URL to show, and new targets the columns of their source."""
     if found.heirs.is_empty():
         return rows
     at = index_by_number(found.heirs, len(rows))
@@ -336,7 +336,7 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
     has_body = frame.get_column("event.fetch_status") == FETCH_SUCCESS
     scheduled = frame.with_columns(
         *_renewed(frame, _OF_BODY, has_body),
-        # Until a newer body is parsed, the text of the one before is kept, and what it may be used for.
+        # Until a newer body is parsed, the older text is kept, with its permitted uses.
         *_renewed(frame, _OF_TEXT, has_body & frame.get_column("event.document").is_not_null()),
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         last_fetch_time=pl.col("event.fetch_time"),

@@ -97,7 +97,7 @@ def test_blocks_of_other_pages_say_why_they_are_not_run(path):
 
 
 def nutbeam_lines(path):
-    """Returns the words behind ``nutbeam`` in those lines of bash that are not run at all."""
+    """Returns the words after ``nutbeam`` in those lines of bash that are not run at all."""
     unrun = [text for text, reason in blocks(path, "bash") if reason and "run by" not in reason]
     texts = [text.replace("\\\n", "") for text in unrun]
     lines = [line for text in texts for line in text.splitlines() if NUTBEAM.match(line)]

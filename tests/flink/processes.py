@@ -1,4 +1,4 @@
-"""Processes that carry a mark in their environment: found whoever their parent is, ended by id.
+"""Processes that carry a mark in their environment: found whatever their parent is, ended by id.
 
 A process that was started by one that was killed has no parent to be found by.
 """
@@ -102,7 +102,7 @@ class Keeper:
 def _keep(mark: str, folder: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    sys.stdin.buffer.read()  # until whoever holds the other end closes it, or dies
+    sys.stdin.buffer.read()  # until the other end is closed, or its holder dies
     end(mark)
     shutil.rmtree(folder, ignore_errors=True)
 

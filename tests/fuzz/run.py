@@ -1,9 +1,9 @@
-"""Fuzzes readers, one after the other, each for so many seconds: ``make fuzz``.
+"""Fuzzes readers, one after the other, each for some seconds: ``make fuzz``.
 
-``python tests/fuzz/run.py [--seconds N] [TARGET]...``. With atheris, which sees which
-code runs, inputs that reach something new are kept in build/fuzz/corpus, and the next
-run begins with them. Without it, random changes of the seeds must do. What does not hold
-is shown, and its input kept in build/fuzz/found; the exit code is then 1.
+``python tests/fuzz/run.py [--seconds N] [TARGET]...``. atheris sees which code runs: inputs that
+reach new code are kept in build/fuzz/corpus, and the next run begins with them. Without atheris,
+the inputs are random changes of the seeds. A failed check is shown, its input is kept in
+build/fuzz/found, and the exit code is 1.
 """
 
 import argparse

@@ -304,7 +304,7 @@ def may_be_refused(job, error):
 
 
 def interleave(backend, examples, steps):
-    """Runs so many interleavings; returns what came of them."""
+    """Runs a number of interleavings; returns counts of their results."""
     counts, failures = Counter(), []
     machine = type(
         "Machine", (Interleavings,), {"backend": backend, "counts": counts, "failures": failures}

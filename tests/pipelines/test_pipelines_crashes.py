@@ -137,7 +137,7 @@ def kill_and_look(backend, nursery, stages, job, after):
 
     Returns:
         When it was hit, and how it left the table; ``as after soon``: the commit
-        is made, and whoever writes next applies it.
+        is made, and the next writer applies it.
     """
     table = backend.copy(stages.before[job])
     was, right = stages.was[job], stages.right[job]
@@ -175,7 +175,7 @@ def kill_and_look(backend, nursery, stages, job, after):
 
 
 def kills(backend, nursery, stages, number, seed):
-    """Kills so many jobs, turn about; returns how often at which moment."""
+    """Kills a number of jobs, each in turn; returns how often at which moment."""
     dice, moments = random.Random(seed), Counter()
     while moments["killed"] < number:
         job = Stages.JOBS[moments["tried"] % len(Stages.JOBS)]

@@ -133,7 +133,7 @@ def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
 
 @pytest.mark.long
 def test_compact_leaves_out_links_that_have_ended(crawl, monkeypatch):
-    monkeypatch.setattr(resolve, "RUN_SHARE", 100)  # else so small a tablet is written anew
+    monkeypatch.setattr(resolve, "RUN_SHARE", 100)  # else so small a tablet is written again
     table, web = crawl.table, crawl.web
     web.gone = {str(page) for page in range(web.pages)}
     crawl.rounds("--rounds", "1", "--add_days", "200", "--links")

@@ -66,7 +66,7 @@ def test_a_cluster_without_a_free_slot_is_one_line(bare, tmp_path):
             code, _, said = run("inject", other, "http://a.com/", *words)
             bare.cancel()
     assert (code, said) == (
-        3,  # whoever schedules it may try again
+        3,  # a scheduler may try again
         (
             f"nutbeam inject: the Flink cluster at {address!r} has no free slot, all 1 are taken: "
             "wait for a job to end, or add TaskManagers\n"

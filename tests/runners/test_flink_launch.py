@@ -45,7 +45,7 @@ def test_the_launcher_dies_and_the_commit_comes(flink, web, tmp_path):
     made = manifest_of(there)
     assert (made.operation, made.snapshot) == ("alone.fetch", before + 1)
     assert made.counts["pages"] == len(urls)
-    # Whoever launches it again is told what it did.
+    # Another launch reports what it did.
     assert nutbeam("fetch", there, "--operation", "alone", *reach(web)) == 0
     assert sorted(asked(web)[start:]) == urls
     assert latest_snapshot(there) == before + 1

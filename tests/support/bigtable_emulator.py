@@ -94,7 +94,7 @@ class Proxy:
     Attributes:
         host: Its address, HOST:PORT.
         received: Bytes that the server has sent so far.
-        cut_after: If set, connections end once the server has sent so many bytes
+        cut_after: If set, connections end once the server has sent this many bytes
             more; for ``cuts`` of them.
         connections: How many there were.
     """

@@ -15,7 +15,7 @@ WRONG = {
 
 @contextlib.contextmanager
 def clock_off(monkeypatch, seconds):
-    """Sets this process's clock off by so many seconds; servers and files keep the right time."""
+    """Sets this process's clock off by some seconds; servers and files keep the right time."""
     now, now_ns = time.time, time.time_ns
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: now() + seconds)

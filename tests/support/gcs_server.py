@@ -54,7 +54,7 @@ class GcsServer:
             "GCE_METADATA_ROOT": vm,
             "GCE_METADATA_IP": vm,
             "GOOGLE_CLOUD_PROJECT": PROJECT,
-            "CLOUDSDK_CONFIG": os.devnull,  # no login of whoever runs the tests
+            "CLOUDSDK_CONFIG": os.devnull,  # no login of the user who runs the tests
         }
         return self
 

@@ -9,7 +9,7 @@ STORED, DEFLATED = 0, 8
 
 
 def endless(byte, size, start=b""):
-    """Returns a deflated stream of a start and so many of a byte, in multiples of 16 MiB."""
+    """Returns a deflated stream: a start, then one byte repeated, in multiples of 16 MiB."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     first = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(byte * (16 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)

@@ -87,7 +87,7 @@ class Running:
 
     @staticmethod
     def gate(name):
-        """Stops whoever runs until it is let on."""
+        """Stops the running thread until it may go on."""
         me = Running._now
         if me is not None and not me._free:
             me.at = name

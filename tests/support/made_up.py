@@ -1,7 +1,6 @@
-"""A made-up web: pages, links and copies follow from the URL, and nobody has to be asked.
+"""A made-up web: pages, links and copies are computed from the URL, without any request.
 
-What a fetch and a parse would have found is written as they write it, and
-committed as they commit it.
+Writes what a fetch and a parse would have found, in their format, and commits it as they do.
 """
 
 import dataclasses
@@ -37,7 +36,7 @@ class MadeUpWeb:
     contents: int = 30
 
     def key(self, number):
-        """Returns the row key of a page by its number; numbers begin anew behind the last."""
+        """Returns the row key of a page by its number; after the last page they start again."""
         number %= self.hosts * self.pages
         return to_key(f"http://h{number % self.hosts}.example.com/{number // self.hosts}")
 

@@ -122,7 +122,7 @@ def _child(words, tablet_rows, out, theirs):
     from nutbeam.pipelines.command_line.cli import main
     from nutbeam.transforms import operations as steps
 
-    def tells(owner, name, before, after=""):
+    def announce(owner, name, before, after=""):
         real = getattr(owner, name)
 
         def function(*args, **kwargs):
@@ -135,8 +135,8 @@ def _child(words, tablet_rows, out, theirs):
         setattr(owner, name, function)
 
     tablet_writer.TABLET_ROWS = tablet_rows
-    tells(steps, "begin", "begun")
-    tells(written, "store_manifest", "committing", "committed")
+    announce(steps, "begin", "begun")
+    announce(written, "store_manifest", "committing", "committed")
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until it ends
     code = main([*words, "--progress", "false"])
     with os.fdopen(theirs, "w") as file:

@@ -247,7 +247,7 @@ def _many_names(most):
     return filled(lambda n: f"Disallow: /{n}*b", most, f"{names}\nUser-agent: *\n")
 
 
-# By name: a robots.txt of so many bytes, and a path that its rules are meant for.
+# By name: a robots.txt of a size in bytes, and a path that its rules are meant for.
 ATTACKS = {
     "numbered ends": (lambda most: filled(lambda n: f"Allow: /*a${n}$", most), "/x" + "a$12345" * 100),
     "numbered pieces": (

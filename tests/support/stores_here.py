@@ -30,7 +30,7 @@ PROXIED = pytest.mark.parametrize("kind", ["gs", "s3"])
 in_stores = pytest.mark.parametrize("address", STORES, indirect=True)
 # For tests that take long, and do nothing that others do not do in each store.
 here_and_in_a_store = pytest.mark.parametrize("address", first(2, KINDS), indirect=True)
-# No account of whoever runs the tests.
+# No account of the user who runs the tests.
 _AWS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_EC2_METADATA_DISABLED": "true"}  # fmt: skip

@@ -58,7 +58,7 @@ class InFolder:
         shutil.rmtree(table, ignore_errors=True)
 
     def age(self, table, days):
-        """Makes all that there is so many days older, by the store's clock."""
+        """Makes all files of a table older by a number of days, by the store's clock."""
         for path in open_table(table).files.rglob("*"):
             then = path.stat().st_mtime - days * 86_400
             os.utime(path, (then, then))
@@ -68,7 +68,7 @@ class InFolder:
         return newest(table)
 
     def left(self, table):
-        """Returns the names of what lies about: files in no snapshot, half files, locks."""
+        """Returns the names of leftover files: files in no snapshot, half files, locks."""
         root = open_table(table).files
         found = left_over(open_table(table))
         named = [str(path.relative_to(root)) for path in root.rglob("*")]

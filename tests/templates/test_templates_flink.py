@@ -100,7 +100,7 @@ def test_one_version_of_flink_everywhere():
     assert {*images, *servers, cluster["spec"]["flinkVersion"].replace("_", ".")[1:]} == {"1.19"}
 
 
-# What runs nutbeam: (where it stands, words behind ``nutbeam``).
+# What runs nutbeam: (where it stands, words after ``nutbeam``).
 
 
 def compose_commands():

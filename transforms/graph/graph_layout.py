@@ -107,8 +107,9 @@ class GraphShape:
 def range_bytes(samples: Iterable[Sample], block_nodes: int) -> float:
     """Returns the size of a key range in bytes: at most about the nodes of a block.
 
-    A block is made of whole ranges. A node has at least one end of a link. So that small blocks of a
-    large graph do not make too many ranges, there are at most about ``MOST_RANGES`` for this reason.
+    A block is made of whole ranges. A node has at least one end of a link. So that small blocks of
+    a large graph do not make too many ranges, there are at most about ``MOST_RANGES`` for this
+    reason.
     """
     total = sum(sample.bytes_per_key * len(sample.keys) for sample in samples)
     return min(RANGE_BYTES, max(block_nodes * _LINK_BYTES / 2, total / MOST_RANGES))

@@ -60,10 +60,10 @@ class RankRounds(Displayed):
     Input:  operations, whose snapshot has the graph.
     Output: ``RankedBlock``, one per block.
 
-    Cost: a shuffle of a few small reports per round; the values of each round are in files. A worker
-    holds the values of two blocks and a piece of the links between them, and up to 256 MB of links
-    that it has decoded. A job that is started again with the same graph, method, rounds and
-    tolerance continues after the last complete round.
+    Cost: a shuffle of a few small reports per round; the values of each round are in files. A
+    worker holds the values of two blocks, a piece of the links between them, and up to 256 MB of
+    decoded links. A job that is started again with the same graph, method, rounds and tolerance
+    continues after the last complete round.
 
     Attributes:
         ranking: The method.
@@ -75,8 +75,8 @@ class RankRounds(Displayed):
             with ``RankSome`` have made the others; None makes all.
 
     Raises:
-        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out of
-            its range.
+        ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out
+            of its range.
     """
 
     ranking: Ranking
@@ -174,8 +174,8 @@ def _rounds(operations: beam.PCollection[Operation], how: _How, steps: int) -> b
     return reports
 
 
-class _Before(Sequence[Values]):
-    """The values of all blocks after a round; each is read when it is needed."""
+class _RoundValues(Sequence[Values]):
+    """The values of all blocks after a round; reads those of a block when they are needed."""
 
     def __init__(self, files: RoundFiles, number: int, blocks: int, own: int, some: tuple) -> None:
         self._files, self._number, self._blocks = files, number, blocks
@@ -271,8 +271,8 @@ class _Work:
             _log_round(changes)
         if change is not None and has_converged(change, self.how.tolerance):
             return dataclasses.replace(known, changes=changes, ended=True)
-        all_before = _Before(self.files, last, self.graph.blocks, number, ranking.gathered)
-        values, totals = one_block(ranking, self.graph, self.number, block, all_before, before)
+        old = _RoundValues(self.files, last, self.graph.blocks, number, ranking.gathered)
+        values, totals = one_block(ranking, self.graph, self.number, block, old, before)
         self.files.forget(self.number - 2, number)
         return self._written(Receipt(number, self.number, totals, changes), values)
 

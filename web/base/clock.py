@@ -43,7 +43,7 @@ def clock_of(read: Callable[[], int], wait: Callable[[float], None] = time.sleep
 
     Args:
         read: Returns the time, UTC ms.
-        wait: Lets so many seconds pass on this clock.
+        wait: Lets a number of seconds pass on this clock.
 
     >>> with clock_of(lambda: EARLIEST_MS + 5):
     ...     now_ms() - EARLIEST_MS

@@ -95,7 +95,7 @@ def _working_on() -> dict[str, Any]:
 
 
 def launched(operation: str) -> None:
-    """Adds the operation of this command to the logs that belong to no phase, until ``uninstall``."""
+    """Adds the operation of this command to logs that belong to no phase, until ``uninstall``."""
     _launched["operation"] = operation
 
 

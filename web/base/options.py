@@ -346,8 +346,8 @@ def _parse_number(option: Option, text: str) -> int | float:
             return int(match[1])
         number = float(match[1])
         if scale != 1.0:
-            # To 15 digits: 3 ms are 0.003 s, not 0.0030000000000000005. Not to a number of decimals:
-            # small numbers would become 0.
+            # To 15 digits: 3 ms are 0.003 s, not 0.0030000000000000005. Not to a number of
+            # decimals: small numbers would become 0.
             number = float(f"{number * scale:.15g}")
     except (ValueError, OverflowError) as error:
         raise _refused(option, option.expected, text) from error

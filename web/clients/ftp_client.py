@@ -1,4 +1,4 @@
-"""Fetches ftp: URLs as Nutch's protocol-ftp does: a session per URL, passive mode, folders as pages."""
+"""Fetches ftp: URLs, as Nutch's protocol-ftp: a session per URL, passive mode, folders as pages."""
 
 import calendar
 import email.utils

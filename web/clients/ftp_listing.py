@@ -1,4 +1,4 @@
-"""Parses folder listings of FTP servers: MLSD (RFC 3659), and LIST in the forms of Unix and Windows."""
+"""Parses folder listings of FTP servers: MLSD (RFC 3659), and LIST as of Unix and Windows."""
 
 import re
 from collections.abc import Iterator

@@ -24,8 +24,8 @@ class SignatureOptions:
     signature: str = option(
         "md5",
         "The fingerprint by which pages are compared: md5 of the body; text_md5 of the text; "
-        "text_profile, the frequent words of the text; simhash of the text, which differs in few bits where texts "
-        "differ in few words. A page without text has the md5 of its body.",
+        "text_profile, the frequent words of the text; simhash of the text, which differs in few "
+        "bits where texts differ in few words. A page without text has the md5 of its body.",
         choices=("md5", "text_md5", "text_profile", "simhash"),
         nutch="db.signature.class",
     )

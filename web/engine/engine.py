@@ -1,7 +1,7 @@
 """The fetch engine: many requests at a time, with a queue and a delay for each host.
 
-It uses no batch and no table: it takes tasks and yields results as they arrive. ``hosts`` returns the
-findings about each host afterwards.
+It uses no batch and no table: it takes tasks and yields results as they arrive. ``hosts`` returns
+the findings about each host afterwards.
 """
 
 import email.utils
@@ -53,9 +53,9 @@ class Engine:
         known_hosts: Findings of earlier runs, by host.
         requested_until: Moment on the monotonic clock until which other engines may
             have sent requests to the same hosts.
-        on_pulse: Called on the caller's thread, at least every 2 s, with the seconds for which tasks
-            have waited only for politeness (a second counts half if half of the threads had no
-            other work). An exception that it raises ends the run.
+        on_pulse: Called on the caller's thread, at least every 2 s, with the seconds for which
+            tasks have waited only for politeness (a second counts half if half of the threads had
+            no other work). An exception that it raises ends the run.
         patience: Function that returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
         follow: Function that returns the task for the target of a redirect, or None to leave it to

@@ -12,7 +12,7 @@ _SLOWEST = 3
 def host_activity(
     queues: Iterable[HostQueue], delay: Callable[[float | None], float], now: float
 ) -> HostActivity:
-    """Returns the state of the queues; counts are approximate, because queues may change during the call.
+    """Returns the state of the queues; approximate, because queues may change during the call.
 
     Args:
         queues: One queue for each host.

@@ -12,9 +12,9 @@ class QueueOptions:
 
     queue_mode: str = option(
         "host",
-        "Which hosts share a queue, with one request at a time and a delay: each has its own; those "
-        "of a registered domain; or those of an IP address (with several num_fetchers, generate "
-        "resolves the hosts). Takes effect in generate and in fetch: give it to both.",
+        "Which hosts share a queue, with one request at a time and a delay: each has its own; "
+        "those of a registered domain; or those of an IP address (with several num_fetchers, "
+        "generate resolves the hosts). Takes effect in generate and in fetch: give it to both.",
         choices=("host", "domain", "ip"),
         nutch="fetcher.queue.mode",
         group="fetch",

@@ -202,7 +202,7 @@ class Schedule:
             self._forget(queue)
 
     def _hold(self, visit: Visit) -> None:
-        """Makes a page wait for a robots.txt of another host, which is requested once for all pages."""
+        """Makes a page wait for a robots.txt of another host; all pages share one request."""
         search, hop = visit.search, visit.follow
         if search is None or hop is None:
             return

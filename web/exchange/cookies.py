@@ -56,7 +56,7 @@ class Cookie:
 
 
 class CookieJar:
-    """Keeps cookies in memory; safe to share by threads. Bounded: the oldest hosts are forgotten."""
+    """Keeps cookies in memory, those of the latest hosts; threads may share it."""
 
     def __init__(self) -> None:
         self._by_domain: OrderedDict[str, dict[tuple[str, str], Cookie]] = OrderedDict()

@@ -57,9 +57,9 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
     """Reads a file of credentials.
 
     A line is ``ORIGIN basic USER PASSWORD``, ``ORIGIN digest USER PASSWORD``,
-    ``ORIGIN bearer TOKEN`` or ``ORIGIN apikey KEY``. ORIGIN is ``https://HOST``, with a port if it is not
-    the usual one; ``ftp://HOST`` needs basic. Passwords extend to the end of the
-    line. Empty lines and lines that begin with # are ignored.
+    ``ORIGIN bearer TOKEN`` or ``ORIGIN apikey KEY``. ORIGIN is ``https://HOST``, with a port if it
+    is not the usual one; ``ftp://HOST`` needs basic. Passwords extend to the end of the line. Empty
+    lines and lines that begin with # are ignored.
 
     Raises:
         UsageError: The file cannot be read, or a line is not valid.

@@ -16,16 +16,16 @@ class FileOptions(SchemeOptions):
 
     file_roots: tuple[str, ...] = option(
         (),
-        "Folders below which file: URLs are read, and no others; each machine that fetches reads its "
-        "own.",
+        "Folders below which file: URLs are read, and no others; each machine that fetches reads "
+        "its own.",
     )
     file_parent: bool = option(
         False, "A folder's page links to its parent.", nutch="file.crawl.parent"
     )
     file_redirect_noncanonical: bool = option(
         True,
-        "A path with a symbolic link redirects to the path without it; if false, it is a page of its "
-        "own.",
+        "A path with a symbolic link redirects to the path without it; if false, it is a page of "
+        "its own.",
         nutch="file.crawl.redirect_noncanonical",
     )
 

@@ -52,14 +52,15 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     connect_to: tuple[str, ...] = option(
         (),
-        "Connect to another address for a host, as curl's option: HOST:PORT:ADDRESS:PORT. HOST must "
-        "be named; *.DOMAIN is the domain and all below it. An empty first PORT is any port, an empty "
-        "second one the same.",
+        "Connect to another address for a host, as curl's option: HOST:PORT:ADDRESS:PORT. HOST "
+        "must be named; *.DOMAIN is the domain and all below it. An empty first PORT is any port, "
+        "an empty second one the same.",
     )
     allow_addresses: tuple[str, ...] = option(
         (),
         "CIDR blocks of private or special addresses that may be reached. A block within "
-        "::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address.",
+        "::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 "
+        "address.",
     )
     allowed_ports: tuple[str, ...] = option(
         ("80", "443", "8000-8999"),
@@ -97,8 +98,8 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     http_proxy: str = option(
         "",
-        "Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names "
-        "itself.",
+        "Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves "
+        "names itself.",
         nutch="http.proxy.host",
     )
 

@@ -1,7 +1,7 @@
 """Heads of HTTP/1.1 responses, read as browsers read them, and the length of the body after a head.
 
-A head that RFC 9112 does not allow is read if only one reading makes sense. Then the connection must
-not carry another request.
+A head that RFC 9112 does not allow is read if only one reading makes sense. Then the connection
+must not carry another request.
 """
 
 import http.client

@@ -8,9 +8,9 @@ from ..urls.domains import is_known_suffix, names_above
 from .guard import Denied, is_public, parse_address
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
-# Names of no public host, although their last label is a top-level domain: infrastructure (RFC 3172,
-# with home.arpa of RFC 8375) and RFC 7686; then names that routers answer themselves; then names that
-# development tools use, and that resolve to a loopback address.
+# Names of no public host, although their last label is a top-level domain: infrastructure (RFC
+# 3172, with home.arpa of RFC 8375) and RFC 7686; then names that routers answer themselves; then
+# names that development tools use, and that resolve to a loopback address.
 _SPECIAL = frozenset(
     (  # noqa: SIM905
         "arpa onion fritz.box easy.box o2.box congstar.box pi.hole router.asus.com asusrouter.com "
@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)")
 
 OPEN = (
     "all requests go through the proxy %s, which resolves names itself: that no name leads to a "
-    "private address is the responsibility of the proxy. Literal addresses, special names and ports "
-    "are still checked here."
+    "private address is the responsibility of the proxy. Literal addresses, special names and "
+    "ports are still checked here."
 )
 
 
@@ -57,7 +57,8 @@ def parse_proxy(text: str) -> Proxy | None:
     """Returns the proxy of ``http_proxy``; None for an empty text.
 
     Raises:
-        ValueError: It is not ``http://HOST:PORT``; the message does not quote it, as it may hold a password.
+        ValueError: It is not ``http://HOST:PORT``; the message does not quote it, as it may hold a
+            password.
 
     >>> parse_proxy("http://Proxy.example.com:3128")
     Proxy(host='proxy.example.com', port=3128)

@@ -31,8 +31,8 @@ class ResponseReader:
         self._fresh = fresh
         self._clean, self._begun = True, False
         self._data = bytearray()
-        # Positions in the data: of the status line, of the last line, and of the first byte that was
-        # not searched yet. So no byte is searched again with each piece.
+        # Positions in the data: of the status line, of the last line, and of the first byte that
+        # was not searched yet. So no byte is searched again with each piece.
         self._lead = self._line = self._looked = 0
         self._interim = 0
         self._left: int | None = None

@@ -1,7 +1,8 @@
 """Sends and receives bytes, on a blocking socket or on an event loop, with limits on time.
 
 The coroutines of ``SocketWire`` never wait for an event loop: ``run_directly`` runs them, and all
-coroutines that use them, in the calling thread. So both HTTP clients share the code that uses wires.
+coroutines that use them, in the calling thread. So both HTTP clients share the code that uses
+wires.
 """
 
 import socket

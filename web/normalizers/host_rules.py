@@ -98,7 +98,7 @@ class Slash(_PerHost):
         return host_name(host), value if value in ("+", "-") else None
 
     def changed(self, parts: "_Parts", rule: str) -> "_Parts":
-        """Returns the parts with or without the slash."""
+        """Adds the slash at the end of the path, or removes it, as the rule says."""
         path = parts.path
         if len(path) < 2:
             return parts

@@ -216,7 +216,7 @@ def _read_rule(pattern: str, template: str, line: int, where: str) -> Substituti
 
 
 def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:
-    """Translates Java's replacement (``$1``, ``${name}``, backslash quotes) for Python and polars."""
+    """Translates Java's replacement syntax (``$1``, ``${name}``, ``\\``) for Python and polars."""
     compiled = pattern.python
     assert isinstance(compiled, regex.Pattern)
     names = dict(pattern.names)

@@ -28,7 +28,7 @@ class Collected:
         self._left = MAX_CHARS
 
     def add(self, text: str) -> None:
-        """Takes text.
+        """Adds text.
 
         Raises:
             Enough: The text has reached its limit.
@@ -59,16 +59,16 @@ class Collected:
         return collapse("".join(found))[:_MAX_ANCHOR_CHARS]
 
     def link(self, href: str, anchor: str = "") -> None:
-        """Takes a link."""
+        """Adds a link."""
         if href := href.strip():
             self.page.add_link(href, collapse(anchor)[:_MAX_ANCHOR_CHARS])
 
     def title(self, text: str) -> None:
-        """Takes the title, unless there is one."""
+        """Sets the title, unless there is one."""
         self.page.title = self.page.title or collapse(text[:_MAX_META_CHARS])[:MAX_TITLE_CHARS]
 
     def language(self, text: str) -> None:
-        """Takes the language, unless one is known."""
+        """Sets the language, unless one is known."""
         self.page.language = declared_language(self.page.language, text)
 
     def meta(self, name: str, text: str) -> None:

@@ -68,8 +68,8 @@ class Page:
         rels: The ``rel`` of each link, in lower case.
         unfollowed: (href, anchor, rel) of the links that say nofollow. They are stored, and nothing
             follows them.
-        directives: Those of ``noindex``, ``nofollow``, ``noarchive``, ``noai`` and ``noimageai`` that
-            hold.
+        directives: Those of ``noindex``, ``nofollow``, ``noarchive``, ``noai`` and ``noimageai``
+            that hold.
         refresh: Absolute URL and seconds of a meta refresh.
         language: ISO 639-1 code of what ``html lang``, a meta element or the header
             Content-Language declares, else as detected, if wanted. Parsers

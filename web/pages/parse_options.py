@@ -17,23 +17,24 @@ class ParseOptions:
     # Nutch's 100 hide most of an index page or of a manual.
     max_outlinks: int = option(
         10_000,
-        "links kept per page, of those that pass the filters; negative: all; Nutch keeps 100",
+        "Most links kept per page, of those that pass the filters; a negative number keeps all. "
+        "Nutch keeps 100.",
         unit="links",
         nutch="db.max.outlinks.per.page",
     )
     outlinks_ignore_tags: tuple[str, ...] = option(
         (),
-        "elements whose links are not followed, such as img or script",
+        "Elements whose links are not followed, such as img or script.",
         nutch="parser.html.outlinks.ignore_tags",
     )
     form_use_action: bool = option(
         False,
-        "follow the action of forms, except of those that post",
+        "Follow the action of forms, except of those with the method POST.",
         nutch="parser.html.form.use_action",
     )
     parser_timeout: float = seconds(
         30.0,
-        "time after which the parsing of a page is given up",
+        "Longest time that the parsing of a page may take.",
         nutch="parser.timeout",
         minimum=0.1,
     )
@@ -60,13 +61,17 @@ class ParseOptions:
     agent_name: str = also(AgentOptions, "agent_name")
     robots_agents: tuple[str, ...] = also(RobotsOptions, "robots_agents")
     skip_truncated: bool = option(
-        True, "do not parse pages that were cut at the content limit", nutch="parser.skip.truncated"
+        True,
+        "Do not parse pages that were cut at the content limit.",
+        nutch="parser.skip.truncated",
     )
     feed_documents: bool = option(
-        False, "make a document of each item of a feed whose link is on the feed's own host"
+        False, "Make a document of each item of a feed whose link is on the feed's own host."
     )
     pdf_max_pages: int = option(
-        2000, "pages of a PDF that are read, each in about 2 ms; negative: all", unit="pages"
+        2000,
+        "Most pages of a PDF that are read, each in about 2 ms; a negative number reads all.",
+        unit="pages",
     )
 
     def __post_init__(self) -> None:

@@ -43,7 +43,7 @@ class Atomic:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part ``least`` to ``most`` times (None: any); ``how`` is "", "?" (lazy), "+" (possessive)."""
+    """A part ``least`` to ``most`` times (None: any); ``how``: "", "?": lazy, "+": possessive."""
 
     part: "JavaNode"
     least: int

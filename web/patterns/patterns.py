@@ -264,7 +264,7 @@ class _Writer:
 
 
 class _Column(_Writer):
-    """Writes trees as patterns for polars. Parts that it cannot express become parts that match more.
+    """Writes trees as patterns for polars; parts that polars lacks become parts that match more.
 
     Attributes:
         exact: Whether polars can express all parts.

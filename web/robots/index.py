@@ -132,7 +132,7 @@ def _cut(lengths: Numbers) -> Numbers:
 
 
 class _Sums:
-    """Hashes of all parts of a text, a few steps each: polynomials, by differences of their sums."""
+    """Hashes of any parts of a text, each in a few steps: differences of sums of a polynomial."""
 
     def __init__(self, octets: NDArray[np.uint8]) -> None:
         powers, self._inverses = _powers(len(octets) + 1)

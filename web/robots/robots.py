@@ -219,8 +219,8 @@ def _state(record: RobotsRecord) -> str:
         return RULES
     if _fails(status) and failing_since and fetched_at - failing_since >= FAILING_MS:
         return RULES if text.strip() else ALLOW
-    # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads nowhere
-    # counts as 4xx (2.3.1.2). 429 is not "unavailable".
+    # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads
+    # nowhere counts as 4xx (2.3.1.2). 429 is not "unavailable".
     return ALLOW if 300 <= status < 500 and status != 429 else DEFER
 
 

@@ -18,8 +18,8 @@ class Line(NamedTuple):
 def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
     """Returns the line that allows or denies a URL; None if no line matches.
 
-    The longest matching line decides; of equal length, one that allows; of equal ones, the first. Also
-    None if the search takes too many steps.
+    The longest matching line decides; of equal length, one that allows; of equal ones, the first.
+    Also None if the search takes too many steps.
 
     Args:
         text: The robots.txt.

@@ -15,12 +15,15 @@ class RobotsOptions:
         maximum=86_400,  # RFC 9309 2.4
     )
     robots_redirect_max: int = option(
-        5, "Redirects of robots.txt that are followed.", nutch="http.robots.redirect.max", minimum=0
+        5,
+        "Most redirects of a robots.txt that are followed.",
+        nutch="http.robots.redirect.max",
+        minimum=0,
     )
     robots_redirect_targets: int = option(
         10,
-        "Requests to the hosts of one domain in a fetch of a partition because robots.txt of other "
-        "domains redirects there; pages of hosts whose robots.txt would need more stay due.",
+        "Most requests to one domain, in the fetch of a partition, that follow redirects of "
+        "robots.txt of other domains. Pages of hosts whose robots.txt needs more stay due.",
         minimum=0,
     )
     robots_defer_delay: float = seconds(

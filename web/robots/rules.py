@@ -166,7 +166,11 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _has_other_field(value: str) -> bool:
-    """Returns whether a line without a colon after its field has one after later words."""
+    """Returns whether the text after a field has a colon after a word, as another field has.
+
+    >>> _has_other_field("of this site: /a"), _has_other_field("http://a.example/")
+    (True, False)
+    """
     _, colon, rest = value.rstrip().partition(":")
     return bool(colon) and (not rest or rest[0].isspace())
 

@@ -91,8 +91,8 @@ class UrlOptions(SchemeOptions):
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),
-        "URL filters, all of which must take a URL, in this order. ignoreexempt is not one of them: it "
-        "names links that are followed though they lead out of the scope.",
+        "URL filters, all of which must take a URL, in this order. ignoreexempt is not one of "
+        "them: it names links that are followed though they lead out of the scope.",
         nutch="urlfilter.order",
         choices=FILTERS,
     )

@@ -117,9 +117,9 @@ class UrlRules:
             As many rows in the same order: ``url`` (normalized) and ``key``, or
             nulls and a ``reason``: ``malformed`` (nulls too),
             ``scheme_not_allowed``, ``file_elsewhere`` (a file: URL with a host),
-            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``, ``excluded``,
-            ``filtered``, ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``, of the
-            latter three.
+            ``url_too_long``, ``key_too_long``, ``normalizer_loop``, ``normalizer_timeout``,
+            ``excluded``, ``filtered``, ``filter_timeout``. With ``by`` also that, as ``FILE:LINE``,
+            of the latter three.
 
         >>> UrlRules().admit(pl.Series(["HTTP://Foo.com", "ftp://foo.com/"])).rows()
         [('http://foo.com/', 'com.foo:http/', None), (None, None, 'scheme_not_allowed')]
@@ -251,9 +251,10 @@ def _key_of(url: str, schemes: tuple[str, ...]) -> tuple[str | None, str | None]
 
 
 def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
-    """Returns the start of the row keys of each scheme and site (host, port), if it is normal.
+    """Adds ``start`` to schemes and sites (host, port): how row keys begin; null if unknown.
 
-    For http and https only: with other schemes a URL may change though its site does not.
+    A site that normalizing changes has none. Only http and https have one: with other schemes a
+    URL may change although its site does not.
     """
     web = [name for name in WEB if name in schemes]
     scheme, site = pl.col("scheme").str.strip_suffix(":"), pl.col("site")

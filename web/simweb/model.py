@@ -179,7 +179,7 @@ class SitePlan:
         )
 
     def way(self, page: SimPage) -> str:
-        """Returns how links lead to a page: ``moved`` (301), ``found`` (302), ``chain`` or directly."""
+        """Returns how links lead to a page: ``moved`` (301), ``found`` (302), ``chain`` or ""."""
         host, number = page
         if number == 0:
             return ""

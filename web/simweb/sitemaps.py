@@ -17,7 +17,7 @@ def is_named(host: int) -> bool:
 
 
 def lone_pages(plan: SitePlan, host: int) -> range:
-    """Returns the numbers of a host's pages that no link leads to: a tenth more than it has."""
+    """Returns the numbers of a host's unlinked pages: one for each ten pages, and one more."""
     return range(1, 2 + plan.sizes[host] // 10)
 
 

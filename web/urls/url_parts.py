@@ -28,7 +28,7 @@ def host_of_url(url: str) -> str | None:
 
 
 def parts_of(urls: pl.Series) -> pl.DataFrame:
-    """Returns ``host`` (lower case), ``path`` and ``query`` of URLs; all null for text that is not a URL.
+    """Returns ``host`` (lower case), ``path`` and ``query`` of URLs; all null for other texts.
 
     >>> parts_of(pl.Series(["http://Foo.com:80/a?b#c", "foo", "file:///a"])).rows()
     [('foo.com', '/a', 'b'), (None, None, None), ('', '/a', None)]

@@ -107,7 +107,7 @@ def test_of_what_two_attempts_have_flushed_each_page_is_adopted_once(tmp_path):
     flush(5, "bb", "ab", "cd", "ef")  # by one who began at the same time, superseded and late
     flush(7, "cc", "a", "f")  # nothing new
     last = flush(8, "dd", "g")
-    for _ in range(3):  # also when what was written anew is there
+    for _ in range(3):  # also if the rewritten files are there
         found = adopted_pages(tmp_path, "1-x", 1, none_barred)
         keys = [collect(scan([tmp_path / f.path], PAGES))["key"].to_list() for f in found]
         assert sorted(key for part in keys for key in part) == list("abcdefg")

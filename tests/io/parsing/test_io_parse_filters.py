@@ -105,7 +105,7 @@ def pool(tmp_path_factory):
 
 
 def parsed(pool, tmp_path, pages, *filters, **options):
-    """Returns the documents of pages (name: body) behind filters, and the counts."""
+    """Returns the documents of pages (name: body) after filters, and the counts."""
     rows = [
         {"key": to_key(f"http://a.com/{name}"), "fetch_status": FETCH_SUCCESS,
          "content_type": "text/html", "body": body.encode()}

@@ -151,7 +151,7 @@ def test_a_store_that_is_busy_now_and_then(proxied):
 def test_a_name_node_that_does_not_answer():
     port = free_port()
     table = f"hdfs://127.0.0.1:{port}/table"
-    # Not bad usage: whoever schedules it may try again.
+    # Not bad usage: a scheduler may try again.
     with pytest.raises(Unavailable) as caught:
         open_table(table).check_place()
     assert str(caught.value) == (

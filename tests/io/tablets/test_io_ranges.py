@@ -132,7 +132,7 @@ def test_splitting_is_looking_for_each_keys_range(keys, cuts, changed, limit):
 
 
 def tablet(name, rows, runs, size=100, key="com.a:http/"):
-    """A tablet whose runs have so many rows each."""
+    """A tablet; ``runs`` has the number of rows of each run."""
     base = DataFile(name, rows, size * rows, f"{name}:http/", f"{name}:http/z")
     files = [
         DataFile(f"{name}{n}", number, size * number, base=name, order=n, fresh=0)
@@ -142,7 +142,7 @@ def tablet(name, rows, runs, size=100, key="com.a:http/"):
 
 
 def chosen(known, rows=1.0):
-    """Which may be folded when so many rows come to each."""
+    """Which may be folded if this many rows come to each."""
     samples = [Sample((str(one.first),), 1.0, rows) for one in known]
     return [part.base.base.path for part in plan_ranges(known, samples) if part.fold]
 

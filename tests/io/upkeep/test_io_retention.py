@@ -295,7 +295,7 @@ def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(tabl
 def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):
     assert disturbed_by(open_table(str(table)), "compact") == []
     roll_back(str(table), 1, "back.rollback")
-    # Pinned before the first snapshot or behind it: done, or to be pinned anew.
+    # Pinned before the first snapshot or after it: done, or to be pinned again.
     assert disturbed_by(open_table(str(table)), "compact") == ["two.update"]
     again = begin(str(table), "update", "three.update")
     assert (again.snapshot, again.idle) == (4, "")

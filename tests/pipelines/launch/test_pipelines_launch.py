@@ -90,7 +90,7 @@ def test_a_folder_of_this_machine_is_refused_for_workers_elsewhere(words, tmp_pa
 def test_a_job_server_that_is_not_there(free_port, tmp_path, capsys):
     endpoint = f"localhost:{free_port}"
     words = ("--runner=PortableRunner", f"--job_endpoint={endpoint}", "--shared_path")
-    # Not 2: whoever schedules it may try again.
+    # Not 2: a scheduler may try again.
     assert nutbeam("inject", tmp_path / "table", "http://a.com/", *words) == 3
     assert capsys.readouterr().err == (
         f"nutbeam inject: no job server answers at --job_endpoint {endpoint!r}: "

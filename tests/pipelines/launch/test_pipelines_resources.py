@@ -23,7 +23,7 @@ def full(small_disk):
 
 
 def fill(folder, left):
-    """Leaves so many bytes of room."""
+    """Leaves a number of bytes of room."""
     usage = shutil.disk_usage(folder)
     with (folder / "ballast").open("wb") as file:
         file.write(b"\0" * max(0, usage.free - left))

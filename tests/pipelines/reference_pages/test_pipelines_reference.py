@@ -50,7 +50,7 @@ def test_generated_files_are_up_to_date(folder, files, tmp_path):
 
 def test_every_job_that_changes_the_table_has_a_template():
     jobs = {c for c, module in modules().items() if issubclass(module.Options, JobOptions)}
-    # Loops on the machine of whoever calls them: a scheduler has the jobs and the round. A copy
+    # Loops on the caller's machine: a scheduler has the jobs and the round. A copy
     # changes nothing in the table that it is of. Two words are index and clean with another default.
     words = {"solrindex", "solrclean"}
     # hostinject reads a file of the machine where it is typed.

@@ -93,9 +93,9 @@ def test_a_database_that_cannot_be_used_is_one_line(city, tmp_path):
     reasons = {
         str(tmp_path / "absent.mmdb"): "No such file or directory",
         str(tmp_path): "Is a directory",
-        str(text): "it is none, or it is damaged",
-        str(cut): "it is none, or it is damaged",
-        wrong: "of kind 'Product-Names': known are city, country",
+        str(text): "it is another file, or damaged",
+        str(cut): "it is another file, or damaged",
+        wrong: "of kind 'Product-Names': supported are city, country",
     }
     for path, reason in reasons.items():
         with pytest.raises(ValueError, match=f"^geoip_databases must be .*{reason}") as caught:

@@ -122,7 +122,7 @@ def test_of_several_documents_the_page_itself_counts():
 
 
 def filtered(*filters, body="<title>t</title><p>x"):
-    """What comes of a page behind filters."""
+    """The result of a page after filters."""
     named = [(function.__name__, function) for function in filters]
     options = DocumentOptions()
     table, counts = documents_of(table_of(PAGES, page(body)), options, Seeds(), filters=named)

@@ -120,7 +120,7 @@ def test_fields_are_copied_renamed_and_removed():
     ("text", "message"),
     [
         ("x", "index.toml must be toml"),
-        ("a = 1", r"index.toml must have \[\[writer\]\] sections alone, got 'a'"),
+        ("a = 1", r"index.toml must have only \[\[writer\]\] sections, got 'a'"),
         ("[[writer]]\nname = 'a'", "index.toml: a writer needs the text 'kind', got None"),
         ("[[writer]]\nname='a'\nkind='b'\nonly='x'\notherwise=true", "must have only = an"),
         ("[[writer]]\nname='a'\nkind='b'\n" * 2, "index.toml: two index writers are called 'a'"),

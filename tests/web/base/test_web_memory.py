@@ -13,7 +13,7 @@ STATM = pathlib.Path("/proc/self/statm")
     not STATM.exists() or _glibc() is None, reason="needs glibc, and /proc to look at"
 )
 def test_what_is_free_between_what_is_not_goes_back():
-    # Pieces that come from the heap, and stay there: what is used lies behind what is free.
+    # Pieces that come from the heap, and stay there: used ones come after free ones.
     pieces = [bytes(100_000) for _ in range(1_500)]
     kept, used = pieces[::10], resident()
     del pieces

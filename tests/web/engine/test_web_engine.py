@@ -41,7 +41,7 @@ def test_many_hosts():
 
 
 def closing(times):
-    """Answers so many requests of each connection; reads the next one, and closes."""
+    """Answers a number of requests of each connection; reads the next one, and closes."""
     answered = Counter()
 
     def answer(path, connection):

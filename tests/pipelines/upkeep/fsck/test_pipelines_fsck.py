@@ -56,7 +56,7 @@ def test_a_data_file_that_is_not_whole(table, fsck, kind, damage, word):
     assert record["repaired"]["dropped"] == [inside]
     assert latest_snapshot(table) == snapshot + 1
     assert fsck(table)["clean"]
-    # That was a snapshot, too: when the file is there again, it can be gone back behind.
+    # That was a snapshot, too: when the file is there again, one can return to before it.
     assert nutbeam("readdb", table) == 0
     assert nutbeam("rollback", table, "--to", snapshot) == (0 if damage is flip else 3)
 
@@ -167,7 +167,7 @@ def test_a_list_that_cannot_be_made_anew_sends_the_table_back(table, fsck):
     assert fsck(table)["clean"]
 
 
-# What lies about.
+# Leftover files.
 
 
 def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):

@@ -127,7 +127,7 @@ def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
     written = write_changes(root.files, "state", rows, rows["key"])
     assert store_manifest(root, back, {"state": [written.file]})
     put(table, keys[1], BAD, back.snapshot)
-    # A row that was deleted and came anew.
+    # A row that was deleted and added again.
     put(table, keys[2], b"", base.snapshot)
     put(table, keys[2], BAD, back.snapshot)
     assert len(fsck(table, code=3)["problems"]) == 3

@@ -107,7 +107,7 @@ def test_the_manifest_row_is_damaged(table, value, capsys):
 
 
 def cut_off(table, monkeypatch, *words):
-    """Runs a job that dies behind its commit, before the first row is written."""
+    """Runs a job that dies after its commit, before the first row is written."""
     with monkeypatch.context() as patch:
         patch.setattr(SnapshotLog, "apply", die)
         assert nutbeam(*words) == 130

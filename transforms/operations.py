@@ -132,7 +132,7 @@ def begin_job(
         phase_of(_newest(ticket.table), batch, takes or needs, job)
     operation = begin(ticket.table, job, name, batch, ticket.now, allows)
     if needs and not operation.idle:
-        ahead = check_phase(operation, needs, takes)
+        ahead = is_past_phase(operation, needs, takes)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
     operation = dataclasses.replace(
         operation, round=ticket.round, began=ticket.began, until=ticket.until
@@ -172,7 +172,7 @@ def _newest(table: str) -> Manifest:
     return load_manifest(root, root.latest_snapshot())
 
 
-def check_phase(operation: Operation, needs: str, takes: str | None = None) -> bool:
+def is_past_phase(operation: Operation, needs: str, takes: str | None = None) -> bool:
     """Returns whether the batch is already past the phase that a job needs.
 
     Args:

@@ -46,7 +46,9 @@ def tantivy() -> Any:
     try:
         import tantivy as package
     except ModuleNotFoundError as error:
-        raise UsageError("the index needs tantivy: pip install 'nutbeam[search]'") from error
+        raise UsageError(
+            "the index needs tantivy, which is part of an installation: install nutbeam again"
+        ) from error
     return package
 
 

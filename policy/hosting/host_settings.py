@@ -67,7 +67,6 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "boost": _number(0, 1e6),
     "blocked": ("true or false", _truth),
 }
-SETTING_NAMES = tuple(_SETTINGS)
 
 
 def settings_of(values: Mapping[str, str]) -> HostSettings:

@@ -114,22 +114,3 @@ def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
     unusable = (parsed != int(ParseStatus.SUCCESS)) | (fetched != FETCH_SUCCESS)
     rules.append((unusable, NOTHING, "skipped_not_parsed"))
     return rules
-
-
-def with_filtered(
-    decided: pl.DataFrame, dropped_by: pl.Series, options: IndexDecisionOptions
-) -> pl.DataFrame:
-    """Changes the decision on documents that an index filter leaves out.
-
-    Args:
-        decided: Result of ``decide_on_pages``.
-        dropped_by: For each row the filter that leaves its document out, or null.
-        options: The rules.
-    """
-    hit = (pl.col("action") == ADD) & dropped_by.is_not_null()
-    action = DELETE if options.delete_skipped else NOTHING
-    why = "deleted_by_indexing_filter" if options.delete_skipped else "skipped_by_indexing_filter"
-    return decided.with_columns(
-        action=pl.when(hit).then(pl.lit(action)).otherwise("action"),
-        reason=pl.when(hit).then(pl.lit(why)).otherwise("reason"),
-    )

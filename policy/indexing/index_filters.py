@@ -34,13 +34,6 @@ BUILT_IN: Mapping[str, type[IndexFilter]] = {
         GeoIp,
     )
 }
-# Fields that every document has.
-OWN_FIELDS = {
-    "id": "URL of the page.",
-    "segment": "Batch in which it was fetched.",
-    "digest": "Fingerprint of its content, hexadecimal.",
-    "boost": "Its factor: of its score, or of its rank if it has one.",
-}
 
 
 def chosen_filters(

@@ -5,11 +5,8 @@ import itertools
 import polars as pl
 import pytest
 
-from nutbeam.policy.indexing.index_decision import (
-    IndexDecisionOptions,
-    decide_on_pages,
-    with_filtered,
-)
+from nutbeam.policy.indexing.index_changes import decide_by_documents
+from nutbeam.policy.indexing.index_decision import ADD, IndexDecisionOptions, decide_on_pages
 
 UNFETCHED, FETCHED, GONE, TEMP, PERM, NOTMODIFIED, DUPLICATE, ORPHAN, FAILED = range(1, 10)
 FETCH_SUCCESS, FETCH_RETRY, FETCH_TEMP, FETCH_PERM, FETCH_GONE, FETCH_SAME = range(0x21, 0x27)
@@ -64,7 +61,11 @@ def test_agrees_with_the_reference(options):
     dropped = [number % 3 == 0 for number in range(len(ROWS))]
     decided = decide_on_pages(frame, options)
     names = pl.Series(["expr" if drop else None for drop in dropped], dtype=pl.String)
-    decided = with_filtered(decided, names, options)
+    # The pages that the index has, with their documents.
+    held = decided.with_columns(known=True, writers=pl.lit(["w"])).with_row_index("row")
+    read = frame.select("directives", dropped_by=names).filter(held["action"] == ADD)
+    added = decide_by_documents(held.filter(pl.col("action") == ADD), read, options)
+    decided = pl.concat([held.filter(pl.col("action") != ADD), added]).sort("row")
     expected = [
         wanted(*pair, drop)
         for pair, drop in zip(((r, options) for r in ROWS), dropped, strict=True)

@@ -54,7 +54,7 @@ def due_rule(
     wait = (row["fetch_time"] - last) / 1000
     if status == Status.DB_UNFETCHED and row["retries"]:
         return _failed(row["retries"], wait, options)
-    if status == Status.DB_UNFETCHED and _is_forced(row):
+    if status in (Status.DB_UNFETCHED, *_MARKED) and _is_forced(row):
         detail = "it was not modified, and its interval was over max_fetch_interval: it is fetched "
         return DueRule("forced", f"{detail}again without conditions")
     rule = _answered(row, wait, options, hosts)
@@ -73,7 +73,8 @@ def _answered(
     if _is_gone(row) and wait == row["fetch_interval"]:
         interval, limit = row["fetch_interval"], options.shortened
         grown = "nine tenths of max_fetch_interval" if interval == limit else "grown by half"
-        return DueRule("gone", f"it is gone: its interval is {in_words(interval)}, {grown}")
+        what = "failed to parse" if row["status"] == Status.DB_PARSE_FAILED else "is gone"
+        return DueRule("gone", f"it {what}: its interval is {in_words(interval)}, {grown}")
     return _visited(row, wait, options, hosts)
 
 
@@ -82,7 +83,8 @@ def _failed(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
     if wait == DAY_S:
         return DueRule("retry", f"{failure}: tried again a day later")
     if 1 <= wait <= LONGEST_RETRY_S:
-        server_wait = f"its server asked for a wait of {in_words(wait)}"
+        more = ", or a longer one" if wait == LONGEST_RETRY_S else ""
+        server_wait = f"its server asked for a wait of {in_words(wait)}{more}"
         return DueRule("retry_after", f"{failure}: {server_wait}")
     return DueRule("set", f"{failure}: tried again {in_words(wait)} later")
 

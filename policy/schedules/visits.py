@@ -20,7 +20,9 @@ from .schedule_options import RescheduleOptions
 
 # 1 January 1990: there was no web before, so an earlier time of a server is wrong.
 EARLIEST_CHANGE_MS = 631_152_000_000
-_HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
+# The three dates of RFC 9110 5.6.7, without the day of the week, which servers get wrong, and GMT.
+_AROUND = r"^\s*[A-Za-z]+,?\s+|\s+(GMT|UTC)\s*$"
+_HTTP_DATES = ("%d %b %Y %H:%M:%S", "%d-%b-%y %H:%M:%S", "%b %e %H:%M:%S %Y")
 
 
 class ScheduleContext(NamedTuple):
@@ -60,10 +62,9 @@ def server_time() -> pl.Expr:
     Servers err: a time in the future, before 1990, or before the previous visit is ignored. The
     last holds for content that is new since then, and for a first visit.
     """
-    server_time = pl.col("event.last_modified").str.to_datetime(
-        _HTTP_DATE, time_unit="ms", strict=False
-    )
-    when, last = server_time.dt.epoch("ms"), pl.col("last_fetch_time")
+    date = pl.col("event.last_modified").str.replace_all(_AROUND, "").str.strip_chars()
+    read = (date.str.to_datetime(form, time_unit="ms", strict=False) for form in _HTTP_DATES)
+    when, last = pl.coalesce(read).dt.epoch("ms"), pl.col("last_fetch_time")
     right = when.is_between(EARLIEST_CHANGE_MS, FETCHED + TOLERANCE_MS)
     later = last.is_null() | (when > last)
     return pl.when(right & later).then(pl.min_horizontal(when, FETCHED))

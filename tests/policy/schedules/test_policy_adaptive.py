@@ -99,6 +99,9 @@ LONG_AGO = "Tue, 14 Nov 2023 12:13:20 GMT"  # 10 hours before NOW
         (MODIFIED, {}, "Wed, 15 Nov 2033 12:13:20 GMT", 0),  # the future
         (MODIFIED, {}, "Thu, 01 Jan 1970 00:00:00 GMT", 0),
         (MODIFIED, {}, "yesterday", 0),
+        (MODIFIED, {}, "Monday, 14-Nov-23 12:13:20 GMT", 10),  # it was a Tuesday
+        (MODIFIED, {}, "Tue Nov 14 12:13:20 2023", 10),
+        (MODIFIED, {}, " Mon, 14 Nov 2023 12:13:20 UTC ", 10),
         (MODIFIED, {"last_fetch_time": NOW - 3_600_000}, LONG_AGO, 0),  # before the last visit
         (UNKNOWN, {"modified_time": None, "last_fetch_time": None}, LONG_AGO, 10),
         (NOTMODIFIED, {"modified_time": NOW - 3_600_000}, LONG_AGO, 1),

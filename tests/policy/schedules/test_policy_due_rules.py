@@ -262,6 +262,25 @@ def test_a_row_that_filterdb_has_moved():
     assert detail.startswith("it has no body any more, as after filterdb has changed its URL: due ")
 
 
+def test_a_page_that_failed_to_parse_is_not_called_gone():
+    row = {**old_row(Status.DB_PARSE_FAILED, fetch_interval=45 * DAY), **NONE}
+    row |= {"fetch_time": BEFORE + 45 * DAY_MS}
+    expected = ("gone", "it failed to parse: its interval is 45 days, grown by half")
+    assert due_rule(row, UpdateOptions()) == expected
+
+
+def test_a_forced_fetch_of_a_page_that_scoring_orphan_has_marked():
+    row = {**old_row(Status.DB_GONE, protocol_status=1), **NONE, "fetch_time": BEFORE}
+    row |= {"modified_time": 0, "etag": None, "last_modified": None}
+    assert due_rule(row, UpdateOptions()).name == "forced"
+
+
+def test_the_longest_wait_that_a_server_gets_may_be_shorter_than_what_it_asked_for():
+    row = {**old_row(Status.DB_UNFETCHED, retries=1), **NONE, "fetch_time": BEFORE + 30 * DAY_MS}
+    expected = "failure 1 of 3: its server asked for a wait of 30 days, or a longer one"
+    assert due_rule(row, UpdateOptions()) == ("retry_after", expected)
+
+
 def test_dates_that_update_has_not_set():
     row = {**old_row(Status.DB_FETCHED, signature=A), **NONE, "fetch_time": BEFORE + DAY_MS}
     assert row["fetch_interval"] == MONTH

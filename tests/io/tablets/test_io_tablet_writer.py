@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tablet_files import FILES, SORTED_KEYS, keys_of, state, write
 
 from nutbeam.io.storage.parquet_files import collect, scan
+from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import HOSTS, STATE
@@ -114,3 +115,37 @@ def test_empty_columns_of_later_versions_take_hardly_any_room(tmp_path, componen
         writer.write(frame_of(columns, *known))
         sizes.append(sum(file.bytes for file in writer.close()))
     assert sizes[1] <= 1.10 * sizes[0]
+
+
+ADDED = {
+    "state": {"change_shape", "change_days", "max_depth", "duplicate_of", "usage", "gone_since"},
+    "hosts": {
+        *("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "notmodified", "duplicate"),
+        *("orphan", "parse_failed", "connection_failures", "dns_failures", "dns_time", "homepage"),
+        *("score", "response_times", "linking_domains", "settings", "purged_since", "domain_urls"),
+    },
+}
+
+
+@pytest.mark.parametrize("component", ADDED)
+def test_columns_that_later_formats_added_cost_little_where_they_are_empty(tmp_path, component):
+    dice = random.Random(1)
+    hosts = [f"com.example{dice.randrange(10**9)}" for _ in range(10_000)]
+    if component == "state":
+        keys = [f"{host}:http/{dice.randrange(10**9)}/" for host in hosts]
+        rows = [{"key": key, "status": 1, "score": dice.random(), "fetch_time": dice.randrange(10**12),
+                 "fetch_interval": 2_592_000, "retries": 0, "distance": 1} for key in sorted(keys)]  # fmt: skip
+    else:
+        rows = [{"key": host, "seed": False, "requests": dice.randrange(100), "exceptions": 0,
+                 "last_request_time": dice.randrange(10**12)} for host in sorted(hosts)]  # fmt: skip
+    schema = {"state": STATE, "hosts": HOSTS}[component]
+    frame = frame_of(schema, *rows)
+    assert ADDED[component] < set(schema.names)
+    sizes = {}
+    for name, left_out in (("old", ADDED[component]), ("new", set())):
+        kept = [field for field in schema if field.name not in left_out]
+        (tmp_path / name).mkdir()
+        given = frame.select(field.name for field in kept)
+        files = write_bases(tmp_path / name, component, [given], pa.schema(kept))
+        sizes[name] = sum((tmp_path / name / file.path).stat().st_size for file in files)
+    assert sizes["new"] <= 1.1 * sizes["old"]

@@ -127,7 +127,9 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey 
         items += [Folding(operation, component, group) for group in folds]
         if kind_of(component).refers and _spent(operation, options):
             items += [Survey(operation, component, tablet) for tablet in known]
-    for component in components_of(KINDS["shards"], operation.manifest().components):
+    known_components = operation.manifest().components
+    packed = (kind for kind in KINDS.values() if kind.packed)
+    for component in (name for kind in packed for name in components_of(kind, known_components)):
         shards = tuple(with_orders(operation.root, operation.files(component)))
         groups = plan_merges(shards, full=options.full)
         items += [Merging(operation, component, group, shards) for group in groups]

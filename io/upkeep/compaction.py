@@ -122,7 +122,7 @@ def superseded(
         named: Paths of all files that rows refer to.
     """
     manifest = operation.manifest()
-    waiting = manifest.without_links() if KINDS["links"].name in manifest.components else []
+    waiting = manifest.without_links() if "links" in manifest.components else []
     for batch in batches:
         files = {kind: operation.files(batch_component(batch, kind)) for kind in kinds_of_batches()}
         needed = batch in waiting or any(

@@ -13,13 +13,17 @@ InProcessRunner    translates a pipeline once; the round  each round of a crawl 
                    of a crawl runs many times.            chunks between steps stay in memory;
                    Opens the spill file (spill.py).       worker processes print start-up logs.
                    Sends away start-up logs.
-quick_stages       Beam looks for user state in every     about twice the time of a round that
-                   DoFn at each start of a stage, and     finds little to do.
-                   starts a thread that measures times
-                   nobody reads. It caches side inputs
-                   that are read once, and walks through
-                   all modules to find their size. It
-                   packs each DoFn at each start.
+quick_stages:      a crawl runs the same short pipeline   about twice the time of a round that
+                   many times.                            finds little to do:
+- get_dofn_specs   Beam looks for user state in every     each start of a stage reads the
+                   DoFn at each start of a stage.         signatures of its DoFns.
+- StateSampler     it starts a thread that measures       each start of a stage starts a thread.
+  start, stop      times which nobody reads.
+- _get_cache_token Beam caches side inputs, and walks     side inputs that are read once are
+                   through all modules to find their      measured and kept.
+                   size.
+- bz2              Beam packs each DoFn at each start     each start packs and unpacks the same
+                   of a stage.                            few thousand bytes.
 CachedOptions      Beam asks for views of its options     some 10 ms at each start of a pipeline.
                    at each step of a pipeline.
 silence_runners    portable runners raise errors and      each error is printed several times.
@@ -136,7 +140,10 @@ def _worker_errors(elsewhere: bool) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def quick_stages() -> Iterator[None]:
-    """Caches which kinds of DoFns have user state; measures no times, and caches no side inputs.
+    """Makes the starts of stages quick; see the table above.
+
+    It caches which kinds of DoFns have user state and what their packed forms are, measures no times,
+    and caches no side inputs.
 
     Pipelines may be built and run in several threads; the last thread reverts the change.
     """

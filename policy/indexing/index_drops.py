@@ -57,7 +57,9 @@ class MimeTypeFilter(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Marks the documents that are left out; one without a type is not listed."""
-        accept, listed = read_mime_types(read_rule_file(self.options.mimetype_file))
+        accept, listed = read_mime_types(
+            read_rule_file(self.options.mimetype_file, flag="--mimetype_file")
+        )
         types = pages.get_column("content_type").str.split(";").list.first()
         types = types.str.strip_chars().str.to_lowercase()
         hit = types.is_null() & False
@@ -111,7 +113,9 @@ class SubcollectionFields(IndexFilter):
         """Adds the field, and others that subcollections name."""
         urls = documents.get_column("id").str.to_lowercase()
         found: dict[str, list[pl.Expr]] = {}
-        for part in read_subcollections(read_rule_file(self.options.subcollections_file)):
+        for part in read_subcollections(
+            read_rule_file(self.options.subcollections_file, flag="--subcollections_file")
+        ):
             inside = _has_one(urls, part.whitelist) & ~_has_one(urls, part.blacklist)
             name = pl.when(pl.lit(inside)).then(pl.lit(part.name))
             found.setdefault(part.field, []).append(name)

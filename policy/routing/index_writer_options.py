@@ -62,7 +62,7 @@ def routes_of(options: IndexWriterOptions) -> IndexRoutes:
                 f"got --index_writers {quoted(options.index_writers)}, too"
             )
         xml = options.index_writers.endswith(".xml")
-        file = read_rule_file(options.index_writers)
+        file = read_rule_file(options.index_writers, flag="--index_writers")
         if not xml and options.exchanges:
             raise ValueError(
                 f"--exchanges needs --index_writers to be XML, got {quoted(options.index_writers)}"
@@ -70,7 +70,8 @@ def routes_of(options: IndexWriterOptions) -> IndexRoutes:
         if not xml:
             return read_routes(file)
         return read_nutch_routes(
-            file, read_rule_file(options.exchanges) if options.exchanges else None
+            file,
+            read_rule_file(options.exchanges, flag="--exchanges") if options.exchanges else None,
         )
     if options.exchanges:
         raise ValueError(f"--exchanges needs --index_writers, got {quoted(options.exchanges)}")

@@ -30,7 +30,7 @@ def built_in_schedule(options: RescheduleOptions) -> Schedule | None:
         return AdaptiveSchedule(intervals_of_hosts(options))
     if options.schedule == "mime_adaptive":
         path = options.mime_rates
-        file = read_rule_file(path) if path else SHIPPED_RATES
+        file = read_rule_file(path, flag="--mime_rates") if path else SHIPPED_RATES
         return MimeAdaptiveSchedule(intervals_of_hosts(options), mime_rates(file))
     return None
 
@@ -42,5 +42,5 @@ def intervals_of_hosts(options: RescheduleOptions) -> HostIntervals:
         ValueError: The file cannot be read, or has a line that cannot be used.
     """
     path = options.host_intervals
-    file = read_rule_file(path) if path else RuleFile("")
+    file = read_rule_file(path, flag="--host_intervals") if path else RuleFile("")
     return host_intervals(file, options.shortest, options.longest)

@@ -40,8 +40,12 @@ class Similarity(Scoring):
         super().__init__(options)
         if not options.goldstandard_file:
             raise ValueError("--scoring similarity needs a text: give --goldstandard_file")
-        self._text = read_rule_file(options.goldstandard_file).text
-        stop = read_rule_file(options.stopword_file).text if options.stopword_file else ""
+        self._text = read_rule_file(options.goldstandard_file, flag="--goldstandard_file").text
+        stop = (
+            read_rule_file(options.stopword_file, flag="--stopword_file").text
+            if options.stopword_file
+            else ""
+        )
         self._stop = frozenset(word.lower() for _, word in entries(stop))
         if not len(gold_words(self._text, self._stop)):
             raise ValueError(

@@ -41,7 +41,7 @@ class UrlBoost(Scoring):
         super().__init__(options)
         if not options.url_boost_file:
             raise ValueError("--scoring urlboost needs patterns: give --url_boost_file")
-        self._boosts = read_boosts(read_rule_file(options.url_boost_file))
+        self._boosts = read_boosts(read_rule_file(options.url_boost_file, flag="--url_boost_file"))
         self._of_new = options.url_boost_of == "new"
         self.sorts = "no" if self._of_new else "other"
 
@@ -98,7 +98,8 @@ def read_boosts(file: RuleFile) -> tuple[Boost, ...]:
 
 
 def _boost(file: str, number: int, line: str) -> Boost:
-    text, _, pattern = line.partition(" ")
+    text, *rest = line.split(maxsplit=1)
+    pattern = rest[0] if rest else ""
     try:
         factor = float(text)
     except ValueError:

@@ -65,7 +65,7 @@ class RuleFile(NamedTuple):
 
 
 def read_rule_file(
-    path: str | pathlib.Path, name: str = "", source: str = "", xml: bool = False
+    path: str | pathlib.Path, name: str = "", source: str = "", xml: bool = False, *, flag: str = ""
 ) -> RuleFile:
     """Returns a file of rules; reads it again only if it has changed.
 
@@ -74,6 +74,7 @@ def read_rule_file(
         name: Its name in messages; the path by default.
         source: The source to report instead of the path.
         xml: Whether it is XML.
+        flag: The option that names it.
 
     Raises:
         ValueError: It cannot be read, or is neither XML nor UTF-8 text.
@@ -83,7 +84,12 @@ def read_rule_file(
         text, data = _read(str(path), known.st_mtime_ns, known.st_size, xml)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not utf-8 text"
-        raise ValueError(f"a file of rules must be readable, got {str(path)!r}: {why}") from error
+        what = (
+            f"{flag} must name a file that can be read"
+            if flag
+            else "a file of rules must be readable"
+        )
+        raise ValueError(f"{what}, got {str(path)!r}: {why}") from error
     return RuleFile(name or str(path), text, data, source or str(path))
 
 

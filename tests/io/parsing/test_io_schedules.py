@@ -66,7 +66,10 @@ def test_built_in_schedules_in_a_crawl(site, capsys):
     [
         (("--schedule", "nope"), "no schedule 'nope' is installed: there are default, adaptive, "),
         (("--schedule", "broken"), "schedule 'broken' cannot be imported: ModuleNotFoundError"),
-        (("--schedule", "adaptive", "--host_intervals", "/none"), "must be readable, got '/none'"),
+        (
+            ("--schedule", "adaptive", "--host_intervals", "/none"),
+            "--host_intervals must name a file that can be read, got '/none'",
+        ),
         (("--schedule", "adaptive", "--max_interval", "91d"), "7776000, got 7862400"),
     ],
 )

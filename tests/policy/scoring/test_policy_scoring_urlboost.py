@@ -71,3 +71,9 @@ def test_keys_become_urls_as_one_by_one():
             "http://[::1]:81/x", "http://192.168.0.1/x", "ftp://example.com/x"]  # fmt: skip
     keys = [*map(to_key, urls), ":file/home/x"]
     assert from_keys(pl.Series(keys)).to_list() == [from_key(key) for key in keys]
+
+
+@pytest.mark.parametrize("line", ["2.5 /news/", "2.5\t/news/", "2.5   /news/"])
+def test_any_white_space_may_follow_the_factor(line):
+    boosts = read_boosts(RuleFile("boosts", line))
+    assert factors(pl.Series(["com.a:http/news/1"]), boosts).to_list() == [2.5]

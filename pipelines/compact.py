@@ -120,16 +120,16 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
 
 def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey | Merging]:
     items: list[Folding | Survey | Merging] = []
-    for component in components_in_tablets(operation.manifest().components):
+    components = operation.manifest().components
+    for component in components_in_tablets(components):
         known = tablets(operation.files(component))
         foldable = known if operation.root.in_files(component) else ()
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
         if kind_of(component).refers and _spent(operation, options):
             items += [Survey(operation, component, tablet) for tablet in known]
-    known_components = operation.manifest().components
-    packed = (kind for kind in KINDS.values() if kind.packed)
-    for component in (name for kind in packed for name in components_of(kind, known_components)):
+    packed = [kind for kind in KINDS.values() if kind.packed]
+    for component in [name for kind in packed for name in components_of(kind, components)]:
         shards = tuple(with_orders(operation.root, operation.files(component)))
         groups = plan_merges(shards, full=options.full)
         items += [Merging(operation, component, group, shards) for group in groups]

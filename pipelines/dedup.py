@@ -50,7 +50,7 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.lead_near_pages import LeadNearPages
-from ..transforms.operations import Begin, Commit, Ticket, is_past_phase
+from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.partition import split_by_hash
 from ..transforms.wiring.display import Displayed
 from ..web.base.progress import PROGRESS
@@ -266,7 +266,7 @@ def _probed(operation: Operation) -> Iterator[Probed]:
     manifest = operation.manifest()
     outcome = None
     if operation.batch is not None:
-        is_past_phase(operation, "updated")
+        phase_of(manifest, operation.batch, "updated", operation.job)
         # A killed crawl may leave several batches without a dedup.
         waiting = {operation.batch, *manifest.without_dedup()}
         files = (operation.files(batch_component(batch, "outcome")) for batch in sorted(waiting))

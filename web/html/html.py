@@ -102,7 +102,7 @@ class _Reader:
         links = _followed(options.outlinks_ignore_tags, options.form_use_action)
         plain = tree.A_ID if "a" in links else None
         for node in tree.elements(self._document, links, options.headings):
-            attributes = node.attributes
+            attributes, text = node.attributes, None
             # Most elements are plain links, and calls cost: they are taken right here.
             if node.tag_id == plain and "rel" not in attributes:
                 href = (attributes.get("href") or "").strip()
@@ -113,7 +113,7 @@ class _Reader:
                         anchors.append(text)
                         continue
             page.rels += [""] * (len(hrefs) - len(page.rels))
-            self._element(node, attributes, links)
+            self._element(node, attributes, links, text)
         page.rels += [""] * (len(hrefs) - len(page.rels))
         page.anchors = collapse_each(anchors)
 
@@ -130,38 +130,55 @@ class _Reader:
             metadata.add_heading(page, tag, tree.text_of(node))
 
     def _element(
-        self, node: LexborNode, attributes: Mapping[str, str | None], links: Mapping[str, str]
+        self,
+        node: LexborNode,
+        attributes: Mapping[str, str | None],
+        links: Mapping[str, str],
+        text: str | None,
     ) -> None:
         tag = node.tag or ""
         if tag != "a":
             self._fact(tag, attributes, node)
         href = attributes.get(links[tag]) if tag in links else None
         if href and (href := href.strip()):
-            self._link(tag, href, attributes, node)
+            self._link(tag, href, attributes, node, text)
 
     def _link(
-        self, tag: str, href: str, attributes: Mapping[str, str | None], node: LexborNode
+        self,
+        tag: str,
+        href: str,
+        attributes: Mapping[str, str | None],
+        node: LexborNode,
+        text: str | None,
     ) -> None:
         page = self.page
         rel = (attributes.get("rel") or "").lower()
         if tag == "form" and (attributes.get("method") or "").strip().lower() == "post":
             return
         alt = (attributes.get("alt") or "")[:_MAX_ANCHOR_CHARS]
-        anchor = self._anchor(tag, node) if tag in _WITH_TEXT else collapse(alt)
+        anchor = self._anchor(tag, node, text) if tag in _WITH_TEXT else collapse(alt)
         if "nofollow" in rel and "nofollow" in rel.replace(",", " ").split():
             page.drop("nofollow")
             page.add_unfollowed(href, anchor, rel)
         else:
             page.add_link(href, anchor, rel)
 
-    def _anchor(self, tag: str, node: LexborNode) -> str:
+    def _anchor(self, tag: str, node: LexborNode, text: str | None) -> str:
+        """Returns the anchor of a link; ``text`` is that of its element, None if it is not known."""
         if self._long_anchor_chars < 0:
             return ""
-        text = tree.text_of(node) if tag == "a" else tree.form_text(node)
+        if text is None:
+            text = tree.text_of(node) if tag == "a" else tree.form_text(node)
         if len(text) > _MAX_ANCHOR_CHARS:
             self._long_anchor_chars -= len(text)
         anchor = collapse(text[: 4 * _MAX_ANCHOR_CHARS])
-        return (anchor or collapse(tree.image_alt(node)))[:_MAX_ANCHOR_CHARS]
+        if not anchor and self._has_image_alt:
+            anchor = collapse(tree.image_alt(node))
+        return anchor[:_MAX_ANCHOR_CHARS]
+
+    @functools.cached_property
+    def _has_image_alt(self) -> bool:
+        return self._document.css_first("img[alt]") is not None
 
     def _fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
         """Extracts a fact about the whole page from an element."""

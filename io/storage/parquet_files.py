@@ -128,7 +128,12 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
     """Collects a lazy frame of ``scan``; raises a one-line error for a damaged file."""
     try:
         return rows.collect()
-    except (OSError, pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError) as error:
+    except (
+        OSError,
+        pl.exceptions.ComputeError,
+        pl.exceptions.InvalidOperationError,
+        pl.exceptions.PanicException,  # no Exception: some damage polars finds in its assertions
+    ) as error:
         # The query plan of polars always has the file names, its error does not.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""

@@ -4,7 +4,7 @@ from ...web.base.errors import UserError
 from ..storage.file_errors import repair_advice
 from ..storage.files import copy_bytes, crc32_of, size_of
 from ..storage.places import Folder, Place
-from .file_lists import Component, DataFile
+from .file_lists import DataFile
 from .tablets import Tablet
 
 
@@ -26,15 +26,10 @@ def verify_file(root: Folder, file: DataFile) -> None:
     verify_bytes(root / file.path, file.crc32)
 
 
-def check_list(root: Folder, component: Component) -> None:
-    """Checks that a list of files is unchanged; see ``verify_tablets``."""
-    verify_bytes(root / component.list, component.crc32, "file list")
-
-
-def verify_bytes(path: Place, crc32: int | None, kind: str = "data file") -> None:
-    """Compares a file with its checksum, unless the checksum is None."""
+def verify_bytes(path: Place, crc32: int | None) -> None:
+    """Compares a data file with its checksum, unless the checksum is None."""
     if crc32 is not None and crc32_of(path) != crc32:
-        raise _damaged(path, kind)
+        raise _damaged(path)
 
 
 def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
@@ -52,8 +47,8 @@ def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
     if size_of(copy) == file.bytes and crc32_of(copy) == (file.crc32 or crc32_of(path)):
         return
     if file.crc32 not in (None, copy_bytes(path, copy)):
-        raise _damaged(path, "data file")
+        raise _damaged(path)
 
 
-def _damaged(path: Place, kind: str) -> UserError:
-    return UserError(f"{kind} is damaged: {path}: its checksum is another{repair_advice(path)}")
+def _damaged(path: Place) -> UserError:
+    return UserError(f"data file is damaged: {path}: its checksum is another{repair_advice(path)}")

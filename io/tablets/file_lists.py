@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ...web.base.errors import UserError
 from ..storage.file_errors import first_line, repair_advice
@@ -116,21 +118,26 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
-    return list(_parse_files(path, list_version(path)))
+    return list(_parse_files(path, component.crc32, list_version(path)))
 
 
 @functools.lru_cache(maxsize=64)
-def _parse_files(path: Place, version: Hashable) -> tuple[DataFile, ...]:
+def _parse_files(path: Place, crc32: int | None, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
+    if crc32 not in (None, zlib.crc32(data)):
+        raise _damaged(path, "its checksum is another")
     try:
-        rows = pl.read_parquet(data)
-        known = rows.select(name for name in rows.columns if name in FILE_LIST)
-        files = [DataFile(**row) for row in known.iter_rows(named=True)]
-    except (pl.exceptions.PolarsError, TypeError, OSError) as error:
-        raise UserError(
-            f"file list is damaged: {path}: {first_line(error)[:200]}{repair_advice(path)}"
-        ) from error
+        # polars ends the process where a damaged number makes it ask for too much memory.
+        rows = pq.read_table(pa.BufferReader(data), use_threads=False)
+        known = rows.select([name for name in rows.column_names if name in FILE_LIST])
+        files = [DataFile(**row) for row in known.to_pylist()]
+    except (pa.ArrowException, TypeError, OSError) as error:
+        raise _damaged(path, first_line(error)[:200]) from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
+
+
+def _damaged(path: Place, reason: str) -> UserError:
+    return UserError(f"file list is damaged: {path}: {reason}{repair_advice(path)}")
 
 
 def close_file(root: Folder, writer: ParquetWriter, **facts: Any) -> DataFile:

@@ -20,7 +20,7 @@ from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, pinned_operation
 from ...io.storage.errors import ConflictError
 from ...io.table.opening import open_table
-from ...io.tablets.checksums import check_list, copy_file, verify_tablets
+from ...io.tablets.checksums import copy_file, verify_tablets
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...io.tablets.written import Written
@@ -117,10 +117,9 @@ def build(
 def _pieces(operation: Operation, reading: Reading) -> Iterator[_Piece]:
     found = []
     with reading.reading():
-        for name, component in reading.manifest().components.items():
+        for name in reading.manifest().components:
             if name == SEED_HOSTS:
                 continue  # a copy in Bigtable makes it from the hosts
-            check_list(reading.root, component)
             files = reading.files(name)
             if kind_of(name).in_tablets:
                 found += [_Piece(operation, reading, name, t) for t in tablets(files)]

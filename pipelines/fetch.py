@@ -22,7 +22,7 @@ from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import KnownHosts
 from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
-from ..io.parsing.parse_pool import Parsed, shared_pool
+from ..io.parsing.parse_pool import Parsed
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import read_seeds_hosts, seed_files
@@ -38,18 +38,17 @@ from ..policy.choosing.selection import queue_names
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.hosting.host_limits import without_blocked_hosts
 from ..policy.hosting.host_settings import HostSettings, pause_of
-from ..transforms.fetch_pages import FetchPages
-from ..transforms.fetching import fetch_tasks
-from ..transforms.for_each import ForEach
+from ..transforms.fetch_pages import PARTITIONS, FetchBatch, FetchPages
+from ..transforms.fetching import Fetching
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.parse_pages import document_options
+from ..transforms.parse_pages import parser_of
 from ..transforms.partition import SLOTS, hash_buckets
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.errors import UserError
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
-from ..web.engine.tasks import Task
+from ..web.engine.tasks import Result, Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions
 from ..web.rules.url_rules import host_keys
@@ -114,11 +113,10 @@ def build(
     The ticket that it returns is for the next job.
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
-    partitions = ForEach(_partitions, fetch_partition, (options,), Written, step="Partitions")
-    written = operations | FetchPages(options, batch=partitions)
+    written = operations | FetchPages(options, batch=FetchBatch(_partitions, partition_fetching))
     phase = "parsed" if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
-        reads=("batches/{batch}/fetchlist",), phase=phase, whole=("Partitions",), over_purges=True
+        reads=("batches/{batch}/fetchlist",), phase=phase, whole=(PARTITIONS,), over_purges=True
     )
 
 
@@ -132,8 +130,9 @@ def _partitions(operation: Operation) -> Iterator[Partition]:
         yield Partition(operation, number, tuple(files))
 
 
-def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Written]:
-    """Fetches one partition; yields each file of pages as it is written.
+@contextlib.contextmanager
+def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[Fetching | None]:
+    """Gives the fetching of one partition while its lease is held; None if it is done.
 
     Args:
         part: The hosts and their URLs.
@@ -154,7 +153,9 @@ def fetch_partition(part: Partition, options: FetchBatchOptions) -> Iterator[Wri
         if committed(part.operation) is None:
             check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
             options = in_time_left(options, part.operation.until)
-            yield from _PartitionFetch(part, options, lease, throttling).run()
+            yield _PartitionFetching(part, options, lease, throttling)
+        else:
+            yield None
 
 
 def _other_batches(operation: Operation) -> list[str]:
@@ -167,8 +168,8 @@ def _other_batches(operation: Operation) -> list[str]:
     ] + [SITEMAP_LEASES]
 
 
-class _PartitionFetch:
-    """One attempt at a partition.
+class _PartitionFetching(Fetching):
+    """One attempt at a partition; yields each file as it is written.
 
     Args:
         part: The hosts and their URLs.
@@ -183,8 +184,9 @@ class _PartitionFetch:
     def __init__(
         self, part: Partition, options: FetchBatchOptions, lease: Lease, throttling: Throttling
     ) -> None:
-        self._part, self._options, self._lease = part, options, lease
-        self._throttling = throttling
+        super().__init__(options)
+        self._part, self._lease, self._throttling = part, lease, throttling
+        self.requested_until = lease.requested_until
         self._root, self._batch = part.operation.root, str(part.operation.batch)
         self._blocklist = blocklist = read_blocklist(part.operation)
         paths = [self._root / file.path for file in part.files]
@@ -195,7 +197,7 @@ class _PartitionFetch:
         _check_undivided(part, rows, options)
         if options.queue_mode != "ip":  # generate may have used another mode
             rows = rows.with_columns(address=pl.lit(None, pl.String))
-        self._guard = _pinned(rows, options)
+        self.guard = _pinned(rows, options)
         self._adopted = adopted_pages(self._root, self._batch, part.number, blocklist.blocks)
         have = _have(self._root, self._adopted)
         self._requested = requested = Requested(rows, have)
@@ -215,34 +217,7 @@ class _PartitionFetch:
         self._keys = pl.concat([some.get_column("key") for some in wide])
         self._written: list[Written] = []  # files since the last page
 
-    def run(self) -> Iterator[Written]:
-        """Fetches; yields each file as it is written."""
-        yield from self._adopt()
-        hosts = tuple(self._part.operation.files("hosts"))
-        known = KnownHosts(self._root, hosts, host_keys(self._keys).unique(), self._lease.hosts)
-        results = fetch_tasks(
-            self._start, self._options, self._guard, self._lease.may_send,
-            known_hosts=known, requested_until=self._lease.requested_until, on_pulse=self._pulse,
-            follow=self._redirects, patience=self._writer.due_in,
-        )  # fmt: skip
-        try:
-            with contextlib.closing(results):
-                for result in results:
-                    yield from self._writer.add(result)
-        except KeyboardInterrupt:
-            list(self._writer.keep())  # fetched pages are kept; the batch can be resumed
-            raise
-        except Exception:
-            self._writer.abandon()
-            raise
-        self._lease.check()
-        yield from self._written
-        # Written before the last pages, so that the findings exist if all pages exist.
-        yield from self._findings.write()
-        yield from self._writer.flush()
-        yield Written(counts=self._counts())
-
-    def _adopt(self) -> Iterator[Written]:
+    def begin(self) -> Iterator[Written]:
         """Takes over the files of earlier attempts."""
         for file in self._adopted:
             yield from self._writer.adopt(file)
@@ -250,15 +225,35 @@ class _PartitionFetch:
         number, hit = self._part.number, self._blocklist.blocks_hosts
         for file in adopted_findings(self._root, self._batch, number, hit):
             yield Written(batch_component(self._batch, "host_findings"), (file,))
+        hosts = tuple(self._part.operation.files("hosts"))
+        self.known_hosts = KnownHosts(
+            self._root, hosts, host_keys(self._keys).unique(), self._lease.hosts
+        )
 
-    def _start(self, engine: Engine) -> Iterator[Task | None]:
-        """Returns the tasks of an engine."""
+    def tasks(self, engine: Engine) -> Iterator[Task | None]:
         self._engine = engine
         self._findings = HostFindings(self._part.operation, self._part.number, engine)
         self._lease.note(engine.demands)
         threads = _threads_of(self._settings)
-        tasks = _tasks(self._rows, self._requested, threads, self._options)
+        tasks = _tasks(self._rows, self._requested, threads, self.options)
         return self._followed(tasks, self._outlinks) if self._outlinks else tasks
+
+    def add(self, result: Result) -> Iterator[Written]:
+        return self._writer.add(result)
+
+    def end(self) -> Iterator[Written]:
+        self._lease.check()
+        yield from self._written
+        # Written before the last pages, so that the findings exist if all pages exist.
+        yield from self._findings.write()
+        yield from self._writer.flush()
+        yield Written(counts=self._counts())
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            list(self._writer.keep())  # fetched pages are kept; the batch can be resumed
+        elif kind is not None and issubclass(kind, Exception):
+            self._writer.abandon()
 
     def _followed(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
         yield from tasks
@@ -272,11 +267,20 @@ class _PartitionFetch:
                 break
             yield from following
 
-    def _pulse(self, waited: float) -> None:
+    def pulse(self, waited: float) -> None:
         self._lease.check()
         self._throttling.total(waited)
         self._written.extend(self._writer.flush_late())
         self._findings.write_if_old()
+
+    def may_send(self) -> bool:
+        return self._lease.may_send()
+
+    def follow(self, task: Task, url: str) -> Task | None:
+        return self._redirects(task, url) if self._redirects else None
+
+    def patience(self) -> float:
+        return self._writer.due_in()
 
     def _counts(self) -> dict[str, int]:
         left_out = {f"dropped/{reason}": n for reason, n in self._engine.dropped.items() if n}
@@ -297,12 +301,7 @@ def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | No
         if outlinks is not None:
             outlinks.add(parsed.documents)
 
-    return Parser(
-        shared_pool(options.parse_processes, options.parser_memory),
-        document_options(options),
-        seed_files(part.operation),
-        done,
-    )
+    return parser_of(part.operation, options, done)
 
 
 def _threads_of(settings: Mapping[str, HostSettings]) -> dict[str, int]:

@@ -11,18 +11,12 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from ..io.batches.batches import batch_component
-from ..io.batches.documents import Parser, parse_file
-from ..io.parsing.parse_pool import shared_pool
 from ..io.parsing.pool_options import PoolOptions
-from ..io.rows.hosts import seed_files
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
-from ..io.tablets.file_lists import DataFile
-from ..io.tablets.written import Written
 from ..policy.parsing.documents import DocumentOptions
-from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.parse_pages import ParsePages, document_options
+from ..transforms.parse_pages import PAGE_FILES, PageFile, ParsePages
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
@@ -39,14 +33,6 @@ class ParseBatchOptions(DocumentOptions, PoolOptions):
 @dataclasses.dataclass(frozen=True)
 class Options(ParseBatchOptions, BatchOptions):
     """Options of parse."""
-
-
-@dataclasses.dataclass(frozen=True)
-class PageFile:
-    """One file of pages."""
-
-    operation: Operation
-    file: DataFile
 
 
 def run(invocation: Invocation) -> int:
@@ -78,10 +64,9 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Parses a fetched batch; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched", allows=UPKEEP)
-    files = ForEach(_files, _parse, (options,), Written, step="Files")
-    documents = operations | ParsePages(options, batch=files)
+    documents = operations | ParsePages(options, batch=_files)
     return (operations, documents) | Commit(
-        reads=("batches/{batch}/pages",), phase="parsed", whole=("Files",), over_purges=True
+        reads=("batches/{batch}/pages",), phase="parsed", whole=(PAGE_FILES,), over_purges=True
     )
 
 
@@ -89,14 +74,3 @@ def _files(operation: Operation) -> Iterator[PageFile]:
     files = operation.files(batch_component(str(operation.batch), "pages"))
     PROGRESS.start("parse", total=sum(file.rows for file in files))
     yield from (PageFile(operation, file) for file in files)
-
-
-def _parse(pages: PageFile, options: ParseBatchOptions) -> Iterator[Written]:
-    operation = pages.operation
-    parser = Parser(
-        shared_pool(options.parse_processes, options.parser_memory),
-        document_options(options),
-        seed_files(operation),
-        lambda done: PROGRESS.add(done.rows),
-    )
-    yield parse_file(operation.root.files, str(operation.batch), pages.file, parser)

@@ -1,12 +1,13 @@
 """Fetch URLs politely, in any Beam pipeline."""
 
 import contextlib
+import dataclasses
 import math
 import threading
 import time
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Optional
 
 import apache_beam as beam
@@ -14,8 +15,11 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.page_writer import PAGE_ROW_BYTES
+from ..io.snapshots.operations import Operation
+from ..io.tablets.written import Written
 from ..policy.components.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
+from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
 from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .elements.records import DeadLetter, FetchedPage
@@ -27,7 +31,9 @@ from .fetching import (
     FETCHED,
     PAGES,
     WANTED,
+    Fetching,
     FetchPagesOptions,
+    RowsFetching,
     admit,
     fetch_pages,
 )
@@ -39,6 +45,22 @@ from .wiring.metrics import Throttling, count
 
 _NEEDED = {"url": ["url"]}
 _FLUSH_SECONDS = 5.0
+# The step of a batch: Commit gets the numbers of partitions and of those done.
+PARTITIONS = "Partitions"
+
+
+@dataclasses.dataclass(frozen=True)
+class FetchBatch:
+    """The partitions of a batch, for ``FetchPages``.
+
+    Attributes:
+        divide: Yields the partitions of an operation's batch.
+        fetching: ``fetching(partition, options)`` is a context, such as that of a lease: what to
+            fetch, or None if this is done. It yields ``Written``.
+    """
+
+    divide: Callable[[Operation], Iterable[Any]]
+    fetching: Callable[[Any, Any], contextlib.AbstractContextManager[Fetching | None]]
 
 
 @with_keywords(FetchPagesOptions)
@@ -81,10 +103,9 @@ class FetchPages(beam.PTransform):
         spool: Folder for pages, for retries; all workers must reach it. Use a new
             one for each run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: this step is used in place of all others. Its input is
-            operations, its output ``Written``: it divides the batch into partitions with
-            leases, and writes pages into files of the batch; see ``pipelines/fetch.py``. Both
-            forms share the options, the tasks (``fetch_tasks``) and the engine.
+        batch: For the jobs of a table: the partitions of a batch, with their leases and files,
+            in place of rows. The input is operations, the output ``Written``; see
+            ``pipelines/fetch.py``.
     """
 
     def __init__(
@@ -94,7 +115,7 @@ class FetchPages(beam.PTransform):
         partitions: int = 1,
         spool: str = "",
         error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
-        batch: Optional[ForEach] = None,  # noqa: UP045
+        batch: Optional[FetchBatch] = None,  # noqa: UP045
         **keywords: Any,
     ) -> None:
         super().__init__()
@@ -111,7 +132,8 @@ class FetchPages(beam.PTransform):
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
         if self.batch is not None:
-            return given | self.batch
+            args = (self.batch.fetching, self.options)
+            return given | ForEach(self.batch.divide, _fetch_part, args, Written, step=PARTITIONS)
         outputs = {PAGES: FetchedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
 
@@ -194,21 +216,59 @@ class _Fetch(beam.DoFn):
             wanted = wanted.join(to_frame(kept.select(["url"])), on="url", how="anti")
             yield kept
         with _Attempt.begin((self._transform, number, str(window))) as attempt:
-            throttling, collected = Throttling(), _Collected(spool)
-
-            def pulse(seconds: float) -> None:
-                throttling.total(seconds)
-                collected.flush_late()
-
-            attempt.rows = fetch_pages(
-                wanted, self._options, attempt.requested_until, pulse, collected.due_in
+            attempt.elements = fetch_pages(
+                _ChunksFetching(wanted, self._options, attempt.requested_until, spool)
             )
-            for tag, row in attempt.rows:
-                collected.add(tag, row)
-                yield from collected.take()
-            collected.flush()
-            yield from collected.take()
+            yield from attempt.elements
             attempt.check()
+
+
+def _fetch_part(part: Any, fetching: Any, options: Any) -> Iterator[Written]:
+    """Fetches a partition of a batch."""
+    with fetching(part, options) as some:
+        if some is not None:
+            yield from fetch_pages(some)
+
+
+class _ChunksFetching(RowsFetching):
+    """The pages of rows, as chunks.
+
+    Args:
+        wanted: WANTED rows.
+        options: How to send requests.
+        requested_until: See ``Fetching``.
+        spool: See ``_Collected``.
+    """
+
+    def __init__(
+        self,
+        wanted: pl.DataFrame,
+        options: FetchPagesOptions,
+        requested_until: float,
+        spool: Spool | None,
+    ) -> None:
+        super().__init__(wanted, options, requested_until)
+        self._collected, self._throttling = _Collected(spool), Throttling()
+
+    def add(self, result: Result) -> Iterator[Any]:
+        return self._taken(super().add(result))
+
+    def end(self) -> Iterator[Any]:
+        yield from self._taken(super().end())
+        self._collected.flush()
+        yield from self._collected.take()
+
+    def _taken(self, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Any]:
+        for tag, row in rows:
+            self._collected.add(tag, row)
+            yield from self._collected.take()
+
+    def pulse(self, waited: float) -> None:
+        self._throttling.total(waited)
+        self._collected.flush_late()
+
+    def patience(self) -> float:
+        return self._collected.due_in()
 
 
 class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
@@ -219,14 +279,14 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
 
     Attributes:
         requested_until: Monotonic moment until which an earlier attempt may have sent requests.
-        rows: The iterator that sends requests.
+        elements: The iterator that sends requests.
     """
 
     _known: ClassVar[OrderedDict[tuple[str, int, str], "_Attempt"]] = OrderedDict()
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, earlier: "_Attempt | None") -> None:
-        self.rows: Any = None
+        self.elements: Any = None
         self._ended: float | None = None
         self._replaced = False
         self.requested_until = -math.inf
@@ -254,8 +314,8 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
         """Ends the attempt, if it has not ended; returns when it ended."""
         if self._ended is None:
             with contextlib.suppress(ValueError):  # another thread runs it: it is no retry
-                if self.rows is not None:
-                    self.rows.close()
+                if self.elements is not None:
+                    self.elements.close()
             self._ended = time.monotonic()
         return self._ended
 

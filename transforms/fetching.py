@@ -1,11 +1,11 @@
-"""Fetches URLs with one engine, without Beam: the twin of ``FetchPages``."""
+"""Fetches pages with one engine, without Beam: the twin of ``FetchPages``."""
 
 import contextlib
 import dataclasses
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import polars as pl
@@ -17,11 +17,13 @@ from ..web.base.agent import require_agent
 from ..web.base.columns import reason_if
 from ..web.clients.open_client import client_of
 from ..web.engine.engine import Engine
+from ..web.engine.host_records import KnownHosts
 from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result, Task
 from ..web.exchange.http_options import HttpOptions
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.network.guard import Guard
+from ..web.robots.robots import RobotsRules
 from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.schemes import WEB
 from .elements.chunks import MAX_BYTES, Chunk
@@ -96,80 +98,146 @@ def admit(
     return rows.filter(pl.col("reason").is_null()).select(WANTED.names), dead
 
 
-def fetch_pages(
-    wanted: pl.DataFrame,
-    options: RequestOptions,
-    requested_until: float = -math.inf,
-    on_pulse: Callable[[float], None] | None = None,
-    patience: Callable[[], float] = lambda: math.inf,
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Fetches URLs with one engine; closing the iterator ends it.
+class Fetching(contextlib.AbstractContextManager["Fetching"]):
+    """What one engine fetches, and what becomes of the results; ``fetch_pages`` runs it, once.
+
+    ``FetchPages`` runs one for each partition of its rows, or of a batch (``FetchBatch``).
+
+    Args:
+        options: FetchOptions and HttpOptions.
+
+    Attributes:
+        guard: Judges addresses; None makes one from the options.
+        known_hosts: What is known of hosts.
+        requested_until: Monotonic moment until which the same hosts may have had requests.
+    """
+
+    guard: Guard | None = None
+    known_hosts: KnownHosts | None = None
+    requested_until: float = -math.inf
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Ends it, with an error or without."""
+
+    def begin(self) -> Iterator[Any]:
+        """Yields what is known before any request."""
+        yield from ()
+
+    def tasks(self, engine: Engine) -> Iterable[Task | None]:
+        """Returns what to fetch; see ``Engine.run``."""
+        raise NotImplementedError
+
+    def add(self, result: Result) -> Iterator[Any]:
+        """Yields elements after a result."""
+        raise NotImplementedError
+
+    def end(self) -> Iterator[Any]:
+        """Yields the last elements, after all results."""
+        yield from ()
+
+    def may_send(self) -> bool:
+        """Returns whether a request may be sent now. Called in any thread, as all that follow."""
+        return True
+
+    def pulse(self, waited: float) -> None:
+        """Is called often; see ``on_pulse`` of ``Engine``, as for all that follow."""
+
+    def dropped(self, task: Task, reason: str) -> None:
+        """Takes a task that has no result."""
+
+    def follow(self, task: Task, url: str) -> Task | None:
+        """Returns the task for the target of a redirect, or None."""
+        return None
+
+    def screen(self, task: Task, rules: RobotsRules) -> str | None:
+        """Returns why a task is dropped now that robots.txt is known, or None."""
+        return None
+
+    def patience(self) -> float:
+        """Returns how long, in s, the engine may wait for a result."""
+        return math.inf
+
+
+def fetch_pages(fetching: Fetching) -> Generator[Any, None, None]:
+    """Runs one engine to its end; closing the iterator ends the engine and its requests.
+
+    Yields:
+        The elements that ``fetching`` makes of the results, as these come.
+    """
+    over = threading.Event()
+    with fetching:
+        yield from fetching.begin()
+        client = client_of(
+            fetching.options, fetching.guard, lambda: not over.is_set() and fetching.may_send()
+        )
+        engine = Engine(
+            fetching.options, client, fetching.known_hosts, fetching.requested_until,
+            fetching.pulse, fetching.dropped, fetching.follow, fetching.patience, fetching.screen,
+        )  # fmt: skip
+        try:
+            with contextlib.closing(engine.run(fetching.tasks(engine))) as results:
+                for result in results:
+                    yield from fetching.add(result)
+        finally:
+            over.set()  # stops requests that are not sent yet
+            client.close()
+        yield from fetching.end()
+
+
+class RowsFetching(Fetching):
+    """The pages of rows; yields (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row).
 
     Args:
         wanted: WANTED rows; of several rows for one URL, the best is fetched.
         options: How to send requests.
         requested_until: Monotonic moment until which the same hosts may have had requests.
-        on_pulse: See ``Engine``.
-        patience: See ``Engine``.
-
-    Yields:
-        (``pages``, a FETCHED row) and (``dead_letters``, a DEAD row), in the order of the answers.
     """
-    rows = _best(wanted)
-    given, keys, hosts = (rows.get_column(name).to_list() for name in ("given", "key", "host"))
-    lost: deque[tuple[Task, str]] = deque()
-    results = fetch_tasks(
-        lambda _: _tasks(rows), options, requested_until=requested_until, on_pulse=on_pulse,
-        on_drop=lambda task, reason: lost.append((task, reason)), patience=patience,
-    )  # fmt: skip
 
-    def dead_letters() -> Iterator[tuple[str, dict[str, Any]]]:
-        while lost:
-            task, reason = lost.popleft()
-            yield DEAD_LETTERS, _dead(given[int(task.key)], keys[int(task.key)], reason)
+    def __init__(
+        self, wanted: pl.DataFrame, options: RequestOptions, requested_until: float = -math.inf
+    ) -> None:
+        super().__init__(options)
+        self.requested_until = requested_until
+        self._rows = rows = _best(wanted)
+        self._given, self._keys, self._hosts = (
+            rows.get_column(name).to_list() for name in ("given", "key", "host")
+        )
+        self._lost: deque[tuple[Task, str]] = deque()
 
-    with contextlib.closing(results):
-        for result in results:
-            number = int(result.task.key)
-            page = page_row(result)
-            if is_answer(result):
-                yield PAGES, _fetched(result, page, hosts[number], keys[number])
-            else:
-                reason = str(why_not(page))
-                message = result.message if result.message != reason else None
-                yield DEAD_LETTERS, _dead(given[number], keys[number], reason, message)
-            yield from dead_letters()
-        yield from dead_letters()
+    def tasks(self, engine: Engine) -> Iterator[Task]:
+        columns = ("url", "score", "etag", "last_modified", "modified_time", "delay")
+        for number, row in enumerate(self._rows.select(columns).iter_rows(named=True)):
+            yield Task(key=str(number), **row)
 
+    def add(self, result: Result) -> Iterator[tuple[str, dict[str, Any]]]:
+        number = int(result.task.key)
+        page = page_row(result)
+        if is_answer(result):
+            yield PAGES, _fetched(result, page, self._hosts[number], self._keys[number])
+        else:
+            reason = str(why_not(page))
+            message = result.message if result.message != reason else None
+            yield self._dead_letter(result.task, reason, message)
+        yield from self._dead_letters()
 
-def fetch_tasks(
-    tasks: Callable[[Engine], Iterable[Task | None]],
-    options: Any,
-    guard: Guard | None = None,
-    may_send: Callable[[], bool] = lambda: True,
-    **engine: Any,
-) -> Generator[Result, None, None]:
-    """Runs one engine to its end: the core of FetchPages, in a pipeline and in a batch.
+    def end(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        return self._dead_letters()
 
-    Args:
-        tasks: Makes the tasks; they may depend on what the engine does.
-        options: FetchOptions and HttpOptions.
-        guard: Judges addresses; None makes one from the options.
-        may_send: Called before each request; False refuses it.
-        engine: Further arguments of ``Engine``.
+    def _dead_letters(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        while self._lost:
+            yield self._dead_letter(*self._lost.popleft())
 
-    Yields:
-        Results as they come; closing the iterator ends the engine and its requests.
-    """
-    over = threading.Event()
-    client = client_of(options, guard, gate=lambda: not over.is_set() and may_send())
-    running = Engine(options, client, **engine)
-    try:
-        with contextlib.closing(running.run(tasks(running))) as results:
-            yield from results
-    finally:
-        over.set()  # stops requests that are not sent yet
-        client.close()
+    def dropped(self, task: Task, reason: str) -> None:
+        self._lost.append((task, reason))
+
+    def _dead_letter(
+        self, task: Task, reason: str, message: str | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        url, key = self._given[int(task.key)], self._keys[int(task.key)]
+        return DEAD_LETTERS, {"url": url, "key": key, "reason": reason, "message": message or None}
 
 
 def is_answer(result: Result) -> bool:
@@ -188,12 +256,6 @@ def _best(wanted: pl.DataFrame) -> pl.DataFrame:
     return order.unique("url", keep="first", maintain_order=True)
 
 
-def _tasks(rows: pl.DataFrame) -> Iterator[Task]:
-    columns = ("url", "score", "etag", "last_modified", "modified_time", "delay")
-    for number, row in enumerate(rows.select(columns).iter_rows(named=True)):
-        yield Task(key=str(number), **row)
-
-
 def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -> dict[str, Any]:
     redirect = page["redirect"]
     if redirect is not None and redirect.startswith("file:") and host:
@@ -207,9 +269,3 @@ def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -
         "protocol_status": PROTOCOL_STATUS_NAMES[result.protocol_status],
         "message": result.message or None,
     }
-
-
-def _dead(
-    url: str | None, key: str | None, reason: str, message: str | None = None
-) -> dict[str, Any]:
-    return {"url": url, "key": key, "reason": reason, "message": message or None}

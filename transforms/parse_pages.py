@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Optional
 
 import apache_beam as beam
@@ -11,9 +11,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job
 from ..io.parsing.pool_options import PoolOptions
+from ..io.rows.hosts import seed_files
+from ..io.snapshots.operations import Operation
+from ..io.tablets.file_lists import DataFile
+from ..io.tablets.written import Written
 from ..policy.components.schema import (
     PAGES,
     TEXT,
@@ -27,6 +32,7 @@ from ..policy.page_rows import with_urls
 from ..policy.parsing.documents import NEEDED, DocumentOptions
 from ..policy.parsing.parse_results import status_text
 from ..web.base.columns import reason_if
+from ..web.base.progress import PROGRESS
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.key_columns import from_keys
@@ -44,6 +50,8 @@ from .wiring.metrics import count
 
 DOCUMENTS = "documents"
 PARSED = arrow_schema(ParsedPage)
+# The step of a batch: Commit gets the numbers of files and of those done.
+PAGE_FILES = "Files"
 # The size of the part of a chunk that one process parses at a time.
 JOB_BYTES = 4 << 20
 _NEEDED = {"url": ["url"], "body": ["body"]}
@@ -59,6 +67,14 @@ _TAKEN = pa.schema(
 @dataclasses.dataclass(frozen=True)
 class ParsePagesOptions(DocumentOptions, PoolOptions):
     """Options of the content to extract from pages, and of the parse processes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PageFile:
+    """One file of pages of an operation's batch."""
+
+    operation: Operation
+    file: DataFile
 
 
 _DEFAULTS = {"scope": "any"}
@@ -93,10 +109,9 @@ class ParsePages(beam.PTransform):
     Args:
         options: The options as one object; else each is a keyword.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: this step is used in place of all others. Its input is
-            operations, its output ``Written``: it parses the files of pages of the batch, and
-            writes documents into its files; see ``pipelines/parse.py``. Both forms share the
-            options and the pool of parse processes.
+        batch: For the jobs of a table: ``batch(operation)`` yields the files of pages of a batch,
+            in place of rows. The input is operations, the output ``Written``: a file of
+            documents for each file of pages. See ``pipelines/parse.py``.
     """
 
     def __init__(
@@ -104,7 +119,7 @@ class ParsePages(beam.PTransform):
         options: Optional[DocumentOptions] = None,  # noqa: UP045 - Beam reads it
         *,
         error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
-        batch: Optional[ForEach] = None,  # noqa: UP045
+        batch: Optional[Callable[[Operation], Iterable[PageFile]]] = None,  # noqa: UP045
         **keywords: Any,
     ) -> None:
         super().__init__()
@@ -116,7 +131,9 @@ class ParsePages(beam.PTransform):
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
         if self.batch is not None:
-            return given | self.batch
+            return given | ForEach(
+                self.batch, _parse_file, (self.options,), Written, step=PAGE_FILES
+            )
         outputs = {DOCUMENTS: ParsedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._parse, "ParsePages", _NEEDED, outputs)
 
@@ -150,7 +167,7 @@ def parse_pages(
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
     done: list[pl.DataFrame] = []
     counts = Counter[str]()
-    job = Job("", "a chunk of pages", (), (), document_options(options))
+    job = Job("", "a chunk of pages", (), (), _document_options(options))
     jobs = [(part, pool.submit(job, _job_pages(part))) for part in _parts(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
@@ -208,7 +225,19 @@ def _parts(pages: pl.DataFrame) -> list[pl.DataFrame]:
     return numbered.partition_by("_part", maintain_order=True, include_key=False)
 
 
-def document_options(options: DocumentOptions) -> DocumentOptions:
+def parser_of(operation: Operation, options: Any, on_done: Callable[[Parsed], None]) -> Parser:
+    """Returns the parser of an operation's pages.
+
+    Args:
+        operation: The operation.
+        options: DocumentOptions and PoolOptions.
+        on_done: Counts each group of pages that is parsed.
+    """
+    pool = shared_pool(options.parse_processes, options.parser_memory)
+    return Parser(pool, _document_options(options), seed_files(operation), on_done)
+
+
+def _document_options(options: DocumentOptions) -> DocumentOptions:
     """Returns the options that a parse process needs."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     return DocumentOptions(**{name: getattr(options, name) for name in names})
@@ -281,3 +310,9 @@ def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     yield from to_chunks(documents, PARSED)
     for letters in to_chunks(dead, DEAD):
         yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)
+
+
+def _parse_file(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
+    operation = pages.operation
+    parser = parser_of(operation, options, lambda done: PROGRESS.add(done.rows))
+    yield parse_file(operation.root.files, str(operation.batch), pages.file, parser)

@@ -16,7 +16,7 @@ from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
 from ..storage.files import opened
-from ..storage.places import Place, in_store, place_of
+from ..storage.places import Place, is_place, place_of
 from ..storage.reach import absolute, files_in, folders_in
 from ..storage.store_errors import StoreUnreachable
 from .seed_files import LONGEST_LINE, lines, unpacked
@@ -87,16 +87,7 @@ def _is_hidden(path: str) -> bool:
 def _is_url(word: str) -> bool:
     if not word.strip():
         raise UsageError(f"a seed is a URL, a file or a folder, got {word!r}")
-    return is_url(word) and not in_store(word)
-
-
-def is_url(word: str) -> bool:
-    """Returns whether a command-line argument is a URL, not a path.
-
-    >>> is_url("http://a/"), is_url("file:/a"), is_url("seeds/file")
-    (True, True, False)
-    """
-    return "://" in word or word.startswith("file:/")
+    return not is_place(word)
 
 
 def _files(path: Place) -> list[Place]:
@@ -112,7 +103,7 @@ def _files(path: Place) -> list[Place]:
                 if b"\0" in content.read(8_192):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not in_store(str(path))
+        missing = isinstance(error, FileNotFoundError) and "://" not in str(path)
         hint = "; a URL begins with http:// or https://" if missing else ""
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {str(read)!r}: {_reason(error)}{hint}") from error

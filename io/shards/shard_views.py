@@ -19,7 +19,7 @@ import polars as pl
 from ...web.base.errors import UsageError, UserError
 from ...web.urls.row_keys import from_key
 from ..storage.file_errors import errors_as
-from ..storage.places import Folder, Place, in_store, is_path, place_of
+from ..storage.places import Folder, Place, one_spelling
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
@@ -50,7 +50,7 @@ def table_cache(table: str, base: str = "") -> Path:
         folder = Path(above).expanduser() / ("" if base else "nutbeam")
     except RuntimeError as error:
         raise UsageError("there is no home folder: set XDG_CACHE_HOME") from error
-    return folder / "indexes" / _digest(_resolved(table))
+    return folder / "indexes" / _digest(one_spelling(table))
 
 
 def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
@@ -64,12 +64,6 @@ def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
     purges = _digest(blocklist or "")
     remove_views(table, purges)
     return table / purges / index
-
-
-def _resolved(address: str) -> str:
-    if is_path(address):
-        return str(Path(address).resolve())
-    return str(place_of(address)) if in_store(address) else address
 
 
 def _digest(text: str) -> str:

@@ -144,19 +144,23 @@ def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Plac
 _NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
 
 
-def is_path(address: str) -> bool:
-    """Returns whether an address of a table is a path of this machine.
+def is_place(word: str) -> bool:
+    """Returns whether a word is the address of a file or folder, here or in a store, and no URL.
 
-    >>> is_path("mine/t"), is_path("s3://b/t"), is_path("bigtable://p/i/t")
-    (True, False, False)
+    >>> is_place("seeds/a"), is_place("s3://b/a"), is_place("http://a/"), is_place("file:/a")
+    (True, True, False, False)
     """
-    return "://" not in address
+    scheme, marked, _ = word.partition("://")
+    return scheme in STORES if marked else not word.startswith("file:/")
 
 
-def in_store(address: str) -> bool:
-    """Returns whether an address is in a store; web URLs and local folders are not.
+def one_spelling(address: str) -> str:
+    """Returns the same text for every way of writing the address of one table.
 
-    >>> in_store("s3://b/t"), in_store("https://foo.com/"), in_store("/tmp/t")
-    (True, False, False)
+    >>> one_spelling("gs://b//t/"), one_spelling("bigtable://p/i/t")
+    ('gs://b/t', 'bigtable://p/i/t')
     """
-    return address.partition("://")[0] in STORES and "://" in address
+    if not is_place(address):
+        return address
+    place = place_of(address)
+    return str(place if isinstance(place, Remote) else place.resolve())

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import tempfile
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 
@@ -21,9 +22,48 @@ def is_shared(place: Place) -> bool:
     return isinstance(place, Remote)
 
 
-def local_path(place: Place) -> Path | None:
-    """Returns the path of a place in a folder of this machine; None for a place in a store."""
-    return None if isinstance(place, Remote) else place
+def found_by_workers(place: Place, root: Place) -> bool:
+    """Returns whether workers elsewhere find a file: in a store, or in a table that they share."""
+    return isinstance(place, Remote) or place.is_relative_to(str(absolute(root)))
+
+
+def make_folder(folder: Place) -> None:
+    """Makes a folder and those above it, unless it is there; a store has none to make.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    if not isinstance(folder, Remote):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def missing_folders(folder: Place) -> list[Path]:
+    """Returns those of a folder and the folders above it that do not exist; none in a store."""
+    above = [] if isinstance(folder, Remote) else [folder, *folder.parents]
+    return [path for path in above if not path.exists()]
+
+
+def folder_for_parts(folder: Place, *, elsewhere: bool) -> Place:
+    """Returns a folder for files that workers write and that this process then reads.
+
+    Args:
+        folder: A new folder in the table, which workers elsewhere find, too.
+        elsewhere: Whether workers may be on other machines. If not, a temporary folder takes the
+            place of one in a store, or of one that cannot be made: a user without permission to
+            write in a table can still read it.
+
+    Raises:
+        OSError: The folder cannot be made, and workers are elsewhere.
+    """
+    try:
+        make_folder(folder)
+    except OSError:
+        if elsewhere:
+            raise
+    else:
+        if elsewhere or not isinstance(folder, Remote):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="nutbeam-"))
 
 
 def version_of(path: Place, *known: Hashable) -> Hashable:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ...io.batches.seeds import is_url
+from ...io.storage.places import is_place
 from ...web.base.agent import missing_agent
 from ...web.base.errors import UsageError
 from ...web.base.json_logs import without_login
@@ -37,7 +37,7 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
             command that works.
     """
     options: HttpOptions = invocation.options
-    if not seeds or not all(map(is_url, seeds)):
+    if not seeds or any(map(is_place, seeds)):
         return
     with configuration():
         guard = guard_of(options)

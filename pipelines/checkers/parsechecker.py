@@ -11,7 +11,14 @@ from ...io.parsing.parse_pool import shared_pool
 from ...io.parsing.pool_options import PoolOptions
 from ...policy.parsing.documents import DocumentOptions
 from ...policy.parsing.parse_results import status_text, succeeded
-from ...transforms.fetching import FETCHED, PAGES, RequestOptions, admit, fetch_pages
+from ...transforms.fetching import (
+    FETCHED,
+    PAGES,
+    RequestOptions,
+    RowsFetching,
+    admit,
+    fetch_pages,
+)
 from ...transforms.parse_pages import parse_pages
 from ...web.base.options import also, option
 from ...web.rules.url_rules import UrlRules
@@ -95,7 +102,7 @@ def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
     wanted, dead = admit(pl.DataFrame({"url": [url]}), options.schemes)
     if len(dead):
         return "", dead.row(0, named=True)
-    return next(iter(fetch_pages(wanted, options)))
+    return next(fetch_pages(RowsFetching(wanted, options)))
 
 
 def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from ...io.parsing.plugins import SCORINGS, chosen_plugins, installed_plugins, s
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
-from ...io.storage.places import is_path
+from ...io.storage.places import is_place, place_of
+from ...io.storage.reach import make_folder, missing_folders
 from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
@@ -195,17 +196,15 @@ def job_name(job: str, operation: str) -> str:
 
 def _newest_snapshot(table: str) -> int:
     """Returns the newest snapshot's number, which workers check; makes a new table's folder."""
-    if not is_path(table):
-        return 0
-    Path(table).mkdir(parents=True, exist_ok=True)
-    return open_table(table).latest_snapshot()
+    root = open_table(table)
+    make_folder(root.files)
+    return root.latest_snapshot()
 
 
 @contextlib.contextmanager
 def _no_empty_folder(table: str) -> Iterator[None]:
     """Removes a new table's folder if the job fails before it has written a file there."""
-    path = Path(table)
-    new = [p for p in (path, *path.parents) if not p.exists()] if is_path(table) else []
+    new = missing_folders(place_of(table)) if is_place(table) else []
     try:
         yield
     except Exception:

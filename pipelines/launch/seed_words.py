@@ -4,15 +4,14 @@ import logging
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO
 
 from ...io.batches.seed_files import unpacked
-from ...io.batches.seeds import is_url, sources, unread_folders
+from ...io.batches.seeds import sources, unread_folders
 from ...io.snapshots.operations import new_id
-from ...io.storage.files import creating
-from ...io.storage.places import in_store
-from ...io.storage.reach import absolute
+from ...io.storage.files import creating, opened
+from ...io.storage.places import full_address, is_place, place_of
+from ...io.storage.reach import absolute, found_by_workers
 from ...io.table.opening import open_table
 
 _LOG = logging.getLogger("nutbeam.inject")
@@ -40,7 +39,7 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
             for source in sources(words)
             for word in (source.urls or [_copy(table, str(source.path))])
         ]
-    return [word if is_url(word) else str(Path(word).absolute()) for word in words]
+    return [full_address(place_of(word)) if is_place(word) else word for word in words]
 
 
 def check_seeds(words: Sequence[str]) -> None:
@@ -53,10 +52,10 @@ def check_seeds(words: Sequence[str]) -> None:
 
 
 def _copy(table: str, path: str) -> str:
-    root = open_table(table).files
-    if in_store(path) or Path(path).is_relative_to(str(absolute(root))):
+    place = place_of(path)
+    if found_by_workers(place, open_table(table).files):
         return path
-    with Path(path).open("rb") as file:
+    with opened(place) as file:
         return _keep(table, file)
 
 

@@ -39,6 +39,7 @@ from ...policy.sitemaps.sitemap_options import SitemapOptions
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk
+from ...transforms.fetching import fetch_pages
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.errors import UsageError
@@ -50,7 +51,7 @@ from ..fetching.time_left import in_time_left
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
-from .sitemap_fetch import Before, SitemapFetch, SitemapFetchOptions
+from .sitemap_fetch import Before, SitemapFetching, SitemapFetchOptions
 
 ARGUMENTS = (
     TABLE,
@@ -159,10 +160,10 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
         before = Before(lease.requested_until, lease.hosts)
         for sitemaps in lists_of_sitemaps(operation, item.words, item.hosts, options):
             left = in_time_left(options, operation.until)
-            fetch = SitemapFetch(operation, sitemaps, left, lease, before)
-            yield from fetch.run()
-            counts.update(fetch.counts)
-            before = fetch.after()
+            fetching = SitemapFetching(operation, sitemaps, left, lease, before)
+            yield from fetch_pages(fetching)
+            counts.update(fetching.counts)
+            before = fetching.after()
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=+counts))
 
 

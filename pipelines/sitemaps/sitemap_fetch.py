@@ -1,6 +1,5 @@
 """Fetches sitemaps with one engine, and what indexes among them name."""
 
-import contextlib
 import dataclasses
 import itertools
 import logging
@@ -26,7 +25,7 @@ from ...policy.sitemaps.sitemap_list import NONE_NAMED, OTHERS_NAMED, Sitemap, S
 from ...policy.sitemaps.sitemap_options import SitemapOptions
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, children_of, judge_sitemap
 from ...transforms.elements.chunks import Chunk, to_chunks
-from ...transforms.fetching import fetch_tasks
+from ...transforms.fetching import Fetching
 from ...transforms.wiring.metrics import Throttling
 from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
@@ -64,8 +63,8 @@ class Before(NamedTuple):
     notes: Mapping[str, Note]
 
 
-class SitemapFetch:
-    """Fetches and reads a list of sitemaps with one engine; used once.
+class SitemapFetching(Fetching):
+    """A list of sitemaps; yields rows for the state (SITEMAP_URLS) and for HOSTS, by component.
 
     Args:
         operation: The operation.
@@ -89,13 +88,21 @@ class SitemapFetch:
         lease: Lease,
         before: Before,
     ) -> None:
-        self._operation, self._sitemaps, self._options = operation, sitemaps, options
+        super().__init__(
+            dataclasses.replace(
+                options,
+                threads=min(options.threads, MOST_THREADS),
+                content_limit=options.sitemap_size_max,
+            )
+        )
+        self._operation, self._sitemaps = operation, sitemaps
+        self.requested_until = before.requested_until
         self._lease, self._before, self._throttling = lease, before, Throttling()
         self._blocklist = read_blocklist(operation)
         self._settings = read_host_settings(operation)
         self._seeds: Seeds = read_seeds_hosts(operation.root, seed_files(operation))
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
-        self._known = KnownHosts(operation.root, files, none, before.notes)
+        self.known_hosts = self._known = KnownHosts(operation.root, files, none, before.notes)
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
         self._rows: list[pl.DataFrame] = []
@@ -103,36 +110,15 @@ class SitemapFetch:
         self._shown = 0
         self.counts: Counter[str] = Counter()
 
-    def run(self) -> Iterator[tuple[str, Chunk]]:
-        """Yields rows for the state (SITEMAP_URLS) and for the host table, by component."""
-        first = self._allowed(self._sitemaps.take())
-        options = dataclasses.replace(
-            self._options,
-            threads=min(self._options.threads, MOST_THREADS),
-            content_limit=self._options.sitemap_size_max,
-        )
-        results = fetch_tasks(
-            lambda engine: self._tasks(engine, first), options, None, self._lease.may_send,
-            known_hosts=self._known, requested_until=self._before.requested_until, on_pulse=self._pulse,
-            follow=self._follow, screen=self._screen,
-        )  # fmt: skip
-        with contextlib.closing(results):
-            for result in results:
-                yield from self._take(result)
-        self._lease.check()
-        yield from self._flush()
-        yield from self._findings()
-        self._count_lost()
-
     def after(self) -> Before:
         """Returns what the next list must know."""
         demands = {host: Note(*demand) for host, demand in self._engine.demands().items()}
         return Before(time.monotonic(), {**self._before.notes, **demands})
 
-    def _tasks(self, engine: Engine, first: Sequence[Sitemap]) -> Iterator[Task | None]:
+    def tasks(self, engine: Engine) -> Iterator[Task | None]:
         self._engine = engine
         self._lease.note(lambda: {**self._before.notes, **engine.demands()})
-        yield from map(self._task, first)
+        yield from map(self._task, self._allowed(self._sitemaps.take()))
         while True:
             yield None  # all tasks so far are queued now
             idle = engine.idle()
@@ -158,24 +144,27 @@ class SitemapFetch:
         key = str(next(self._numbers))
         self._of[key] = sitemap
         own = self._settings.get(_host_of(sitemap)) or HostSettings()
-        pause = pause_of(own.threads, own.delay, self._options)
+        pause = pause_of(own.threads, own.delay, self.options)
         return Task(sitemap.url, key, hops=hops, delay=pause, threads=own.threads)
 
-    def _follow(self, task: Task, url: str) -> Task | None:
+    def follow(self, task: Task, url: str) -> Task | None:
         target = self._sitemaps.redirected(self._of[task.key], url, task.hops)
         if target is None or not self._allowed([target]):
             return None
         return self._task(target, task.hops + 1)
 
-    def _screen(self, task: Task, rules: RobotsRules) -> str | None:
+    def screen(self, task: Task, rules: RobotsRules) -> str | None:
         sitemap = self._of[task.key]
         return self._sitemaps.add_of_robots(sitemap, rules.sitemaps) if sitemap.of_host else None
 
-    def _pulse(self, waited: float) -> None:
+    def may_send(self) -> bool:
+        return self._lease.may_send()
+
+    def pulse(self, waited: float) -> None:
         self._lease.check()
         self._throttling.total(waited)
 
-    def _take(self, result: Result) -> Iterator[tuple[str, Chunk]]:
+    def add(self, result: Result) -> Iterator[tuple[str, Chunk]]:
         """Reads a sitemap."""
         self.counts["requests"] += 1
         sitemap, response = self._of.pop(result.task.key), result.response
@@ -187,9 +176,9 @@ class SitemapFetch:
             return
         headers = [(name.lower(), value) for name, value in response.headers]
         source = Source(sitemap.url, response.body, response.header("content-type"), headers)
-        most_urls, most_bytes = self._options.sitemap_urls_max, self._options.sitemap_size_max
+        most_urls, most_bytes = self.options.sitemap_urls_max, self.options.sitemap_size_max
         try:
-            content = read_sitemap(source, most_urls, most_bytes, self._options.sitemap_links)
+            content = read_sitemap(source, most_urls, most_bytes, self.options.sitemap_links)
         except ParseFailed as failed:
             self._fail(sitemap, failed.reason)
             return
@@ -202,12 +191,18 @@ class SitemapFetch:
         if sitemap.given:
             self._seed_hosts.add(host_key(host_of_url(sitemap.root) or ""))
         rows, counts = judge_sitemap(
-            content, sitemap, self._options, self._seeds, self._blocklist, self._operation.now
+            content, sitemap, self.options, self._seeds, self._blocklist, self._operation.now
         )
         self.counts.update(counts)
         self._rows.append(rows)
         if sum(map(len, self._rows)) >= _ROWS:
             yield from self._flush()
+
+    def end(self) -> Iterator[tuple[str, Chunk]]:
+        self._lease.check()
+        yield from self._flush()
+        yield from self._findings()
+        self._count_lost()
 
     def _fail(self, sitemap: Sitemap, reason: str) -> None:
         if sitemap.of_host and reason == "http_404":  # nobody has said that there is one

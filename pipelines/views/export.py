@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
 from ...io.storage.places import Place, place_of
-from ...io.storage.reach import local_path
+from ...io.storage.reach import folder_for_parts
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
@@ -121,20 +120,10 @@ def exported(
 def _folder(table: str, *, elsewhere: bool) -> Place:
     """Returns a folder for parts, in the table so that remote workers find it."""
     folder = open_table(table).files / "exports" / new_id()
-    path = local_path(folder)
-    if path is None:
-        if elsewhere:
-            return folder
-    else:
-        try:
-            path.mkdir(parents=True)
-            return folder
-        except OSError as error:  # a user without permission to write can still export
-            if elsewhere:
-                raise UsageError(
-                    f"cannot write the parts to {str(folder)!r}: {error.strerror}"
-                ) from error
-    return Path(tempfile.mkdtemp(prefix="nutbeam-"))
+    try:
+        return folder_for_parts(folder, elsewhere=elsewhere)
+    except OSError as error:
+        raise UsageError(f"cannot write the parts to {str(folder)!r}: {error.strerror}") from error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,10 +12,10 @@ import polars as pl
 
 from ...io.batches.batches import batch_files
 from ...io.batches.page_writer import COUNTED, why_not
-from ...io.batches.seeds import is_url
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
+from ...io.storage.places import is_place
 from ...io.table.opening import open_table
 from ...policy.components.schema import PAGES
 from ...policy.components.vocabulary import iso
@@ -59,7 +59,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
     waiting = next_url(table, options)
     examples = {} if work.fetched else _examples(table, made)
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []
-    if len(seeds) == 1 and is_url(seeds[0]):
+    if len(seeds) == 1 and not is_place(seeds[0]):
         examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, end, waiting, examples)
     unfetched = known["status"].get("db_unfetched", 0)

@@ -2,10 +2,11 @@
 
 import dataclasses
 
-from ...io.bigtable.address import BigtableAddress, is_bigtable, parse_address
+from ...io.bigtable.address import BigtableAddress, parse_address
 from ...io.snapshots.manifest import load_manifest
-from ...io.storage.places import is_path, place_of
-from ...io.storage.reach import absolute, local_path
+from ...io.storage.files import names
+from ...io.storage.places import is_place, place_of
+from ...io.storage.reach import absolute, make_folder
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -37,7 +38,7 @@ def run(invocation: Invocation) -> int:
     if action not in ACTIONS:
         raise UsageError(f"the action must be one of {', '.join(ACTIONS)}, got {action!r}")
     text = invocation.arguments["address"]
-    if not is_bigtable(text) and is_path(text):
+    if is_place(text):
         raise UsageError(f"a table in a folder needs no {action}, got {text!r}: inject makes it")
     return ACTIONS[action](parse_address(text), invocation)
 
@@ -88,20 +89,17 @@ def _drop(address: BigtableAddress, invocation: Invocation) -> int:
 
 
 def _place(files: str) -> str:
-    """Returns the absolute place for files; creates it if it is a local folder."""
+    """Returns the absolute place for files, which must be empty; makes it if it is a folder."""
     if not files:
         raise UsageError("create needs --files: the place of page bodies and other files")
     place = absolute(place_of(files))
-    path = local_path(place)
-    if path is None:
-        return str(place)
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise UsageError(f"--files must be a new or empty folder, got {files!r}")
+        make_folder(place)
     except OSError as error:
         raise UsageError(f"cannot make the folder {files!r}: {error.strerror}") from error
-    return str(path)
+    if names(place):
+        raise UsageError(f"--files must be a new or empty folder, got {files!r}")
+    return str(place)
 
 
 ACTIONS = {"create": _create, "describe": _describe, "drop": _drop}

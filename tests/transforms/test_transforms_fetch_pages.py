@@ -25,6 +25,7 @@ from nutbeam.transforms.fetching import (
     PAGES,
     WANTED,
     FetchPagesOptions,
+    RowsFetching,
     admit,
     fetch_pages,
 )
@@ -258,7 +259,7 @@ def test_the_twin_gives_what_the_transform_gives(web):
     urls = [*some(web.site), "http://127.0.0.1/"]
     found = {PAGES: [], DEAD_LETTERS: []}
     opened = FetchPagesOptions(connect_to=web.connect_to, server_delay=0.0)
-    for tag, row in fetch_pages(wanted_of(*urls), opened):
+    for tag, row in fetch_pages(RowsFetching(wanted_of(*urls), opened)):
         found[tag].append(row)
     pages, dead = fetched(rows_of(*urls), FetchPages(opened))
     assert by_url(pages) == by_url(found[PAGES])

@@ -22,6 +22,7 @@ from nutbeam.transforms.fetching import (
     PAGES,
     WANTED,
     FetchPagesOptions,
+    RowsFetching,
     fetch_pages,
 )
 
@@ -101,7 +102,7 @@ def threads():
 def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
     options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)
-    rows = fetch_pages(wanted_of(*web.site.urls("page")), options)
+    rows = fetch_pages(RowsFetching(wanted_of(*web.site.urls("page")), options))
     assert next(rows)[0] == PAGES
     assert threads()
     rows.close()

@@ -10,7 +10,7 @@ from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.storage.files import (
     write_bytes,
 )
-from nutbeam.io.storage.places import in_store, place_of
+from nutbeam.io.storage.places import is_place, place_of
 from nutbeam.io.table.opening import open_table
 from nutbeam.web.base.errors import UsageError
 
@@ -51,7 +51,7 @@ def test_places_are_named_as_paths_are():
     assert str(place_of("s3://bucket") / "a") == "s3://bucket/a"
     with pytest.raises(ValueError, match="not in"):
         place.relative_to(place_of("gs://other/a"))
-    assert not in_store("gs:x")
+    assert is_place("gs:x")  # a path
 
 
 @pytest.mark.parametrize(

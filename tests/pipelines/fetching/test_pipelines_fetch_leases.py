@@ -36,6 +36,7 @@ from nutbeam.io.batches import leases
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.pipelines import fetch
 from nutbeam.pipelines.command_line.cli import main
+from nutbeam.transforms.fetching import fetch_pages
 leases.LEASE_TIMES = leases.LeaseTimes(*map(float, sys.argv[1].split(",")))
 print("ready", flush=True)
 input()
@@ -47,7 +48,8 @@ DIRECT = (
 table, batch, connect_to = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 options = fetch.FetchBatchOptions(connect_to=tuple(connect_to), server_delay=0.4, flush_seconds=0.2)
 (part,) = fetch._partitions(begin(table, "fetch", "direct.fetch", batch))
-written = [w for w in fetch.fetch_partition(part, options) if w.component.endswith("/pages")]
+with fetch.partition_fetching(part, options) as fetching:
+    written = [w for w in fetch_pages(fetching) if w.component.endswith("/pages")]
 print(json.dumps([file.path for w in written for file in w.files]))
 """
 )

@@ -185,8 +185,8 @@ COMMANDS = {
     ),
     "nodedumper": Command(
         "graph.nodedumper", "Show the nodes of a graph, the best first.", False, LINKS,
-        example="mine --top_n 10",
-        options=("what", "rank", "top_n", "group_by", "aggregate", "output", "level"),
+        example="mine --top 10",
+        options=("what", "rank", "top", "group_by", "aggregate", "output", "level"),
     ),
     "graphfiles": Command(
         "graph.graphfiles", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
@@ -205,7 +205,7 @@ COMMANDS = {
     ),
     "search": Command(
         "querying.search", "Search an index of the table, or serve a search page.", False, INDEX,
-        example="mine water", options=("index", "top_n", "serve", "port"),
+        example="mine water", options=("index", "top", "serve", "port"),
     ),
     "solrindex": Command(
         "indexing.solrindex", "The same as index, with the writer solr.", group=INDEX,

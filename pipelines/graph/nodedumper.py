@@ -35,7 +35,7 @@ class Options(LevelOptions, RankOptions):
         nutch="nodedumper -scores, -inlinks, -outlinks",
         group="nodedumper",
     )
-    top_n: int = option(
+    top: int = option(
         0, "Show this many; 0 is all, which are sorted in memory.", minimum=0,
         nutch="nodedumper -topn", group="nodedumper",
     )  # fmt: skip
@@ -92,9 +92,9 @@ def best_nodes(reading: Reading, options: Options) -> pl.DataFrame:
         if options.group_by != "none":
             best = merged_values([some, *([] if best is None else [best])], options.aggregate)
         else:
-            best = best_first(pl.concat([some, *([] if best is None else [best])]), options.top_n)
+            best = best_first(pl.concat([some, *([] if best is None else [best])]), options.top)
     assert best is not None
-    rows = best_first(best, options.top_n)
+    rows = best_first(best, options.top)
     keys = rows.get_column("key")
     if options.level == "page" and options.group_by == "none":
         names = from_keys(keys)

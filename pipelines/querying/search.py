@@ -31,7 +31,7 @@ class Options:
     """Options of search."""
 
     index: str = also(IndexWriterOptions, "index")
-    top_n: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
+    top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"
     )
@@ -55,12 +55,12 @@ def run(invocation: Invocation) -> int:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
         from .search_serving import serve  # late, so that a query is fast
 
-        return serve(searched, options.port, options.top_n)
+        return serve(searched, options.port, options.top)
     if query is None:
         raise UsageError("give a query, or --serve")
     with configuration():
         clauses = parse_search(query)
-    found = searched.newest().search(clauses, options.top_n)
+    found = searched.newest().search(clauses, options.top)
     if invocation.format == "json":
         for hit in found.hits:
             print(json.dumps(record_of_hit(hit), ensure_ascii=False))

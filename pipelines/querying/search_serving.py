@@ -23,13 +23,13 @@ _FRESH_S = 5.0  # for so long a search does not ask whether the index has change
 _TIMEOUT_S = 10.0
 
 
-def serve(searched: SearchedTable, port: int, top_n: int) -> int:
+def serve(searched: SearchedTable, port: int, top: int) -> int:
     """Serves until interrupted; prints the address.
 
     Raises:
         UsageError: The port is taken, or there is no such index.
     """
-    with SearchServer(searched, port, top_n) as server:
+    with SearchServer(searched, port, top) as server:
         print(f"search page: http://{ADDRESS}:{server.port}/", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.2)
@@ -45,8 +45,8 @@ class SearchServer(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, searched: SearchedTable, port: int, top_n: int) -> None:
-        self._searched, self.top_n = searched, top_n
+    def __init__(self, searched: SearchedTable, port: int, top: int) -> None:
+        self._searched, self.top = searched, top
         self._lock, self._checked = threading.Lock(), 0.0
         self._search = searched.newest()
         try:
@@ -67,7 +67,7 @@ class SearchServer(http.server.ThreadingHTTPServer):
             ValueError: The query is wrong.
             UserError: The index cannot be read.
         """
-        return self._newest().search(parse_search(query), self.top_n, first)
+        return self._newest().search(parse_search(query), self.top, first)
 
     def _newest(self) -> ShardSearch:
         with self._lock:
@@ -120,7 +120,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif message:
             self._send(status, "text/html", error_page(self.server.name, query, message))
         else:
-            page = search_page(self.server.name, query, found, first, self.server.top_n)
+            page = search_page(self.server.name, query, found, first, self.server.top)
             self._send(status, "text/html", page)
 
     def _is_local(self) -> bool:

@@ -270,7 +270,7 @@ def test_nodes_are_shown_best_first(table, edges, capsys):
     assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
     ranks = ranks_in(table).sort("linkrank", "key", descending=[True, False])
     capsys.readouterr()
-    assert nutbeam("nodedumper", table, "--top_n", 3) == 0
+    assert nutbeam("nodedumper", table, "--top", 3) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [float(line.split("\t")[1]) for line in lines] == pytest.approx(
         ranks["linkrank"][:3].to_list(), rel=1e-6

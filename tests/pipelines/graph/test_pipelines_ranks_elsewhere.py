@@ -40,7 +40,7 @@ def test_planted_hubs_rank_first(tmp_path, capsys):
         assert nutbeam("linkrank", table, "--ranking", ranking) == 0
         rank = "authority" if ranking == "hits" else ranking
         capsys.readouterr()
-        assert nutbeam("nodedumper", table, "--rank", rank, "--top_n", 3) == 0
+        assert nutbeam("nodedumper", table, "--rank", rank, "--top", 3) == 0
         best = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
         assert best == HUBS
 

@@ -68,7 +68,7 @@ def test_json_has_one_page_per_line(search):
     assert record["fields"]["lang"] == "en"
     assert [record["snippet"][b:e] for b, e in record["marks"]] == []
     assert len(search("stone", "--format", "json").splitlines()) == 10
-    assert len(search("stone", "--format", "json", "--top_n", "20").splitlines()) == 20
+    assert len(search("stone", "--format", "json", "--top", "20").splitlines()) == 20
 
 
 def test_a_wrong_query_is_one_line(search):

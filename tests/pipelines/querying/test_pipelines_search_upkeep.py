@@ -28,7 +28,7 @@ def table(tmp_path, monkeypatch):
 def found(capsys):
     def search(table, *words):
         capsys.readouterr()
-        nutbeam("search", table, "river", "--format", "json", "--top_n", "50", *words)
+        nutbeam("search", table, "river", "--format", "json", "--top", "50", *words)
         lines = capsys.readouterr().out.splitlines()
         return {record["url"]: record["title"] for record in map(json.loads, lines)}
 

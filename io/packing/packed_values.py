@@ -133,6 +133,8 @@ def _unpack_numbers(packed: pa.Array, kind: pa.DataType) -> pa.Array:
 def _unpack_lists(packed: pa.Array, kind: pa.DataType) -> pa.Array:
     parts = _parts(kind)
     data, offsets = buffers_of(packed.fill_null(_bytes(4)))
+    if (np.diff(offsets) < 4).any():
+        raise ValueError("a list is cut short")
     counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
     columns = _unpack_columns(data, offsets[:-1] + 4, offsets[1:], counts, parts)
     ends, mask = ends_of(counts), packed.is_null()

@@ -1,6 +1,6 @@
 """Numbers of URLs by host: counted from rows, and as differences that a job makes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
     [('com.a', 2, 0, 1)]
     """
-    return _summed([_tallied({1: rows})])
+    return _summed(*_tallied(rows.get_column("key"), [(1, 0, rows)]))
 
 
 def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -46,11 +46,12 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     if known.get_column("key").equals(before.get_column("key")):
         # Of most rows only a link was found: their hosts are not looked for.
         differ = _codes(before) != _codes(known)
-        before, known = before.filter(differ), known.filter(differ)
-        parts = [_tallied({-1: before, 1: known}), _tallied({1: new})]
+        before, after = before.filter(differ), pl.concat([known.filter(differ), new])
+        tallied = _tallied(after.get_column("key"), [(-1, 0, before), (1, 0, after)])
     else:
-        parts = [_tallied({-1: before}), _tallied({1: after})]
-    counted = _summed(parts)
+        keys = pl.concat([rows.get_column("key") for rows in (before, after)])
+        tallied = _tallied(keys, [(-1, 0, before), (1, len(before), after)])
+    counted = _summed(*tallied)
     return counted.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 
@@ -60,28 +61,30 @@ def _codes(rows: pl.DataFrame) -> pl.Series:
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 
 
-def _tallied(parts: Mapping[int, pl.DataFrame]) -> tuple[pl.Series, _Matrix]:
-    """Returns (hosts, numbers of their rows by code) of frames with the same keys.
+def _tallied(
+    keys: pl.Series, parts: Iterable[tuple[int, int, pl.DataFrame]]
+) -> tuple[pl.Series, _Matrix]:
+    """Returns (hosts, numbers of their rows by code).
 
-    A host whose rows are not next to one another is there several times.
+    A host whose keys are not next to one another is there several times.
 
     Args:
-        parts: For each sign, 1 or -1, the rows whose numbers it is given.
+        keys: Keys of rows.
+        parts: Rows to count, each time (1 or -1, the index of the first in ``keys``, the rows).
     """
-    hosts = host_keys(next(iter(parts.values())).get_column("key"))
+    hosts = host_keys(keys)
     run = hosts.rle_id()
     firsts, run_numbers = hosts.filter(run.diff().fill_null(1) != 0), run.to_numpy()
     numbers = np.zeros((len(firsts), _CODES), dtype=np.int64)
-    for sign, rows in parts.items():
-        at = run_numbers * np.int64(_CODES) + np.minimum(_codes(rows).to_numpy(), _CODES - 1)
+    for sign, first, rows in parts:
+        runs = run_numbers[first : first + len(rows)]
+        at = runs * np.int64(_CODES) + np.minimum(_codes(rows).to_numpy(), _CODES - 1)
         numbers += sign * np.bincount(at, minlength=numbers.size).reshape(numbers.shape)
     return firsts, numbers
 
 
-def _summed(tallies: Sequence[tuple[pl.Series, _Matrix]]) -> pl.DataFrame:
+def _summed(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
     """Returns the sums of what ``_tallied`` returns, as HOST_COUNTS rows in key order."""
-    hosts = pl.concat([hosts for hosts, _ in tallies])
-    numbers = np.concatenate([numbers for _, numbers in tallies])
     order = hosts.arg_sort()
     hosts, numbers = hosts.gather(order), numbers[order.to_numpy()]
     firsts = (hosts.rle_id().diff().fill_null(1) != 0).arg_true()

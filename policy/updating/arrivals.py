@@ -116,18 +116,18 @@ def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _find(keys: pl.Series, among: pl.Series) -> pl.Series:
     """Returns, for each key, its index among unique keys, or null."""
-    # Comparing hashes takes half of the time. Keys with equal hashes make more rows or wrong pairs.
+    # Comparing hashes takes half of the time. Keys with equal hashes make wrong pairs.
     at = _positions(keys.hash(), among.hash())
-    if len(at) == len(keys) and not (among.gather(at) != keys).any():
-        return at
-    return _positions(keys, among)
+    return _positions(keys, among) if (among.gather(at) != keys).any() else at
 
 
 def _positions(values: pl.Series, among: pl.Series) -> pl.Series:
-    """Returns, for each value, its index among others, or null."""
+    """Returns, for each value, the index of one that equals it among others, or null."""
     numbered = among.to_frame("value").with_row_index("at")
-    found = values.to_frame("value").join(numbered, on="value", how="left", maintain_order="left")
-    return found.get_column("at")
+    pairs = values.to_frame("value").with_row_index("of").join(numbered, on="value")
+    at = np.full(len(values), -1, dtype=np.int64)
+    at[pairs.get_column("of").to_numpy()] = pairs.get_column("at").to_numpy()
+    return nullable(at)
 
 
 def index_by_number(frame: pl.DataFrame, total: int) -> Numbers:

@@ -21,9 +21,8 @@ def lively(visits, context):
         .otherwise(interval)
     )
     wanted = pl.when((pl.col("retries") > 0) | (pl.col("status") == 3)).then(DAY).otherwise(wanted)
-    small_table = context.pages is not None and context.pages < 40
-    longest = min(5 * DAY, context.options.longest) if small_table else context.options.longest
-    seconds = pl.coalesce(fixed, wanted.clip(3600, longest)).cast(pl.Int64)
+    shortest = min(600 * context.pages, context.options.longest)  # each page takes ten minutes
+    seconds = pl.coalesce(fixed, wanted.clip(shortest, context.options.longest)).cast(pl.Int64)
     changes = pl.col("change_days").fill_null(0) + pl.col("modified").cast(pl.Float32)
     not_modified = pl.col("event.fetch_status") == 38
     earlier = pl.when(fixed.is_null() & not_modified).then(1800).otherwise(0)

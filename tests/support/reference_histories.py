@@ -69,7 +69,8 @@ class Web:
 
     Attributes:
         returning: Pages that are not in an index may answer with the content they had before.
-        too_long: Intervals of some seeds are longer than the longest one.
+        too_long: Intervals of some seeds are longer than the longest one, and some of the seeds were
+            fetched when that was allowed.
         orphans: Pages without links become gone, and later orphans.
         gap_days: Longest time between two updates.
         redirects: Redirects lead to some pages.
@@ -126,7 +127,11 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
     product = reference = Updated(rows, {})
     now = START
     while now < START + TWO_YEARS_MS:
-        now += numbers.randrange(DAY_MS // 24, round(web.gap_days * DAY_MS))
+        hour = (
+            DAY_MS // 24
+        )  # some updates are so soon that pages were fetched at the time of before
+        soon = numbers.random() < 0.1
+        now += numbers.randrange(*(1, 60_000) if soon else (hour, round(web.gap_days * DAY_MS)))
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
         links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
@@ -182,10 +187,15 @@ def _seed(numbers: random.Random, key: str, limits: Limits, web: Web) -> Row:
     row = dict.fromkeys(KNOWN) | {"key": key, "status": UNFETCHED, "fetch_time": START}
     row |= {"retries": 0, "score": 1.0, "distance": 0, "metadata": {"seed": key[-5:]}}
     row |= {"fetch_interval": numbers.choice(intervals)}
-    if web.schedule != "default" and numbers.random() < 0.3:
-        row["fixed_interval"] = numbers.choice((1, 7200, longest, 2 * longest))
-    if numbers.random() < 0.3:  # a sitemap has said when it was changed
-        row["modified_time"] = START - numbers.choice((0, DAY_MS, 90 * DAY_MS, START, START - 9))
+    if web.schedule != "default" and numbers.random() < 0.4:
+        row["fixed_interval"] = numbers.choice((1, 7200, longest, 2 * longest, 2 * longest))
+    if numbers.random() < 0.7:  # a sitemap has said when it was changed
+        ages = (0, DAY_MS, 30 * DAY_MS, 90 * DAY_MS, START, START - 9)
+        row["modified_time"] = START - numbers.choice(ages)
+    if web.too_long and numbers.random() < 0.5:
+        row["fetch_interval"] = numbers.choice((longest + 1, 5 * longest))
+        row |= {"status": FETCHED, "last_fetch_time": START - DAY_MS, "protocol_status": 1,
+                "etag": "e0", "signature": b"a", "parse_status": 1, "document": "d0"}  # fmt: skip
     return row
 
 
@@ -203,7 +213,7 @@ def _fetches(numbers: random.Random, rows: dict[str, Row], now: int, web: Web) -
     """Returns an event for most of the URLs that are due, and now and then for another."""
     events = {}
     for key, row in rows.items():
-        if numbers.random() < (0.9 if row["fetch_time"] <= now else 0.01):
+        if numbers.random() < (0.9 if row["fetch_time"] <= now else 0.03):
             at = max(now - numbers.randrange(1, 7_200_000), row["last_fetch_time"] or 0)
             events[key] = _answer(numbers, row, at, web) | {
                 "key": key,
@@ -215,7 +225,7 @@ def _fetches(numbers: random.Random, rows: dict[str, Row], now: int, web: Web) -
 
 def _answer(numbers: random.Random, row: Row, at: int, web: Web) -> Row:
     status = numbers.choices(
-        (SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED), (10, 3, 1, 1, 2, 3)
+        (SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED), (10, 3, 1, 1, 2, 6)
     )[0]
     strange = row["status"] not in (FETCHED, UNCHANGED) and not web.returning
     if status == NOT_CHANGED and (strange or not row["etag"]):

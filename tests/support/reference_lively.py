@@ -24,9 +24,7 @@ def lively(row: Row, old: Row, event: Row, change: str, pages: int, limits: Limi
     if old.get("retries") or old.get("status") == GONE:
         interval = DAY_S
     longest = min(31_536_000, limits.max_fetch_interval)
-    if pages < 40:
-        longest = min(longest, 5 * DAY_S)
-    interval = min(max(interval, 3600), longest)
+    interval = min(max(interval, 600 * pages), longest)
     earlier = 1800 if event["fetch_status"] == NOT_CHANGED else 0
     if row["fixed_interval"]:
         interval, earlier = row["fixed_interval"], 0

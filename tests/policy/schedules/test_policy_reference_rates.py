@@ -122,3 +122,9 @@ def test_the_best_interval_gains_the_price_of_a_fetch(shape, days):
 def test_the_threshold_hardly_depends_on_the_number_of_its_pages(every):
     bounds = (60 / 86_400, 365.0)
     assert threshold(every, *bounds) == pytest.approx(threshold(every, *bounds, 800), rel=0.03)
+
+
+def test_two_visits_at_once_count_as_a_second_apart():
+    assert product_rate([(0.0, True)], (0.15, 0.7)) == pytest.approx(
+        after_change(0.15, 0.7, 1 / 86_400), rel=1e-6
+    )

@@ -1,6 +1,7 @@
 """Runs the product and the reference on the same rows, and lists where they differ."""
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -8,11 +9,14 @@ from typing import Any, NamedTuple
 import polars as pl
 from file_changes import changes_of
 from frames import frame_of
-from reference_schedules import DAY_S, Row
+from reference_schedules import DAY_S, Adaptive, Limits, Row
 from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
+from nutbeam.io.parsing.plugins import SCHEDULES, load_plugins
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
+from nutbeam.policy.hosting.host_settings import settings_of
+from nutbeam.policy.hosting.interval_bounds import Bounds, interval_bounds
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -21,6 +25,7 @@ from nutbeam.policy.links import (
 )
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import Clock, due
+from nutbeam.policy.schedules.visits import Schedule
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
@@ -54,12 +59,14 @@ class Difference(NamedTuple):
 
 def options_of(rules: Rules) -> UpdateOptions:
     """Returns the product's options; they add all URLs that are found."""
-    limits = rules.limits
-    adaptive = rules.adaptive
-    named = dataclasses.asdict(adaptive) if adaptive else {}
-    own = {name: named[name] for name in named if name not in ("hosts", "mimes")}
-    if adaptive:
-        own |= {"schedule": "adaptive", "max_interval": adaptive.longest(limits)}
+    limits, own = rules.limits, {}
+    if rules.adaptive:
+        own = _options_of_adaptive(rules.adaptive, limits)
+    elif rules.rate:
+        own = {"schedule": "rate"} | dataclasses.asdict(rules.rate)
+        own["max_interval"] = min(own["max_interval"], limits.max_fetch_interval)
+    elif rules.plugin:
+        own = {"schedule": "lively"}
     return UpdateOptions(
         **NO_BUDGETS,
         **own,
@@ -69,6 +76,35 @@ def options_of(rules: Rules) -> UpdateOptions:
         additions_allowed=rules.additions_allowed,
         delete_failed_parse=rules.delete_failed_parse,
     )
+
+
+def _options_of_adaptive(adaptive: Adaptive, limits: Limits) -> Row:
+    named = dataclasses.asdict(adaptive)
+    own = {name: named[name] for name in named if name not in ("hosts", "mimes", "files")}
+    own |= {"schedule": "mime_adaptive" if adaptive.mimes else "adaptive"}
+    return own | {"max_interval": adaptive.longest(limits), **adaptive.files}
+
+
+def schedule_of(options: UpdateOptions) -> Schedule:
+    """Returns the schedule as the job of update gets it: built in, or from an installed package."""
+    if options.schedule not in SCHEDULES.built_in:
+        ((_, schedule),) = load_plugins(SCHEDULES, (options.schedule,))
+        return schedule
+    return built_in_schedule(options)
+
+
+def bounds_of(rules: Rules) -> Bounds:
+    """Returns the bounds that settings of hosts put on intervals, as hostinject would have them."""
+    names = ("min_interval", "max_interval")
+    settings = {
+        ".".join(reversed(host.split("."))): settings_of({
+            name: str(seconds)
+            for name, seconds in zip(names, bounds, strict=True)
+            if seconds is not None
+        })
+        for host, bounds in rules.hosts.items()
+    }  # fmt: skip
+    return interval_bounds(settings)
 
 
 def scorings_of(rules: Rules) -> Scorings:
@@ -87,9 +123,9 @@ def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Ru
     frame = frame_of(STATE, *map(_to_state, ordered))
     frames = frame, frame_of(CHANGES, *changes)
     options = options_of(rules)
-    table = Surroundings(schedule=built_in_schedule(options))
+    table = Surroundings(pages=rules.pages, schedule=schedule_of(options), bounds=bounds_of(rules))
     found = update_range(*frames, now, options, table, scorings_of(rules))
-    late = frozenset(found.rows.filter(due(Clock(now), options_of(rules))).get_column("key"))
+    late = frozenset(found.rows.filter(due(Clock(now), options)).get_column("key"))
     counts = tuple(found.host_counts.to_dicts())
     return Updated(_by_key(found.rows), _by_key(found.outcome), late, counts)
 
@@ -110,8 +146,15 @@ def run_reference(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: 
     return updated
 
 
-def differences(product: Updated, reference: Updated) -> list[Difference]:
-    """Returns every column that both know, and in which their rows differ."""
+def differences(product: Updated, reference: Updated, tolerance: float = 0.0) -> list[Difference]:
+    """Returns every column that both know, and in which their rows differ.
+
+    Args:
+        product: Of the product.
+        reference: Of the reference.
+        tolerance: By which share intervals and waits may differ, besides a rounding. Then rates may
+            differ, too, by a few of the digits of 32 bits.
+    """
     assert product.rows.keys() == reference.rows.keys()
     found = []
     for key, expected in reference.rows.items():
@@ -123,8 +166,21 @@ def differences(product: Updated, reference: Updated) -> list[Difference]:
             Difference(key, name, row[name], expected.get(name))
             for name in KNOWN
             if row[name] != expected.get(name)
+            and not (tolerance and _near(name, row, expected, tolerance))
         ]
     return found
+
+
+def _near(name: str, row: Row, expected: Row, tolerance: float) -> bool:
+    """Returns whether a number of a row is as expected, but for the tolerance."""
+    one, other = row[name], expected.get(name)
+    if one is None or other is None:
+        return False
+    if name == "fetch_interval":
+        return abs(one - other) <= 1 + tolerance * other
+    if name == "fetch_time":
+        return abs(one - other) <= 1000 + tolerance * (other - (expected["last_fetch_time"] or 0))
+    return name in ("change_shape", "change_days") and math.isclose(one, other, rel_tol=1e-6)
 
 
 def outcome_differences(product: Updated, reference: Updated) -> list[Difference]:

@@ -1,12 +1,15 @@
 """Random histories of a table: update_state and the reference side by side, update after update."""
 
 import dataclasses
+import email.utils
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from reference_adapter import Updated, run_product, run_reference
-from reference_schedules import DAY_S, Adaptive, Limits, Row
+from reference_rate_schedule import Rate
+from reference_schedules import DAY_S, Adaptive, Limits, Row, read_hosts, read_mimes
 from reference_update import (
     DAY_MS,
     DUPLICATE,
@@ -33,6 +36,31 @@ LIMITS = (
     Limits(fetch_interval=3600, max_fetch_interval=10 * DAY_S, retry_max=1),
     Limits(fetch_interval=7 * DAY_S, max_fetch_interval=20 * DAY_S, retry_max=5),
 )
+# Bounds of hosts in a file of the adaptive schedules, in s: they suit all limits.
+HOST_INTERVALS = """# host, shortest and longest interval
+h0.example.com 3600 86400
+h1.example.com default 172800
+
+h2.example.com 259200 0
+h3.example.com 43200 43200
+other.example.com 60 60
+"""
+MIME_RATES = """# type, inc_rate, dec_rate
+text/html\t0.2\t0.1
+application/pdf\t1.5\t0.9
+Application/XHTML+XML\t0\t0
+image/gif\t0.1\t1
+"""
+CONTENT_TYPES = (None, "text/html", "Text/HTML; charset=utf-8", "application/pdf ;v=1",
+                 "application/xhtml+xml", "image/gif", "image/png")  # fmt: skip
+# Bounds from settings of hosts; one is above all longest intervals, and one below the usual shortest.
+HOST_SETTINGS = {"h0.example.com": (2 * DAY_S, None), "h3.example.com": (None, DAY_S),
+                 "h4.example.com": (DAY_S, 5 * DAY_S), "h5.example.com": (400 * DAY_S, None),
+                 "h6.example.com": (10, 20)}  # fmt: skip
+# How long before a fetch a server says that a page has changed, in ms; some cannot be right.
+AGES_MS = (0, 59_000, 61_000, 3_600_000, DAY_MS, 9 * DAY_MS, 400 * DAY_MS, -240_000, -900_000)
+TEXTS_OF_DATES = ("yesterday", "", "Thu, 01 Jan 1970 00:00:00 GMT", "Mon, 14 Nov 1994 12:13:20 GMT",
+                  "Sun Nov  6 08:49:37 2022", "Sunday, 06-Nov-22 08:49:37 GMT")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,11 +69,16 @@ class Web:
 
     Attributes:
         returning: Pages that are not in an index may answer with the content they had before.
-        too_long: Intervals of some seeds are longer than the longest one.
+        too_long: Intervals of some seeds are longer than the longest one, and some of the seeds were
+            fetched when that was allowed.
         orphans: Pages without links become gone, and later orphans.
         gap_days: Longest time between two updates.
-        adaptive: The schedule is adaptive, and some seeds have an interval for good.
         redirects: Redirects lead to some pages.
+        schedule: ``default``, ``adaptive``, ``mime_adaptive``, ``rate``, or ``lively``: that of the
+            plug-in. With another one than the default some seeds have an interval for good.
+        host_file: An adaptive schedule has a file of intervals by host.
+        host_settings: Settings of some hosts bound their intervals.
+        budget: Fetches a day for the schedule rate; 0: as many as in the usual interval.
     """
 
     pages: int = 60
@@ -53,8 +86,11 @@ class Web:
     returning: bool = False
     too_long: bool = False
     orphans: bool = False
-    adaptive: bool = False
     redirects: bool = False
+    schedule: str = "default"
+    host_file: bool = False
+    host_settings: bool = False
+    budget: float = 0.0
 
 
 class Step(NamedTuple):
@@ -75,19 +111,27 @@ class Step(NamedTuple):
     reference: Updated
 
 
-def history(seed: int, web: Web) -> Iterator[Step]:
-    """Runs two simulated years."""
+def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
+    """Runs two simulated years.
+
+    Args:
+        seed: Of the random numbers; it also chooses the limits.
+        web: What can happen.
+        folder: For files of the schedule, if it has any.
+    """
     numbers = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
-    days = (30, 40) if web.orphans else None
-    adaptive = Adaptive() if web.adaptive else None
-    rules = Rules(limits, True, numbers.random() < 0.5, adaptive, days)
+    rules = _rules(limits, numbers.random() < 0.5, web, folder)
     keys = [f"com.example.h{at % 7}:http/{at:05}" for at in range(web.pages)]
     rows = {key: _seed(numbers, key, limits, web) for key in keys[: web.pages // 3]}
     product = reference = Updated(rows, {})
     now = START
     while now < START + TWO_YEARS_MS:
-        now += numbers.randrange(DAY_MS // 24, round(web.gap_days * DAY_MS))
+        hour = (
+            DAY_MS // 24
+        )  # some updates are so soon that pages were fetched at the time of before
+        soon = numbers.random() < 0.1
+        now += numbers.randrange(*(1, 60_000) if soon else (hour, round(web.gap_days * DAY_MS)))
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
         links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
@@ -95,10 +139,44 @@ def history(seed: int, web: Web) -> Iterator[Step]:
         changes = [*fetched.values(), *_ignored(numbers, reference.rows, fetched), *links]
         numbers.shuffle(changes)
         before = product.rows
+        rules = dataclasses.replace(rules, pages=len(reference.rows))
         product = run_product(before.values(), changes, now, rules)
         reference = run_reference(reference.rows.values(), changes, now, rules)
         sums = {key: sum(c["inlink_score"] for c in links if c["key"] == key) for key in keys}
         yield Step(now, rules, before, fetched, sums, product, reference)
+
+
+def _rules(limits: Limits, delete_failed_parse: bool, web: Web, folder: Path | None) -> Rules:
+    return Rules(
+        limits,
+        delete_failed_parse=delete_failed_parse,
+        adaptive=_adaptive(limits, web, folder) if "adaptive" in web.schedule else None,
+        rate=Rate(web.budget) if web.schedule == "rate" else None,
+        plugin=web.schedule == "lively",
+        hosts=HOST_SETTINGS if web.host_settings else {},
+        orphan_days=(30, 40) if web.orphans else None,
+    )
+
+
+def _adaptive(limits: Limits, web: Web, folder: Path | None) -> Adaptive:
+    """Returns the settings of an adaptive schedule, after writing its files."""
+    settings = Adaptive()
+    if web.host_file:
+        hosts = read_hosts(HOST_INTERVALS.splitlines(), settings, limits)
+        settings = _with_file(settings, folder, "host_intervals", HOST_INTERVALS, hosts=hosts)
+    if web.schedule == "mime_adaptive":
+        mimes = read_mimes(MIME_RATES.splitlines())
+        settings = _with_file(settings, folder, "mime_rates", MIME_RATES, mimes=mimes)
+    return settings
+
+
+def _with_file(
+    settings: Adaptive, folder: Path | None, name: str, text: str, **read: Row
+) -> Adaptive:
+    assert folder is not None, f"{name} is a file"
+    (folder / name).write_text(text)
+    files = {**settings.files, name: str(folder / name)}
+    return dataclasses.replace(settings, files=files, **read)
 
 
 def _seed(numbers: random.Random, key: str, limits: Limits, web: Web) -> Row:
@@ -109,8 +187,15 @@ def _seed(numbers: random.Random, key: str, limits: Limits, web: Web) -> Row:
     row = dict.fromkeys(KNOWN) | {"key": key, "status": UNFETCHED, "fetch_time": START}
     row |= {"retries": 0, "score": 1.0, "distance": 0, "metadata": {"seed": key[-5:]}}
     row |= {"fetch_interval": numbers.choice(intervals)}
-    if web.adaptive and numbers.random() < 0.3:
-        row["fixed_interval"] = numbers.choice((1, 7200, longest, 2 * longest))
+    if web.schedule != "default" and numbers.random() < 0.4:
+        row["fixed_interval"] = numbers.choice((1, 7200, longest, 2 * longest, 2 * longest))
+    if numbers.random() < 0.7:  # a sitemap has said when it was changed
+        ages = (0, DAY_MS, 30 * DAY_MS, 90 * DAY_MS, START, START - 9)
+        row["modified_time"] = START - numbers.choice(ages)
+    if web.too_long and numbers.random() < 0.5:
+        row["fetch_interval"] = numbers.choice((longest + 1, 5 * longest))
+        row |= {"status": FETCHED, "last_fetch_time": START - DAY_MS, "protocol_status": 1,
+                "etag": "e0", "signature": b"a", "parse_status": 1, "document": "d0"}  # fmt: skip
     return row
 
 
@@ -128,15 +213,19 @@ def _fetches(numbers: random.Random, rows: dict[str, Row], now: int, web: Web) -
     """Returns an event for most of the URLs that are due, and now and then for another."""
     events = {}
     for key, row in rows.items():
-        if numbers.random() < (0.9 if row["fetch_time"] <= now else 0.01):
+        if numbers.random() < (0.9 if row["fetch_time"] <= now else 0.03):
             at = max(now - numbers.randrange(1, 7_200_000), row["last_fetch_time"] or 0)
-            events[key] = _answer(numbers, row, web) | {"key": key, "order": 2, "fetch_time": at}
+            events[key] = _answer(numbers, row, at, web) | {
+                "key": key,
+                "order": 2,
+                "fetch_time": at,
+            }
     return events
 
 
-def _answer(numbers: random.Random, row: Row, web: Web) -> Row:
+def _answer(numbers: random.Random, row: Row, at: int, web: Web) -> Row:
     status = numbers.choices(
-        (SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED), (10, 3, 1, 1, 2, 3)
+        (SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED), (10, 3, 1, 1, 2, 6)
     )[0]
     strange = row["status"] not in (FETCHED, UNCHANGED) and not web.returning
     if status == NOT_CHANGED and (strange or not row["etag"]):
@@ -146,7 +235,23 @@ def _answer(numbers: random.Random, row: Row, web: Web) -> Row:
              "protocol_message": str(mark), "response_ms": mark % 500}  # fmt: skip
     if status == RETRY and numbers.random() < 0.3:
         event["retry_after"] = numbers.choice((0, 60, 86_400, 10**7))
+    if status in (SUCCESS, NOT_CHANGED):
+        event |= {
+            "content_type": numbers.choice(CONTENT_TYPES),
+            "last_modified": _date(numbers, at),
+        }
     return event | _body(numbers, row, mark, strange) if status == SUCCESS else event
+
+
+def _date(numbers: random.Random, at: int) -> str | None:
+    """Returns what a server says that it has changed a page at; None: nothing."""
+    chance = numbers.random()
+    if chance < 0.4:
+        return None
+    if chance < 0.5:
+        return numbers.choice(TEXTS_OF_DATES)
+    when = at - numbers.choice((*AGES_MS, numbers.randrange(30 * DAY_MS)))
+    return email.utils.formatdate(when // 1000, usegmt=True)
 
 
 def _body(numbers: random.Random, row: Row, mark: int, strange: bool) -> Row:
@@ -156,8 +261,7 @@ def _body(numbers: random.Random, row: Row, mark: int, strange: bool) -> Row:
     failed = numbers.random() < 0.1 and signature is not None
     parsed = None if signature is None else FAILED_TO_PARSE if failed else 1
     return {"signature": signature, "parse_status": parsed, "etag": numbers.choice((None, f"{mark}")),
-            "content_type": "text/html", "last_modified": None, "batch_id": f"b{mark}",
-            "page": f"p{mark}", "document": f"d{mark}" if parsed else None}  # fmt: skip
+            "batch_id": f"b{mark}", "page": f"p{mark}", "document": f"d{mark}" if parsed else None}  # fmt: skip
 
 
 def _ignored(numbers: random.Random, rows: dict[str, Row], fetched: dict[str, Row]) -> list[Row]:

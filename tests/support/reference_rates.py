@@ -107,9 +107,9 @@ def _interval(rate: float, price: float) -> float:
     return root(missing, 1e-12, 700.0) / rate
 
 
-def root(falling: Callable[[float], float], low: float, high: float) -> float:
+def root(falling: Callable[[float], float], low: float, high: float, halvings: int = 80) -> float:
     """Returns where a falling function is zero, by halving."""
-    for _ in range(80):
+    for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return (low + high) / 2

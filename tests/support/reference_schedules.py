@@ -11,6 +11,9 @@ Where the specification leaves a choice:
 - An interval that is missing, 0 or negative counts as the default, for failures too.
 - Only a page with a body gets a ``modified_time``: a redirect, a 304 and a failure keep the old one,
   because the column is the time when the content was first seen.
+- The adaptive schedules take the time of a new content from the server, if its Last-Modified can be
+  right, as Nutch 2 does; the default schedule takes that of the fetch, as Nutch 1 does.
+- The type of a page is that of this answer, or else that of its body before, as in Nutch's metadata.
 - The default schedule ignores ``fixed_interval`` (only adaptive ones honour it); with an adaptive
   one it wins over all limits.
 - The sync offset of the adaptive schedule is a share of at most one interval within its bounds, and
@@ -56,8 +59,14 @@ def interval_of(row: Row, limits: Limits) -> int:
     return interval if interval and interval > 0 else limits.fetch_interval
 
 
-def modified_time_of(given: int | None, fetched: int, change: str) -> int:
+def modified_time_of(given: int | None, since: int, change: str) -> int:
     """Returns since when the content of a page with a body is as it is now.
+
+    Args:
+        given: The time of the row before, ms.
+        since: Since when the content is there if it is new: the time of the fetch, or an earlier one
+            that the server says (``reference_dates``).
+        change: The kind of change.
 
     >>> modified_time_of(None, 9, UNKNOWN), modified_time_of(5, 9, UNKNOWN)
     (9, 5)
@@ -65,7 +74,7 @@ def modified_time_of(given: int | None, fetched: int, change: str) -> int:
     (9, 5)
     """
     if change == MODIFIED or given is None or given <= 0:
-        return fetched
+        return since
     return given
 
 
@@ -112,6 +121,7 @@ class Adaptive:
     Attributes:
         hosts: (smallest, longest) interval in s by host; 0 is the global one.
         mimes: (inc, dec) rates by MIME type; empty: the schedule is not mime_adaptive.
+        files: Options of the product that name the files of hosts and types, and the files.
     """
 
     inc_rate: float = 0.4
@@ -122,6 +132,7 @@ class Adaptive:
     sync_delta_rate: float = 0.3
     hosts: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
     mimes: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def longest(self, limits: Limits) -> int:
         """The longest interval: the smaller of its own and that of all schedules."""
@@ -140,7 +151,8 @@ class Adaptive:
 def adaptive_schedule(settings: Adaptive, limits: Limits) -> Schedule:
     """Returns AdaptiveFetchSchedule, and MimeAdaptiveFetchSchedule if it has types.
 
-    Its row has the body of this fetch, but the ``modified_time`` of the fetches before.
+    Its row has the body of this fetch, but the ``modified_time`` of the fetches before; and
+    ``server_time``, if the server says since when a body is as it is.
     """
 
     def schedule(row: Row, fetched: int, change: str) -> tuple[float, int]:
@@ -152,7 +164,8 @@ def adaptive_schedule(settings: Adaptive, limits: Limits) -> Schedule:
         least, most = settings.bounds(host_of(row["key"]), limits)
         delta = 0
         if settings.sync_delta:
-            delta = fetched - modified_time_of(row["modified_time"], fetched, change)
+            since = row.get("server_time") or fetched
+            delta = max(0, fetched - modified_time_of(row["modified_time"], since, change))
             interval = max(interval, delta / 1000)
         interval = min(max(interval, least), most)
         wait = rounded(interval * 1000)

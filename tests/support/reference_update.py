@@ -12,6 +12,8 @@ Where the specification leaves a choice:
   retries are 0.
 - Pages that an index may have deleted are never "not modified" when they return: gone, redirected
   and duplicate ones, and likewise orphans and pages that failed to parse.
+- A schedule of a plug-in gets the interval of 0.9 of the maximum in place of one over it, but for a
+  URL with a fixed interval.
 - An interval over the maximum: only a 304 forces a fetch, which is due at the time of the 304; a
   redirect and a body that was not parsed are treated as a parsed body.
 - Orphans are judged after an event with which no link came; ages are whole days, and seeds are no
@@ -25,8 +27,12 @@ Where the specification leaves a choice:
 
 import dataclasses
 import struct
+from collections.abc import Mapping
 from typing import Any
 
+from reference_dates import Bounds, keep_within, server_time
+from reference_lively import lively
+from reference_rate_schedule import Rate, rate_schedule
 from reference_schedules import (
     DAY_S,
     MODIFIED,
@@ -38,6 +44,7 @@ from reference_schedules import (
     adaptive_schedule,
     default_schedule,
     gone_schedule,
+    host_of,
     interval_of,
     modified_time_of,
     retry_due,
@@ -59,7 +66,8 @@ SAID = (*HANDED_ON, "repr_url")
 # The columns of STATE that this reference knows.
 KNOWN = ("key", "status", "fetch_time", "fetch_interval", "retries", "last_fetch_time",
          "modified_time", "score", "distance", "fixed_interval", "last_inlink_day", "metadata",
-         "gone_since", "repr_url", "duplicate_of", *OF_EVENT, *OF_BODY)  # fmt: skip
+         "gone_since", "repr_url", "duplicate_of", "change_shape", "change_days", *OF_EVENT,
+         *OF_BODY)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +75,12 @@ class Rules:
     """Options of update.
 
     Attributes:
-        adaptive: Settings of the adaptive schedule; None: the default schedule.
+        adaptive: Settings of an adaptive schedule.
+        rate: Settings of the schedule rate.
+        plugin: Whether the schedule is that of the plug-in ``lively_schedule``. If it is none of the
+            three, it is the default.
+        pages: Number of rows of the table, for schedules.
+        hosts: Shortest and longest interval of some hosts, from their settings.
         orphan_days: Days without a link until a page is gone, and until it is an orphan;
             None: orphans are not judged.
     """
@@ -76,7 +89,15 @@ class Rules:
     additions_allowed: bool = True
     delete_failed_parse: bool = False
     adaptive: Adaptive | None = None
+    rate: Rate | None = None
+    plugin: bool = False
+    pages: int = 0
+    hosts: Mapping[str, Bounds] = dataclasses.field(default_factory=dict)
     orphan_days: tuple[int, int] | None = None
+
+    def bounds(self, key: str) -> Bounds:
+        """Returns the bounds of the intervals of a page from the settings of its host."""
+        return self.hosts.get(host_of(key), (None, None))
 
 
 def update_url(
@@ -167,10 +188,10 @@ def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
         _go(row, event, rules)
     elif status == NOT_CHANGED:
         row["status"] = _unchanged(old)
-        _schedule(row, event, NOTMODIFIED, rules)
+        _schedule(row, old, event, NOTMODIFIED, rules)
     else:
         row["status"] = {TO_TEMP: REDIR_TEMP, TO_PERM: REDIR_PERM}[status]
-        _schedule(row, event, UNKNOWN, rules)
+        _schedule(row, old, event, UNKNOWN, rules)
 
 
 def _unchanged(old: Row | None) -> int:
@@ -188,24 +209,51 @@ def _succeed(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     if rules.delete_failed_parse and event.get("parse_status") == FAILED_TO_PARSE:
         row |= {"status": PARSE_FAILED, "signature": None, "retries": 0}
         _go(row, event, rules)
+        row["modified_time"] = modified
     else:
         row["status"] = _unchanged(old) if change == NOTMODIFIED else FETCHED
-        _schedule(row, event, change, rules)
-    row["modified_time"] = modified
+        _schedule(row, old, event, change, rules)
 
 
-def _schedule(row: Row, event: Row, change: str, rules: Rules) -> None:
-    """Sets the next date of a page that answered."""
+def _schedule(row: Row, old: Row | None, event: Row, change: str, rules: Rules) -> None:
+    """Sets the next date of a page that answered, and since when its content is there."""
     limits, fetched = rules.limits, event["fetch_time"]
-    adaptive = rules.adaptive
-    schedule = adaptive_schedule(adaptive, limits) if adaptive else default_schedule(limits)
-    interval, due = schedule(row, fetched, change)
-    row |= {"fetch_interval": rounded(interval), "fetch_time": due, "retries": 0}
-    if interval <= limits.max_fetch_interval or (adaptive and row["fixed_interval"]):
-        return
-    row |= {"fetch_interval": limits.shortened, "fetch_time": fetched + limits.shortened * 1000}
-    if event["fetch_status"] == NOT_CHANGED:
+    adaptive, longest = rules.adaptive, limits.max_fetch_interval
+    old = old or {}
+    has_body = event["fetch_status"] == SUCCESS
+    said = server_time(old, event) if has_body and (adaptive or rules.rate) else None
+    modified = row["modified_time"]
+    if has_body:
+        modified = modified_time_of(modified, said or fetched, change)
+    too_long = row["fetch_interval"] > longest and not adaptive and not rules.rate
+    if rules.plugin and row["fixed_interval"]:
+        too_long = False
+    if too_long:
+        row["fetch_interval"] = limits.shortened
+    if rules.plugin:
+        lively(row, old, event, change, rules.pages, limits)
+        modified = row["modified_time"]
+    else:
+        row |= _dates(row | {"server_time": said}, old, event, change, rules)
+    row |= {"retries": 0, "modified_time": modified}
+    keep_within(row, fetched, rules.bounds(row["key"]), longest)
+    if too_long and event["fetch_status"] == NOT_CHANGED:
         force_fetch(row, fetched)
+
+
+def _dates(row: Row, old: Row, event: Row, change: str, rules: Rules) -> Row:
+    """Returns the columns that a built-in schedule sets."""
+    limits, fetched, given = rules.limits, event["fetch_time"], {}
+    if rules.rate:
+        seconds, due, known = rate_schedule(rules.rate, limits, rules.pages, old, event, change)
+        names = ("change_shape", "change_days")
+        given = {name: single(number) for name, number in zip(names, known, strict=True)}
+    elif rules.adaptive:
+        row["content_type"] = event.get("content_type") or old.get("content_type")
+        seconds, due = adaptive_schedule(rules.adaptive, limits)(row, fetched, change)
+    else:
+        seconds, due = default_schedule(limits)(row, fetched, change)
+    return {"fetch_interval": rounded(seconds), "fetch_time": due} | given
 
 
 def force_fetch(row: Row, due: int) -> None:
@@ -218,8 +266,11 @@ def force_fetch(row: Row, due: int) -> None:
 
 
 def _go(row: Row, event: Row, rules: Rules) -> None:
-    interval, due = gone_schedule(row, event["fetch_time"], rules.limits)
+    fetched, limits = event["fetch_time"], rules.limits
+    interval, due = gone_schedule(row, fetched, limits)
     row |= {"fetch_interval": interval, "fetch_time": due}
+    longest = limits.max_fetch_interval
+    keep_within(row, fetched, rules.bounds(row["key"]), longest, gone=True)
 
 
 def _retry(row: Row, event: Row, rules: Rules) -> None:

@@ -5,8 +5,11 @@ import math
 import random
 
 import pytest
+import reference_dates
+import reference_rate_schedule
 import reference_rates
 from reference_attached import product_intervals, product_rate
+from reference_rate_schedule import after_change, best_interval, gain, threshold
 from reference_rates import (
     best_intervals,
     freshness,
@@ -16,8 +19,11 @@ from reference_rates import (
 )
 
 
-def test_examples_of_the_reference():
-    assert doctest.testmod(reference_rates).failed == 0
+@pytest.mark.parametrize("module", [reference_dates, reference_rate_schedule, reference_rates])
+def test_examples_of_the_reference(module):
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert found.failed == 0
 
 
 def visits_of(numbers, rate, count):
@@ -83,3 +89,42 @@ def test_the_product_spends_its_fetches_well(seed):
     assert mean_freshness(rates, often) >= 0.999 * mean_freshness(rates, best)
     # Its threshold is that of usual pages: these are other ones, so it misses the budget.
     assert 0.5 * 5.0 <= sum(often) <= 1.5 * 5.0
+
+
+@pytest.mark.parametrize("elapsed", [0.01, 1.0, 200.0])
+@pytest.mark.parametrize(("shape", "days"), [(0.5, 0.7), (1.0, 30.0), (20.0, 5.0)])
+def test_a_change_leaves_mean_and_variance_of_the_exact_posterior(shape, days, elapsed):
+    after_shape, after_days = after_change(shape, days, elapsed)
+    visits = [(elapsed, True)]
+    mean = posterior_mean(shape, days, visits)
+    assert after_shape / after_days == pytest.approx(mean, rel=1e-4)
+    # The mean of the square is that of the rate, times that of the rate weighted with the rate.
+    square = mean * posterior_mean(shape + 1, days, visits)
+    assert after_shape / after_days**2 == pytest.approx(square - mean**2, rel=1e-3)
+
+
+@pytest.mark.parametrize(("shape", "days"), [(0.3, 10.0), (1.0, 5.0), (1 + 1e-9, 5.0), (4.0, 40.0)])
+def test_the_best_interval_gains_the_price_of_a_fetch(shape, days):
+    """What one more fetch gains is how the freshness of a page grows with the fetches a day."""
+
+    def kept(often, steps=20_000):  # the mean of S(t) between two fetches
+        width = 1 / often / steps
+        return sum((1 + (at + 0.5) * width / days) ** -shape for at in range(steps)) / steps
+
+    interval = best_interval(0.8, (shape, days), 1e-3, 1e4)
+    often, step = 1 / interval, 1e-3 / interval
+    slope = (kept(often + step) - kept(often - step)) / (2 * step)
+    assert gain(interval, (shape, days)) == pytest.approx(0.8)
+    assert slope == pytest.approx(0.8, rel=1e-3)
+
+
+@pytest.mark.parametrize("every", [1.0, 30.0])
+def test_the_threshold_hardly_depends_on_the_number_of_its_pages(every):
+    bounds = (60 / 86_400, 365.0)
+    assert threshold(every, *bounds) == pytest.approx(threshold(every, *bounds, 800), rel=0.03)
+
+
+def test_two_visits_at_once_count_as_a_second_apart():
+    assert product_rate([(0.0, True)], (0.15, 0.7)) == pytest.approx(
+        after_change(0.15, 0.7, 1 / 86_400), rel=1e-6
+    )

@@ -28,8 +28,9 @@ def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.Data
 
     A row with a fixed interval keeps it: it was set for this URL. An interval that a bound changes
     counts from the fetch, even if the schedule has moved the date towards the last change. No page is
-    due sooner than its shortest interval after the fetch. The longest interval is not for pages that are gone: their intervals grow each time, so that a short
-    one for fresh pages does not repeat requests that fail. The shortest is for them, too.
+    due sooner than its shortest interval after the fetch. The longest interval is not for pages that
+    are gone: their intervals grow each time, so that a short one for fresh pages does not repeat
+    requests that fail. The shortest is for them, too.
 
     Args:
         visits: Rows with ``key``, ``visited``, ``gone``, ``fixed_interval``, ``fetch_interval``,

@@ -72,7 +72,9 @@ def _answered(
         return _failed(row["retries"], wait, options)
     if _is_gone(row) and wait == row["fetch_interval"]:
         interval, limit = row["fetch_interval"], options.shortened
-        grown = "nine tenths of max_fetch_interval" if interval == limit else "grown by half"
+        grown = (
+            "nine tenths of max_fetch_interval" if interval == limit else "longer by half each time"
+        )
         what = "failed to parse" if row["status"] == Status.DB_PARSE_FAILED else "is gone"
         return DueRule("gone", f"it {what}: its interval is {in_words(interval)}, {grown}")
     return _visited(row, wait, options, hosts)

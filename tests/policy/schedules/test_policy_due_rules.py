@@ -63,13 +63,19 @@ CASES = [
         {},
         ("retry_after", "failure 2 of 3: its server asked for a wait of 0:10:00"),
     ),
-    (FETCH_GONE, {}, MISSING, {}, ("gone", "it is gone: its interval is 45 days, grown by half")),
+    (
+        FETCH_GONE,
+        {},
+        MISSING,
+        {},
+        ("gone", "it is gone: its interval is 45 days, longer by half each time"),
+    ),
     (
         FETCH_RETRY,
         {"retries": 2},
         {"protocol_status": EXCEPTION},
         {},
-        ("gone", "it is gone: its interval is 45 days, grown by half"),
+        ("gone", "it is gone: its interval is 45 days, longer by half each time"),
     ),
     (
         FETCH_GONE,
@@ -215,8 +221,12 @@ def test_a_page_that_its_server_has_and_no_page_links_to():
     [
         (MOVED, {}, ("interval", "30 days, its interval, after its last fetch")),
         (TEMP_MOVED, {}, ("interval", "30 days, its interval, after its last fetch")),
-        (NOTFOUND, {}, ("gone", "it is gone: its interval is 30 days, grown by half")),
-        (EXCEPTION, {"retries": 3}, ("gone", "it is gone: its interval is 30 days, grown by half")),
+        (NOTFOUND, {}, ("gone", "it is gone: its interval is 30 days, longer by half each time")),
+        (
+            EXCEPTION,
+            {"retries": 3},
+            ("gone", "it is gone: its interval is 30 days, longer by half each time"),
+        ),
         (
             EXCEPTION,
             {"retries": 1, "fetch_time": BEFORE + DAY_MS},
@@ -238,7 +248,7 @@ def test_an_orphan_that_its_server_does_not_have_and_that_came_back():
     row = {**old_row(Status.DB_UNFETCHED, protocol_status=NOTFOUND), **NONE, "retries": 0}
     name, detail = due_rule(row | {"fetch_time": BEFORE + MONTH * 1000}, UpdateOptions())
     assert name == "revived"
-    assert detail.endswith("it is gone: its interval is 30 days, grown by half")
+    assert detail.endswith("it is gone: its interval is 30 days, longer by half each time")
 
 
 def test_an_interval_from_the_file_of_hosts_names_the_file():
@@ -265,7 +275,7 @@ def test_a_row_that_filterdb_has_moved():
 def test_a_page_that_failed_to_parse_is_not_called_gone():
     row = {**old_row(Status.DB_PARSE_FAILED, fetch_interval=45 * DAY), **NONE}
     row |= {"fetch_time": BEFORE + 45 * DAY_MS}
-    expected = ("gone", "it failed to parse: its interval is 45 days, grown by half")
+    expected = ("gone", "it failed to parse: its interval is 45 days, longer by half each time")
     assert due_rule(row, UpdateOptions()) == expected
 
 

@@ -56,7 +56,11 @@ STATE_COLUMNS = Columns(
         Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
         Column("retries", pa.int32(), "Failures in a row that may pass, such as timeouts and 503."),
         time_column("last_fetch_time", "When it was last requested, with or without an answer."),
-        time_column("modified_time", "When its content was first seen as it is now."),
+        time_column(
+            "modified_time",
+            "Since when its content is as it is now: when that was first seen, or, with other "
+            "schedules than `default`, what `Last-Modified` says.",
+        ),
         Column("etag", TEXT, "ETag of its newest body, as the server sent it."),
         Column("last_modified", TEXT, "Last-Modified of its newest body, as the server sent it."),
         Column("score", pa.float32(), "Its importance (OPIC): the share that it got from links."),

@@ -101,7 +101,8 @@ def admit(
 class Fetching(contextlib.AbstractContextManager["Fetching"]):
     """What one engine fetches, and what becomes of the results; ``fetch_pages`` runs it, once.
 
-    ``FetchPages`` runs one for each partition of its rows, or of a batch (``FetchBatch``).
+    ``FetchPages`` runs one for each partition of its rows, or of a batch (``FetchBatch``). The
+    engine calls ``may_send``, ``dropped``, ``follow`` and ``screen`` in any thread.
 
     Args:
         options: FetchOptions and HttpOptions.
@@ -139,11 +140,11 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         yield from ()
 
     def may_send(self) -> bool:
-        """Returns whether a request may be sent now. Called in any thread, as all that follow."""
+        """Returns whether a request may be sent now."""
         return True
 
     def pulse(self, waited: float) -> None:
-        """Is called often; see ``on_pulse`` of ``Engine``, as for all that follow."""
+        """Is called often; see ``on_pulse`` of ``Engine``."""
 
     def dropped(self, task: Task, reason: str) -> None:
         """Takes a task that has no result."""

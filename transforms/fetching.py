@@ -158,7 +158,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         return None
 
     def patience(self) -> float:
-        """Returns how long, in s, the engine may wait for a result."""
+        """Returns the seconds until ``pulse`` must be called."""
         return math.inf
 
 

@@ -44,7 +44,7 @@ from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.recorded_options import recorded
 from .generating.survey import (
     CANDIDATES,
-    CHOSEN,
+    CHOSEN_COLUMNS,
     COUNTED,
     SPANNING,
     Candidates,
@@ -229,7 +229,7 @@ def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[A
     won = pl.Series("key", list(criteria.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
     places = queue_names(str(operation.batch), rows.get_column("key"), mode)
-    rows = rows.select(*CHOSEN, "rank", places.alias("place"))
+    rows = rows.select(*CHOSEN_COLUMNS, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(_COUNTS, len(certain))

@@ -30,7 +30,7 @@ RETRYABLE = (
     errors.Unknown,
 )
 CALL_ATTEMPTS = 5
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
 def open_channel(address: BigtableAddress, host: str = "bigtable.googleapis.com:443") -> Any:
@@ -64,8 +64,8 @@ def one_line_errors(
 
 
 def persistent(
-    address: BigtableAddress, request: Callable[[], Answer], attempts: int = CALL_ATTEMPTS
-) -> Answer:
+    address: BigtableAddress, request: Callable[[], _Answer], attempts: int = CALL_ATTEMPTS
+) -> _Answer:
     """Calls an idempotent function until it succeeds; returns its result.
 
     Raises:

@@ -25,7 +25,7 @@ from .index_candidates import Candidate, Changed, Held, PurgedPages, Refused, Re
 from .index_pass import IndexPass
 
 # Rows on their way to the documents, or to the writers that delete them.
-CANDIDATES = pa.schema(
+INDEX_CANDIDATES = pa.schema(
     [
         *(STATE.field(name) for name in STATE_READ),
         ("known", pa.bool_()),
@@ -48,7 +48,7 @@ COUNTING = KINDS["indexed"].counting
 def decided_rows(
     item: Candidate, task: IndexPass, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
-    """Yields decisions about the pages of an item, as in ``CANDIDATES``."""
+    """Yields decisions about the pages of an item, as in ``INDEX_CANDIDATES``."""
     if isinstance(item, Changed):
         found = _changed(item, task, options)
     elif isinstance(item, Removed):
@@ -236,8 +236,8 @@ def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.D
 
 
 def to_candidates(decided: pl.DataFrame) -> pl.DataFrame:
-    """Returns decisions with all columns of ``CANDIDATES``."""
-    wide = to_frame(CANDIDATES.empty_table())
+    """Returns decisions with all columns of ``INDEX_CANDIDATES``."""
+    wide = to_frame(INDEX_CANDIDATES.empty_table())
     found = pl.concat([wide, decided], how="diagonal_relaxed")
     return found.select(pl.col(name).cast(kind) for name, kind in wide.schema.items())
 

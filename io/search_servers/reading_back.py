@@ -8,7 +8,7 @@ import polars as pl
 
 from ...policy.search_servers.solr_schema import SolrSchema
 from ...policy.search_servers.stored_documents import STORED_FIELDS, stored_rows
-from ...policy.search_servers.verdicts_on_batches import Answer
+from ...policy.search_servers.verdicts_on_batches import ServerAnswer
 from ...web.base.errors import UserError
 from .server_client import ServerClient
 
@@ -73,7 +73,7 @@ def stored_in_solr(client: ServerClient, schema: SolrSchema) -> Iterator[pl.Data
         mark = record["nextCursorMark"]
 
 
-def _checked(client: ServerClient, answer: Answer, what: str) -> Answer:
+def _checked(client: ServerClient, answer: ServerAnswer, what: str) -> ServerAnswer:
     record: dict[str, Any] = answer.record
     if answer.status == 200 and ("hits" in record or "response" in record):
         return answer

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...policy.blocklist import Names
 from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
-from ..rows.blocklist import COMPONENT as BLOCKLIST
+from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.commit import commit_once
 from ..snapshots.hold import pause
 from ..snapshots.manifest import Manifest
@@ -67,9 +67,9 @@ class PurgeTask:
 
     def pieces(self, operation: Operation) -> Iterator[PurgePart]:
         """Yields the pieces of a table."""
-        yield PurgePart(operation, BLOCKLIST)
+        yield PurgePart(operation, BLOCKLIST_COMPONENT)
         for component in self.components(operation):
-            if component != BLOCKLIST:
+            if component != BLOCKLIST_COMPONENT:
                 parts = parts_of(component, operation.files(component))
                 yield from (PurgePart(operation, component, part) for part in parts)
 
@@ -177,7 +177,7 @@ def rebase(purged: Purged, task: PurgeTask) -> Purged:
         return purged
     now = dataclasses.replace(purged.operation, snapshot=newest)
     written: list[Written] = []
-    for component in sorted({BLOCKLIST, *task.components(now)}):
+    for component in sorted({BLOCKLIST_COMPONENT, *task.components(now)}):
         written += _rebase_component(purged, now, component, task)
     return Purged(now, tuple(written))
 
@@ -189,8 +189,8 @@ def _rebase_component(
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         return known
-    if component == BLOCKLIST:
-        return task(PurgePart(now, BLOCKLIST))
+    if component == BLOCKLIST_COMPONENT:
+        return task(PurgePart(now, BLOCKLIST_COMPONENT))
     before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
     edited = Edited(purged.operation.snapshot, before, known)
     return now.root.edit_again(component, purge_of(task.names), edited, after)

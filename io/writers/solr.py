@@ -13,7 +13,7 @@ from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
 from ...policy.search_servers.verdicts_on_batches import (
     NOT_ADMITTED,
-    Answer,
+    ServerAnswer,
     Verdict,
     refused_credentials,
 )
@@ -156,7 +156,7 @@ class SolrWriter(ServerWriter):
             ) from None
         return self._schema
 
-    def _fail(self, what: str, answer: Answer) -> None:
+    def _fail(self, what: str, answer: ServerAnswer) -> None:
         if answer.status in NOT_ADMITTED:
             raise UserError(f"{self._client.address} {refused_credentials(answer.status)}")
         raise UserError(

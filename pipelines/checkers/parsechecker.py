@@ -13,7 +13,7 @@ from ...policy.parsing.documents import DocumentOptions
 from ...policy.parsing.parse_results import status_text, succeeded
 from ...transforms.fetching import (
     FETCHED,
-    PAGES,
+    PAGES_OUTPUT,
     RequestOptions,
     RowsFetching,
     admit,
@@ -85,7 +85,7 @@ def requested(
     hops = _HOPS if options.follow_redirects else 0
     while True:
         kind, page = _fetched(str(url), options)
-        if kind != PAGES:
+        if kind != PAGES_OUTPUT:
             return record | {"error": {name: page[name] for name in ("reason", "message")}}, None
         target = page["redirect"]
         if target is None or len(record["redirects"]) >= hops:

@@ -53,7 +53,7 @@ from .own_limits import limits_of
 from .todays_rules import judged_today, refusals
 
 OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
-CHOSEN = (*OF_STATE, "delay")
+CHOSEN_COLUMNS = (*OF_STATE, "delay")
 # Of these the columns that are null in most tables; then they are not read.
 RARE = ("document", "fixed_interval", "metadata", "repr_url")
 STATE_TYPES = empty(STATE).schema
@@ -129,7 +129,7 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     best = (
         _best(part, options.top_n)
         .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
-        .select(*CHOSEN, "rank", spans=pl.lit(part is apart))
+        .select(*CHOSEN_COLUMNS, "rank", spans=pl.lit(part is apart))
         for part in (inside, apart)
     )
     rows = pl.concat(best, rechunk=False)

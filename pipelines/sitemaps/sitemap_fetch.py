@@ -51,7 +51,7 @@ class SitemapFetchOptions(SitemapOptions, FetchOptions, HttpOptions):
     """Options of fetching sitemaps."""
 
 
-class Before(NamedTuple):
+class EarlierRequests(NamedTuple):
     """What is known of requests that were sent before.
 
     Attributes:
@@ -86,7 +86,7 @@ class SitemapFetching(Fetching):
         sitemaps: SitemapList,
         options: SitemapFetchOptions,
         lease: Lease,
-        before: Before,
+        before: EarlierRequests,
     ) -> None:
         super().__init__(
             dataclasses.replace(
@@ -110,10 +110,10 @@ class SitemapFetching(Fetching):
         self._shown = 0
         self.counts: Counter[str] = Counter()
 
-    def after(self) -> Before:
+    def after(self) -> EarlierRequests:
         """Returns what the next list must know."""
         demands = {host: Note(*demand) for host, demand in self._engine.demands().items()}
-        return Before(time.monotonic(), {**self._before.notes, **demands})
+        return EarlierRequests(time.monotonic(), {**self._before.notes, **demands})
 
     def tasks(self, engine: Engine) -> Iterator[Task | None]:
         self._engine = engine

@@ -15,7 +15,7 @@ from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
 
-FETCHED = ("protocol/success", "protocol/notmodified")
+_FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
 # Options that cut off parts of pages: count, what it counts, option, what was done.
 _CUTS = (
@@ -91,7 +91,7 @@ def work_of(made: Sequence[Manifest]) -> Work:
         refused=by_reason(counts["inject"], "dropped/"),
         tried=any(manifest.job == "fetch" for manifest in made),
         requests=fetch["requests"],
-        fetched=sum(fetch[name] for name in FETCHED),
+        fetched=sum(fetch[name] for name in _FETCHED),
         failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
         left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
         targets=by_reason(counts["update"], "dropped/redirect_"),

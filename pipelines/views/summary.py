@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ...io.batches.batches import batch_files
-from ...io.batches.page_writer import COUNTED, why_not
+from ...io.batches.page_writer import COUNTED_OF_PAGES, why_not
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
@@ -135,7 +135,7 @@ def _read_pages(
 def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
     """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
     found = dict[str, str]()
-    for rows in _read_pages(table, made, ("key", *COUNTED)):
+    for rows in _read_pages(table, made, ("key", *COUNTED_OF_PAGES)):
         same = ["protocol_status", "protocol_message", "http_code"]
         for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
             reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]

@@ -10,7 +10,7 @@ from .index_filter import IndexFilter
 from .index_pages import hosts_of
 
 
-class Basic(IndexFilter):
+class IndexBasic(IndexFilter):
     """Indexes host, URL, title, text, caching policy and time."""
 
     name = "basic"

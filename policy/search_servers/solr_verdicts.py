@@ -6,13 +6,13 @@ from typing import Any
 
 from ...web.base.errors import one_line
 from .actions import Action
-from .verdicts_on_batches import Answer, Verdict, judge_request
+from .verdicts_on_batches import ServerAnswer, Verdict, judge_request
 
 _NAMED = re.compile(r"\[doc=(.*?)\]")
 _SHOWN = 300
 
 
-def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
+def judge_update(batch: Sequence[Action], answer: ServerAnswer) -> Verdict:
     """Returns the verdict about documents, or deletes, that were sent to ``/update``.
 
     Without an update chain that tolerates errors, Solr stops at the first bad document: it has
@@ -43,7 +43,7 @@ def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
     return verdict
 
 
-def _without_bad_one(batch: Sequence[Action], answer: Answer) -> Verdict:
+def _without_bad_one(batch: Sequence[Action], answer: ServerAnswer) -> Verdict:
     named = _NAMED.search(answer.text)
     bad = [action for action in batch if named and action.id == named[1]]
     if not bad:

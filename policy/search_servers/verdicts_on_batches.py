@@ -30,7 +30,7 @@ class Blocked(UserError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ServerAnswer:
     """An answer of a server.
 
     Attributes:
@@ -86,7 +86,7 @@ class Verdict:
     retry_after: str = ""
 
 
-def judge_bulk(batch: Sequence[Action], answer: Answer) -> Verdict:
+def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> Verdict:
     """Returns what has become of a batch that was sent to ``_bulk``.
 
     Raises:
@@ -138,7 +138,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> 
         verdict.refused.append((action, why or f"status {status}"))
 
 
-def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
+def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> Verdict | None:
     """Returns the verdict on a request that failed as a whole; None if it did not.
 
     Raises:

@@ -4,7 +4,7 @@ import functools
 import re
 
 from .charset import unmarked_utf
-from .magic import BINARY, magic
+from .magic import BINARY_BYTES, magic
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
 ATOM = "application/atom+xml"
@@ -191,7 +191,11 @@ def _declared(header: str | None) -> str | None:
 def _by_text(body: bytes) -> str:
     """Returns the type of a body without a usable header or signature."""
     start = body[:_START_BYTES]
-    if not start.startswith(_TEXT_MARKS) and BINARY.search(start) and unmarked_utf(start) is None:
+    if (
+        not start.startswith(_TEXT_MARKS)
+        and BINARY_BYTES.search(start)
+        and unmarked_utf(start) is None
+    ):
         return OCTETS
     start = start.removeprefix(b"\xef\xbb\xbf")
     text = start.lstrip()

@@ -22,7 +22,7 @@ from nutbeam.policy.search_servers.retry_plan import RetryPlan, seconds_of
 from nutbeam.policy.search_servers.solr_schema import read_schema
 from nutbeam.policy.search_servers.solr_verdicts import judge_update
 from nutbeam.policy.search_servers.stored_documents import stored_rows
-from nutbeam.policy.search_servers.verdicts_on_batches import Answer
+from nutbeam.policy.search_servers.verdicts_on_batches import ServerAnswer
 
 NONE = pl.Series([], dtype=pl.String)
 
@@ -120,7 +120,7 @@ def solr_batch(*ids):
 
 def test_solr_names_the_bad_document_and_the_others_are_sent_again():
     body = b'{"error":{"msg":"ERROR: [doc=b] unknown field","code":400}}'
-    verdict = judge_update(solr_batch("a", "b", "c"), Answer(400, body))
+    verdict = judge_update(solr_batch("a", "b", "c"), ServerAnswer(400, body))
     assert [action.id for action in verdict.again] == ["a", "c"]
     assert [(action.id, why) for action, why in verdict.refused] == [
         ("b", "ERROR: [doc=b] unknown field")
@@ -128,20 +128,20 @@ def test_solr_names_the_bad_document_and_the_others_are_sent_again():
 
 
 def test_solr_names_no_document_and_the_batch_is_split():
-    verdict = judge_update(solr_batch("a", "b"), Answer(400, b'{"error":{"msg":"bad"}}'))
+    verdict = judge_update(solr_batch("a", "b"), ServerAnswer(400, b'{"error":{"msg":"bad"}}'))
     assert verdict.too_large
     assert len(verdict.again) == 2
 
 
 def test_solr_tolerates_bad_documents():
     body = b'{"responseHeader":{"status":0,"errors":[{"type":"ADD","id":"b","message":"no"}]}}'
-    verdict = judge_update(solr_batch("a", "b"), Answer(200, body))
+    verdict = judge_update(solr_batch("a", "b"), ServerAnswer(200, body))
     assert verdict.counts == {"added": 1}
     assert [(action.id, why) for action, why in verdict.refused] == [("b", "no")]
 
 
 def test_an_answer_that_is_not_of_solr_counts_for_nothing():
-    verdict = judge_update(solr_batch("a"), Answer(200, b"<html>log in</html>"))
+    verdict = judge_update(solr_batch("a"), ServerAnswer(200, b"<html>log in</html>"))
     assert len(verdict.again) == 1
     assert "<html>" in verdict.why
 

@@ -21,7 +21,15 @@ from ..snapshots.operations import Operation
 from ..storage.files import read_if_there
 from ..tablets.tablets import tablets
 from .dead_letters import letter_keys
-from .index_candidates import Candidate, Changed, Held, PurgedPages, Refused, Removed, Unfinished
+from .index_candidates import (
+    Candidate,
+    Changed,
+    Held,
+    PurgedPages,
+    RefusedPages,
+    Removed,
+    Unfinished,
+)
 from .index_pass import IndexPass
 
 # Rows on their way to the documents, or to the writers that delete them.
@@ -57,7 +65,7 @@ def decided_rows(
         found = _held(item, task, options)
     elif isinstance(item, Unfinished):
         found = _unfinished(item, task, options)
-    elif isinstance(item, Refused):
+    elif isinstance(item, RefusedPages):
         found = _refused(item, task, options)
     else:
         found = _purged(item, task)
@@ -128,7 +136,7 @@ def _unfinished(
 
 
 def _refused(
-    item: Refused, task: IndexPass, options: IndexDecisionOptions
+    item: RefusedPages, task: IndexPass, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
     """Yields the pages with dead letters whose text is the one that was refused, to be added.
 

@@ -18,7 +18,7 @@ from ..bigtable.changes import write_changes, write_deletions
 from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
 from ..bigtable.key_ranges import cut
-from ..bigtable.manifest_row import Head
+from ..bigtable.manifest_row import ManifestHead
 from ..bigtable.row_filters import history_filter
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
@@ -66,7 +66,7 @@ def settle(table: BigtableWebTable, drop: bool) -> int | None:
     return head.snapshot
 
 
-def _complete_history(table: BigtableWebTable, head: Head) -> None:
+def _complete_history(table: BigtableWebTable, head: ManifestHead) -> None:
     """Restores the newest snapshot in the history, and the times of older ones."""
     try:
         lost = load_manifest(table, head.snapshot).lost

@@ -95,26 +95,28 @@ class PurgeTask:
             yield from piece.operation.root.edit(piece.component, piece.part, purge_of(self.names))
 
 
-class Purged(NamedTuple):
+class PurgedFiles(NamedTuple):
     """Files without the purged names, and the purge operation, pinned to their snapshot."""
 
     operation: Operation
     written: tuple[Written, ...]
 
 
-def prepare_purge(operation: Operation, written: Iterable[Written], task: PurgeTask) -> Purged:
+def prepare_purge(operation: Operation, written: Iterable[Written], task: PurgeTask) -> PurgedFiles:
     """Returns purged files of the newest snapshot, if it can be read.
 
     It is called before the hold, so that jobs wait only for the rest of the work.
     """
-    purged = Purged(operation, tuple(written))
+    purged = PurgedFiles(operation, tuple(written))
     if not operation.idle:
         with contextlib.suppress(SnapshotTooOld):
             return rebase(purged, task)
     return purged
 
 
-def commit_purge(operation: Operation, purged: Purged, task: PurgeTask, wait_s: float) -> Manifest:
+def commit_purge(
+    operation: Operation, purged: PurgedFiles, task: PurgeTask, wait_s: float
+) -> Manifest:
     """Makes the next snapshot, once. The caller must have a hold.
 
     Args:
@@ -170,7 +172,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
         pause()
 
 
-def rebase(purged: Purged, task: PurgeTask) -> Purged:
+def rebase(purged: PurgedFiles, task: PurgeTask) -> PurgedFiles:
     """Returns purged files of the newest snapshot; reads only files that are new in it."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
@@ -179,11 +181,11 @@ def rebase(purged: Purged, task: PurgeTask) -> Purged:
     written: list[Written] = []
     for component in sorted({BLOCKLIST_COMPONENT, *task.components(now)}):
         written += _rebase_component(purged, now, component, task)
-    return Purged(now, tuple(written))
+    return PurgedFiles(now, tuple(written))
 
 
 def _rebase_component(
-    purged: Purged, now: Operation, component: str, task: PurgeTask
+    purged: PurgedFiles, now: Operation, component: str, task: PurgeTask
 ) -> Iterable[Written]:
     known = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))

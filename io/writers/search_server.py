@@ -12,7 +12,7 @@ from ...policy.search_servers.actions import Action, bulk_actions
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
 from ...policy.search_servers.stored_documents import stored_deletes
-from ...policy.search_servers.verdicts_on_batches import Blocked, Verdict, judge_bulk
+from ...policy.search_servers.verdicts_on_batches import BatchVerdict, Blocked, judge_bulk
 from ...web.base.errors import UsageError, UserError
 from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
@@ -109,7 +109,7 @@ class SearchServerWriter(ServerWriter):
     def _packs(self, given: Mapping[str, str]) -> bool:
         return choice(given, "gzip", ("false", "true")) == "true"
 
-    def _send(self, batch: list[Action]) -> Verdict:
+    def _send(self, batch: list[Action]) -> BatchVerdict:
         self._path = self._path or self._bulk_path()
         body = b"".join(action.data for action in batch)
         return judge_bulk(

@@ -13,8 +13,8 @@ from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
 from ...policy.search_servers.verdicts_on_batches import (
     NOT_ADMITTED,
+    BatchVerdict,
     ServerAnswer,
-    Verdict,
     refused_credentials,
 )
 from ...web.base.errors import UserError
@@ -122,7 +122,7 @@ class SolrWriter(ServerWriter):
             self._update({"commit": {}}, "commit")
         return done
 
-    def _send(self, batch: list[Action]) -> Verdict:
+    def _send(self, batch: list[Action]) -> BatchVerdict:
         self._path = self._path or self._update_path()
         if batch[0].document is None:
             body = b'{"delete":[' + b",".join(action.data for action in batch) + b"]}"

@@ -17,7 +17,7 @@ from ..shards.tantivy_schema import tantivy
 from ..snapshots.manifest import load_manifest
 from ..table.opening import open_table
 from ..tablets.file_lists import DataFile, load_files
-from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
 
 _NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
 
@@ -115,4 +115,4 @@ def _refused(documents: pl.DataFrame) -> pl.DataFrame:
         {"id": row["id"], "reason": "id_is_no_url", "document": json.dumps(row, default=str)}
         for row in documents.iter_rows(named=True)
     ]
-    return pl.DataFrame(rows, REFUSED)
+    return pl.DataFrame(rows, REFUSED_DOCUMENTS)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TextIO
 from rich.filesize import decimal
 
 from ...web.base.counting import counted, singular
-from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress, SlowHost
-from ...web.base.terminal import View, view_at
+from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress, WaitingHost
+from ...web.base.terminal import LiveView, view_at
 from .ending import ENDING
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
         hosts: The hosts.
         now: Time on the monotonic clock.
 
-    >>> slow = SlowHost("a.com", 40, 200.0, next_at=104.0)
+    >>> slow = WaitingHost("a.com", 40, 200.0, next_at=104.0)
     >>> hosts_lines(HostActivity(active=3, waiting=2, slowest=(slow,)), now=100.0)
     ['hosts: 3 active, 2 waiting', 'slowest: a.com, 40 pages take 3 m 20 s, next request in 4.0 s']
-    >>> hosts_lines(HostActivity(active=1, slowest=(SlowHost("b.com", 0, 0.0, active=True),)), 0.0)
+    >>> hosts_lines(HostActivity(active=1, slowest=(WaitingHost("b.com", 0, 0.0, active=True),)), 0.0)
     ['hosts: 1 active, 0 waiting', 'slowest: b.com, a request is under way']
     """
     lines = [f"hosts: {hosts.active:,} active, {hosts.waiting:,} waiting"]
@@ -124,7 +124,7 @@ def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
     return lines
 
 
-def _next_request(slow: SlowHost, now: float) -> str:
+def _next_request(slow: WaitingHost, now: float) -> str:
     if slow.active:
         return "a request is under way"
     wait = slow.next_at - now
@@ -200,7 +200,7 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
         redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
     # Their text is escaped already.
-    view = View(lambda lines: console.print(Text(lines), soft_wrap=True), live.stop)
+    view = LiveView(lambda lines: console.print(Text(lines), soft_wrap=True), live.stop)
     # The view must be gone from the screen before others write there themselves.
     with contextlib.suppress(OSError, ValueError), view_at(view, _terminals(out)), live:
         for ended, current, round_ in polls:

@@ -52,8 +52,8 @@ from ...web.urls.schemes import allowed_keys
 from .own_limits import limits_of
 from .todays_rules import judged_today, refusals
 
-OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
-CHOSEN_COLUMNS = (*OF_STATE, "delay")
+_OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
+CHOSEN_COLUMNS = (*_OF_STATE, "delay")
 # Of these the columns that are null in most tables; then they are not read.
 RARE = ("document", "fixed_interval", "metadata", "repr_url")
 STATE_TYPES = empty(STATE).schema
@@ -193,7 +193,7 @@ def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     needed = needed_columns(options)
     absent = set(RARE) - operation.root.columns_with_values(tablet, RARE) - set(needed)
     more = scorings_of(options).sort_columns
-    columns = [n for n in dict.fromkeys((*OF_STATE, *more, *needed)) if n not in absent]
+    columns = [n for n in dict.fromkeys((*_OF_STATE, *more, *needed)) if n not in absent]
     return operation.root.read(
         "state", [tablet], columns, lambda state: state.filter(chosen_at(clock, options)),
         due_at(clock, options),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ...io.batches.attempts import Note
-from ...io.batches.known_hosts import KnownHosts, host_tables
+from ...io.batches.known_hosts import HostRecords, host_tables
 from ...io.batches.leases import Lease
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
@@ -102,7 +102,7 @@ class SitemapFetching(Fetching):
         self._settings = read_host_settings(operation)
         self._seeds: Seeds = read_seeds_hosts(operation.root, seed_files(operation))
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
-        self.known_hosts = self._known = KnownHosts(operation.root, files, none, before.notes)
+        self.known_hosts = self._known = HostRecords(operation.root, files, none, before.notes)
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
         self._rows: list[pl.DataFrame] = []

@@ -11,7 +11,7 @@ from ...policy.components.vocabulary import iso
 from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
-from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
+from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
 
@@ -154,7 +154,7 @@ def ending_of(
             NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples)
         )
     if work.refused and not work.seeds:
-        why = explained(work.refused, REFUSED, examples, options)
+        why = explained(work.refused, NOT_INJECTED, examples, options)
         return CrawlEnding(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
         return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")

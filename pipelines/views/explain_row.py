@@ -47,7 +47,7 @@ from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
 from ..generating.own_limits import host_record, limits_of, settings_of_host
 from .export import Reading
-from .readlinkdb import SHOWN
+from .readlinkdb import SHOWN_COLUMNS
 
 # How many inlinks and anchors are shown.
 _INLINKS = 10
@@ -88,7 +88,9 @@ class TableView:
     def inlinks(self, key: str) -> dict[str, Any] | None:
         """Returns the best inlinks of a page and the anchors of all; None if there are none."""
         links = inlinks_of(self.pinned, key, BestOptions.max_inlinks)
-        shown = [record_of(row, SHOWN) for row in links.head(_INLINKS).iter_rows(named=True)]
+        shown = [
+            record_of(row, SHOWN_COLUMNS) for row in links.head(_INLINKS).iter_rows(named=True)
+        ]
         return {"anchors": anchors_of(links)[:_INLINKS], "best": shown} if shown else None
 
     def batch_of(self, key: str) -> str | None:

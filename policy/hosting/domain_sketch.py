@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-KEPT = 256
+KEPT_HASHES = 256
 _HASH = np.dtype("<u8")
 _SPAN = 2.0**64
 _Hashes = npt.NDArray[np.uint64]
@@ -38,7 +38,7 @@ def unite_sketches(sketches: Iterable[bytes]) -> bytes:
 
 
 def _smallest(hashes: _Hashes) -> bytes:
-    return np.unique(hashes)[:KEPT].astype(_HASH).tobytes()
+    return np.unique(hashes)[:KEPT_HASHES].astype(_HASH).tobytes()
 
 
 def number_of_domains(sketch: bytes | None) -> int:
@@ -49,6 +49,6 @@ def number_of_domains(sketch: bytes | None) -> int:
     2
     """
     hashes = hashes_of(sketch or b"")
-    if len(hashes) < KEPT:
+    if len(hashes) < KEPT_HASHES:
         return len(hashes)
-    return round((KEPT - 1) / (float(hashes[-1]) / _SPAN))
+    return round((KEPT_HASHES - 1) / (float(hashes[-1]) / _SPAN))

@@ -64,7 +64,7 @@ class ServerAnswer:
 
 
 @dataclasses.dataclass
-class Verdict:
+class BatchVerdict:
     """What has become of a batch.
 
     Attributes:
@@ -86,7 +86,7 @@ class Verdict:
     retry_after: str = ""
 
 
-def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> Verdict:
+def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
     """Returns what has become of a batch that was sent to ``_bulk``.
 
     Raises:
@@ -97,8 +97,8 @@ def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> Verdict:
         return whole
     items = answer.record.get("items")
     if not isinstance(items, list):
-        return Verdict(again=list(batch), why=f"it answered no list of items: {answer.text}")
-    verdict = Verdict()
+        return BatchVerdict(again=list(batch), why=f"it answered no list of items: {answer.text}")
+    verdict = BatchVerdict()
     at = 0
     for action, item in zip(batch, items, strict=False):
         if not isinstance(item, dict) or len(item) != 1:
@@ -114,7 +114,7 @@ def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> Verdict:
     return verdict
 
 
-def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> None:
+def _judge_item(action: Action, result: Mapping[str, Any], verdict: BatchVerdict) -> None:
     status = result.get("status")
     status = status if isinstance(status, int) else 500
     deletes = action.document is None
@@ -138,7 +138,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> 
         verdict.refused.append((action, why or f"status {status}"))
 
 
-def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> Verdict | None:
+def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict | None:
     """Returns the verdict on a request that failed as a whole; None if it did not.
 
     Raises:
@@ -149,13 +149,13 @@ def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> Verdict | No
         return None
     why = f"status {status}, {answer.text}".rstrip(", ")
     if status == 413 or (status == 429 and never_fits(answer.text)):
-        return Verdict(again=list(batch), too_large=True, why=why)
+        return BatchVerdict(again=list(batch), too_large=True, why=why)
     if status in BUSY or status >= 500:
-        return Verdict(again=list(batch), why=why, retry_after=answer.retry_after)
+        return BatchVerdict(again=list(batch), why=why, retry_after=answer.retry_after)
     if status == 400 and len(batch) > 1:  # something in the batch: look for it
-        return Verdict(again=list(batch), too_large=True, why=why)
+        return BatchVerdict(again=list(batch), too_large=True, why=why)
     if status == 400:
-        return Verdict(refused=[(batch[0], answer.text or why)])
+        return BatchVerdict(refused=[(batch[0], answer.text or why)])
     if status in NOT_ADMITTED:
         kind = _type_of(answer.record.get("error"))
         if kind in _BLOCKED:

@@ -68,7 +68,7 @@ _NUMBERED = pa.schema(
 )  # fmt: skip
 _NODES, _RECEIPTS = "nodes", "receipts"
 # Rows of a row group between steps: the links of a range of sources are read from few of them.
-ROW_GROUP_ROWS = 1 << 14
+_ROW_GROUP_ROWS = 1 << 14
 
 
 @dataclasses.dataclass
@@ -228,7 +228,7 @@ def _limit(
 def _put(operation: Operation, how: GraphShape, frame: pl.DataFrame) -> str:
     path = f"{how.folder(operation)}/{new_name()}"
     with creating(operation.root / path) as file:
-        frame.write_parquet(file, compression="lz4", row_group_size=ROW_GROUP_ROWS)
+        frame.write_parquet(file, compression="lz4", row_group_size=_ROW_GROUP_ROWS)
     return path
 
 

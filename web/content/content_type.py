@@ -17,7 +17,7 @@ SVG = "image/svg+xml"
 XHTML = "application/xhtml+xml"
 XML = "application/xml"
 OCTETS = "application/octet-stream"
-TEXT = "text/plain"
+PLAIN_TEXT = "text/plain"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
@@ -99,7 +99,7 @@ _JSON_END = re.compile(rb"[}\]]\s*+\Z")
 _BY_EXTENSION = {
     **dict.fromkeys(("html", "htm", "shtml"), HTML),
     **dict.fromkeys(("xhtml", "xht"), XHTML),
-    **dict.fromkeys(("txt", "text", "rst", "log"), TEXT),
+    **dict.fromkeys(("txt", "text", "rst", "log"), PLAIN_TEXT),
     "csv": "text/csv",
     "json": "application/json",
     "md": "text/markdown",
@@ -210,7 +210,7 @@ def _by_text(body: bytes) -> str:
             return HTML
     if _JSON.match(text) and _JSON_END.search(body[-100:]):
         return "application/json"
-    return TEXT
+    return PLAIN_TEXT
 
 
 def _by_root(body: bytes) -> str | None:

@@ -23,7 +23,7 @@ from .tasks import Result, Task, body_bytes
 _MAX_KEPT_BYTES = 128 << 20
 
 
-class Schedule:
+class QueueSchedule:
     """All queues, and the results that were not taken yet.
 
     Args:

@@ -11,7 +11,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
-from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
+from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explained
 from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
@@ -38,12 +38,12 @@ ROBOTS = reply(b"", "404 Not Found")
 def test_each_reason_is_explained_and_each_cure_can_be_written():
     fetching = {name for _, name in _REASONS} | NOT_SENT | DROPPED_TASKS
     assert fetching - NOT_FETCHED.keys() == set()
-    for known in (NOT_FETCHED, REFUSED, TARGETS):
+    for known in (NOT_FETCHED, NOT_INJECTED, TARGETS):
         for reason in known:
             text = explained({reason: 1}, known, {reason: URL}, OPTIONS)
             assert text.startswith(f"{reason} 1 ({URL}: ")
             assert "{" not in text
-    named = {word for _, cure in [*NOT_FETCHED.values(), *REFUSED.values(), *TARGETS.values()]
+    named = {word for _, cure in [*NOT_FETCHED.values(), *NOT_INJECTED.values(), *TARGETS.values()]
              for word in re.findall(r"--(\w+)", cure)}  # fmt: skip
     assert {name for name in named if not hasattr(OPTIONS, name)} == set()
 
@@ -78,7 +78,7 @@ def test_cures_name_what_the_url_needs(url, reason, cure):
 
 
 def test_a_seed_that_is_excluded_names_the_option():
-    text = explained({"excluded": 1}, REFUSED, {"excluded": URL}, OPTIONS)
+    text = explained({"excluded": 1}, NOT_INJECTED, {"excluded": URL}, OPTIONS)
     assert (
         text
         == f"excluded 1 ({URL}: a pattern of --exclude is in it; without that pattern it is taken)"

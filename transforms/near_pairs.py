@@ -101,7 +101,7 @@ def near_pairs(frame: pl.DataFrame, distance: int) -> pl.DataFrame:
     scopes, hashes = _columns(frame)
     found = [
         _named(scopes, hashes, first, second)
-        for first, second in bands_of.near_pairs(scopes ^ hashes, distance)
+        for first, second in bands_of.near_hashes(scopes ^ hashes, distance)
     ]
     return pl.concat([to_frame(NEAR_PAIRS.empty_table()), *found])
 

@@ -90,7 +90,7 @@ def gave_up(
     return UserError(f"{where} failed {attempts} times in a row for {address}: {_short(error)}")
 
 
-def refused(address: BigtableAddress, key: bytes, error: Exception) -> UserError:
+def refused_row(address: BigtableAddress, key: bytes, error: Exception) -> UserError:
     """Returns the error for a row that Bigtable will never accept."""
     return UserError(f"Bigtable refuses row {key[:80]!r} of {address}: {_short(error)}")
 

@@ -62,14 +62,14 @@ def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: i
 
 
 def head_of(value: bytes) -> ManifestHead:
-    """Parses a cell of the manifest row; see ``parsed``."""
+    """Parses a cell of the manifest row; see ``parsed_cell``."""
     names = ("snapshot", "id", "applying", "time", "writes")
-    return parsed(
+    return parsed_cell(
         value, lambda found: ManifestHead(value=value, **{name: found[name] for name in names})
     )
 
 
-def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
+def parsed_cell(value: bytes, make: Callable[[Any], Made]) -> Made:
     """Returns the result of ``make`` on the JSON in a cell of the manifest row.
 
     Raises:

@@ -35,7 +35,7 @@ from .cell_layout import cell_kind
 from .cells import TOMBSTONE, encode
 from .client import BigtableTable, connect
 from .limits import VERSIONS
-from .manifest_row import HEAD_FORMAT, ManifestHead, Settings, head_of, new_head, parsed
+from .manifest_row import HEAD_FORMAT, ManifestHead, Settings, head_of, new_head, parsed_cell
 from .own_rows import SWAP_ATTEMPTS, Cells, OwnRows
 
 HEAD_ROW = b"\0manifest"
@@ -98,7 +98,7 @@ class SnapshotLog:
         """Returns the settings that were chosen when the table was created."""
         self.head()
         value = self.rows.get(HEAD_ROW, _SETTINGS).get(_SETTINGS, b"")
-        return parsed(value, lambda found: Settings(found["files"], found["app_profile"]))
+        return parsed_cell(value, lambda found: Settings(found["files"], found["app_profile"]))
 
     def record(self, snapshot: int) -> bytes:
         """Returns the record of a snapshot; empty for snapshot 0, before the first commit.
@@ -197,7 +197,7 @@ class SnapshotLog:
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) != head.value:
             return []  # another process has finished it
-        return parsed(
+        return parsed_cell(
             cells.get(_REDO, b"[]"), lambda found: [ChangedFile(**change) for change in found]
         )
 
@@ -321,14 +321,14 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
         UserError: There is no web table.
     """
     address = parse_address(address) if isinstance(address, str) else address
-    settings = settings_of(address)
+    settings = settings_of_table(address)
     if settings.app_profile and not address.app_profile:
         address = dataclasses.replace(address, app_profile=settings.app_profile)
     return SnapshotLog(connect(address), place_of(settings.files))
 
 
 @functools.lru_cache(maxsize=16)
-def settings_of(address: BigtableAddress) -> Settings:
+def settings_of_table(address: BigtableAddress) -> Settings:
     """Returns the settings of a table; cached, because they never change.
 
     Raises:

@@ -68,14 +68,16 @@ def writer_limits(given: Mapping[str, str]) -> WriterLimits:
         UsageError: A value is no number that is larger than 0.
     """
     return WriterLimits(
-        max_bytes=int(number(given, "max_bytes", 5_000_000)),
-        max_documents=int(number(given, "max_documents", 1_000)),
-        timeout=number(given, "timeout", 120),
-        patience=number(given, "patience", 600, least=0),
+        max_bytes=int(number_parameter(given, "max_bytes", 5_000_000)),
+        max_documents=int(number_parameter(given, "max_documents", 1_000)),
+        timeout=number_parameter(given, "timeout", 120),
+        patience=number_parameter(given, "patience", 600, least=0),
     )
 
 
-def number(given: Mapping[str, str], name: str, default: float, least: float = 1e-3) -> float:
+def number_parameter(
+    given: Mapping[str, str], name: str, default: float, least: float = 1e-3
+) -> float:
     """Returns the value of a parameter that is a number.
 
     Raises:

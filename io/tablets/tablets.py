@@ -114,7 +114,7 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
     return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
 
 
-def parts_of(component: str, files: Iterable[DataFile]) -> list[Tablet]:
+def tablets_of_component(component: str, files: Iterable[DataFile]) -> list[Tablet]:
     """Returns the tablets of a component; if it is not in tablets, one tablet per file."""
     return tablets(files) if kind_of(component).in_tablets else [Tablet(file) for file in files]
 

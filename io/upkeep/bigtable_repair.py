@@ -17,7 +17,7 @@ from ..bigtable.cells import TOMBSTONE, decode
 from ..bigtable.changes import write_changes, write_deletions
 from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
-from ..bigtable.key_ranges import cut
+from ..bigtable.key_ranges import cut_ranges
 from ..bigtable.manifest_row import ManifestHead
 from ..bigtable.row_filters import history_filter
 from ..snapshots.manifest import Manifest, lineage, load_manifest
@@ -168,7 +168,7 @@ def _ranges(
     known = base.components.get(name)
     whole = [DataFile(name, total - deleted, known.bytes if known is not None else 0)]
     large = total - deleted > 2 * tablet_writer.TABLET_ROWS
-    return cut(name, whole, table.samples()) if large else whole
+    return cut_ranges(name, whole, table.samples()) if large else whole
 
 
 def _mend(

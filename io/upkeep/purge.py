@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...policy.blocklist import Blocklist, Names, blocklist_of
 from ...policy.components.kinds import Flushed, folders, kind_of
 from ...policy.components.schema import BLOCKLIST, empty
-from ...policy.purging import pattern_of, purge_rows
+from ...policy.purging import pattern_of_names, purge_rows
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
@@ -36,7 +36,7 @@ from .retention import named_files
 
 def purge_of(names: Names) -> "Purge":
     """Returns the edit that removes names from rows."""
-    return Purge(blocklist_of(names.rows(0)), pattern_of(names))
+    return Purge(blocklist_of(names.rows(0)), pattern_of_names(names))
 
 
 @dataclasses.dataclass(frozen=True)

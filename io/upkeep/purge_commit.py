@@ -16,7 +16,7 @@ from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
 from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.commit import commit_once
-from ..snapshots.hold import pause
+from ..snapshots.hold import pause_in_hold
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import (
     Operation,
@@ -28,7 +28,7 @@ from ..snapshots.operations import (
 )
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..table.edits import Edited
-from ..tablets.tablets import Tablet, parts_of
+from ..tablets.tablets import Tablet, tablets_of_component
 from ..tablets.written import Written
 from .purge import purge_of, update_blocklist
 from .retention import disturbed_by
@@ -70,7 +70,7 @@ class PurgeTask:
         yield PurgePart(operation, BLOCKLIST_COMPONENT)
         for component in self.components(operation):
             if component != BLOCKLIST_COMPONENT:
-                parts = parts_of(component, operation.files(component))
+                parts = tablets_of_component(component, operation.files(component))
                 yield from (PurgePart(operation, component, part) for part in parts)
 
     def components(self, operation: Operation) -> Iterable[str]:
@@ -169,7 +169,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
                 "purge %r waits for %s %r to commit, for %d s at most",
                 operation.id, job.job, job.id, left,
             )  # fmt: skip
-        pause()
+        pause_in_hold()
 
 
 def rebase(purged: PurgedFiles, task: PurgeTask) -> PurgedFiles:
@@ -193,6 +193,8 @@ def _rebase_component(
         return known
     if component == BLOCKLIST_COMPONENT:
         return task(PurgePart(now, BLOCKLIST_COMPONENT))
-    before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
+    before, after = (
+        tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
+    )
     edited = Edited(purged.operation.snapshot, before, known)
     return now.root.edit_again(component, purge_of(task.names), edited, after)

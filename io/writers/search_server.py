@@ -18,7 +18,7 @@ from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
 from ..search_servers.reading_back import stored_in_search
 from ..search_servers.search_index import SearchIndex, server_of
-from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number
+from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number_parameter
 from .index_writer import IndexTarget, WriteResult
 from .server_writer import ServerWriter
 
@@ -141,7 +141,7 @@ class SearchServerWriter(ServerWriter):
             meta = {**mappings.get("_meta", {}), **index_body()["mappings"]["_meta"]}
             return {**body, "mappings": {**mappings, "_meta": meta}}
         counts = {
-            name: int(number(given, name, 0, least=0)) if given.get(name) else None
+            name: int(number_parameter(given, name, 0, least=0)) if given.get(name) else None
             for name in ("shards", "replicas")
         }
         return index_body(**counts)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, batches
+from ...policy.search_servers.actions import Action, action_batches
 from ...policy.search_servers.verdicts_on_batches import BatchVerdict
 from ..search_servers.delivery import Delivery
 from ..search_servers.server_client import ServerClient
@@ -49,6 +49,6 @@ class ServerWriter(IndexWriter):
         self._delivery.count(counts or Counter())
         for some in actions:
             limits = self._limits
-            self._delivery.deliver(batches(some, limits.max_bytes, limits.max_documents))
+            self._delivery.deliver(action_batches(some, limits.max_bytes, limits.max_documents))
         done, refused = self._delivery.done()
         return WriteResult(done, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row"))

@@ -20,7 +20,7 @@ from ...policy.search_servers.verdicts_on_batches import (
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
 from ..search_servers.reading_back import stored_in_solr
-from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number
+from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number_parameter
 from .index_writer import IndexTarget, WriteResult
 from .server_writer import ServerWriter
 
@@ -40,7 +40,7 @@ class SolrWriter(ServerWriter):
         super().__init__(target)  # without gzip, which Solr does not take
         given = self.target.parameters
         self._commit = choice(given, "commit", ("finish", "part", "never"))
-        within = int(number(given, "commit_within", 0, least=0))
+        within = int(number_parameter(given, "commit_within", 0, least=0))
         self._within = f"&commitWithin={within}" if within else ""
         self._drops = choice(given, "unknown_fields", ("refuse", "drop")) == "drop"
         self._schema: SolrSchema | None = None

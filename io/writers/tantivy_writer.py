@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...policy.components.index_schema import index_component
-from ...policy.search_servers.stored_documents import stored_rows
+from ...policy.search_servers.stored_documents import stored_document_rows
 from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
@@ -83,7 +83,7 @@ class TantivyWriter(IndexWriter):
         newest = load_manifest(table, table.settled_snapshot())
         for rows in visible_documents(table, load_files(table, newest.components.get(component))):
             found = ((id_, json.loads(text)) for id_, text in rows.iter_rows())
-            yield stored_rows((id_, fields, None, None) for id_, fields in found)
+            yield stored_document_rows((id_, fields, None, None) for id_, fields in found)
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Returns a shard that deletes stored documents; they vanish when it is committed."""

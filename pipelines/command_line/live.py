@@ -78,10 +78,10 @@ def line(phase: Phase) -> str:
     return ", ".join([_amount(phase), *_details(phase)])
 
 
-def cut_off(phase: Phase) -> str:
+def _cut_off(phase: Phase) -> str:
     """Returns one line about a phase that did not come to its end.
 
-    >>> cut_off(Phase("fetch", "pages", 400, 100, {}, elapsed=2.0, finished=False))
+    >>> _cut_off(Phase("fetch", "pages", 400, 100, {}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, not finished'
     """
     return f"{_amount(phase)}, not finished"
@@ -181,7 +181,7 @@ def _plain(polls: Polls, out: TextIO, interval: float) -> None:
                 due = time.monotonic() + interval
                 print(text, file=out, flush=True)
         if current is not None:
-            print(cut_off(current), file=out, flush=True)
+            print(_cut_off(current), file=out, flush=True)
 
 
 def _live(polls: Polls, out: TextIO, _: float) -> None:
@@ -210,7 +210,7 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
                 console.print(Text("✓", "green"), line(phase))
             live.update(_shown(spinner, current, round_), refresh=True)
         if current is not None:
-            console.print(Text("✗", "red"), cut_off(current))
+            console.print(Text("✗", "red"), _cut_off(current))
     if view.rest():
         console.print(Text(view.rest()), end="", soft_wrap=True)
 

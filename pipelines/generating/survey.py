@@ -49,8 +49,8 @@ from ...transforms.top_n_per_key import top_n_per_key
 from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import host_keys
 from ...web.urls.schemes import allowed_keys
-from .own_limits import limits_of
-from .todays_rules import judged_today, refusals
+from .own_limits import limits_of_hosts
+from .todays_rules import judged_today, refusals_today
 
 _OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN_COLUMNS = (*_OF_STATE, "delay")
@@ -178,9 +178,9 @@ def _candidates(
         left.drop(host_keys(left.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
         judged = judged_today(left.rows, operation, options)
-        left.drop(refusals(left.rows, judged, options))
+        left.drop(refusals_today(left.rows, judged, options))
         left.counts.update(by_rule(judged) if options.filter else {})
-    limits = limits_of(operation, options, left.keys, now)
+    limits = limits_of_hosts(operation, options, left.keys, now)
     left.rows, bad = with_limits(left.rows, limits)
     left.counts.update(bad)
     left.rows = ranked(left.rows, options)

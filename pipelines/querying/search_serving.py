@@ -23,7 +23,7 @@ _FRESH_S = 5.0  # for so long a search does not ask whether the index has change
 _TIMEOUT_S = 10.0
 
 
-def serve(searched: SearchedTable, port: int, top_n: int) -> int:
+def serve_search(searched: SearchedTable, port: int, top_n: int) -> int:
     """Serves until interrupted; prints the address.
 
     Raises:

@@ -220,7 +220,7 @@ def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
     return [f"{name} is due at {when}: --add_days {days} fetches it now"]
 
 
-def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
+def crawl_warnings(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
     """Returns what a crawl has left out because of limits, and what index writers have refused.
 
     Each has its count, its reason, and a line for people.

@@ -31,7 +31,7 @@ from ...web.urls.row_keys import from_key
 from ..command_line.command import Invocation
 from ..command_line.live import duration
 from ..generating.own_limits import settings_of_host
-from .endings import Stopped, by_reason, ending_of, unfetched_of, warnings_of, work_of
+from .endings import Stopped, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
 from .explain_row import TableView
 from .next_due import NextUrl, next_url
 from .readdb import Figures, read_statistics
@@ -68,7 +68,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
         "exit_code": ending.code,
         "ending": ending.reason,
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
-        "warnings": warnings_of(work, counts, options),
+        "warnings": crawl_warnings(work, counts, options),
         "next": _next(waiting),
         "rounds": work.rounds,
         "requests": work.requests,

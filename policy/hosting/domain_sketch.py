@@ -27,14 +27,14 @@ def domain_hashes(names: Iterable[str]) -> _Hashes:
     return np.frombuffer(digests, _HASH)
 
 
-def hashes_of(sketch: bytes) -> _Hashes:
+def sketch_hashes(sketch: bytes) -> _Hashes:
     """Returns the hashes that a sketch keeps."""
     return np.frombuffer(sketch[: len(sketch) // 8 * 8], _HASH)
 
 
 def unite_sketches(sketches: Iterable[bytes]) -> bytes:
     """Returns the sketch of the domains of several sketches."""
-    return _smallest(np.concatenate([hashes_of(b""), *map(hashes_of, sketches)]))
+    return _smallest(np.concatenate([sketch_hashes(b""), *map(sketch_hashes, sketches)]))
 
 
 def _smallest(hashes: _Hashes) -> bytes:
@@ -48,7 +48,7 @@ def number_of_domains(sketch: bytes | None) -> int:
     ...                                   sketch_domains(["b.com"])]))
     2
     """
-    hashes = hashes_of(sketch or b"")
+    hashes = sketch_hashes(sketch or b"")
     if len(hashes) < KEPT_HASHES:
         return len(hashes)
     return round((KEPT_HASHES - 1) / (float(hashes[-1]) / _SPAN))

@@ -58,7 +58,7 @@ class ServerAnswer:
     @property
     def text(self) -> str:
         """The reason in the body, in one line."""
-        return reason_of(self.record.get("error")) or one_line(
+        return _reason_of(self.record.get("error")) or one_line(
             self.body[:_SHOWN].decode("utf-8", "replace")
         )
 
@@ -123,7 +123,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: BatchVerdict
         return
     error = result.get("error")
     kind = str(error.get("type", "")) if isinstance(error, Mapping) else ""
-    why = reason_of(error)
+    why = _reason_of(error)
     if status == 404 and deletes and not kind:
         verdict.counts["not_there"] += 1
     elif status == 409:  # a later operation was faster
@@ -181,12 +181,12 @@ def never_fits(reason: str) -> bool:
     return bool(needed and allowed and int(needed[1]) > int(allowed[1]))
 
 
-def reason_of(error: Any) -> str:
+def _reason_of(error: Any) -> str:
     """Returns type and reason of an error of OpenSearch, Elasticsearch or Solr, in one line.
 
-    >>> reason_of({"type": "a", "reason": "b", "caused_by": {"type": "c", "reason": "d"}})
+    >>> _reason_of({"type": "a", "reason": "b", "caused_by": {"type": "c", "reason": "d"}})
     'a: b (c: d)'
-    >>> reason_of({"msg": "no such field", "code": 400})
+    >>> _reason_of({"msg": "no such field", "code": 400})
     'no such field'
     """
     if isinstance(error, str):
@@ -195,7 +195,7 @@ def reason_of(error: Any) -> str:
         return ""
     parts = [error.get("type"), error.get("reason") or error.get("msg")]
     text = ": ".join(str(part) for part in parts if part)
-    cause = reason_of(error.get("caused_by"))
+    cause = _reason_of(error.get("caused_by"))
     return one_line(f"{text} ({cause})" if cause and cause not in text else text, _SHOWN)
 
 

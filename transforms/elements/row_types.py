@@ -68,7 +68,7 @@ def arrow_schema(row_type: Any) -> pa.Schema:
     return pa.schema([(name, kind.arrow) for name, kind in kinds_of(row_type).items()])
 
 
-def with_fields(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
+def extended_row_type(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
     """Returns a type of rows with additional fields.
 
     Raises:

@@ -25,7 +25,7 @@ from ...io.tablets.ranges import Sample, sample_keys
 from ...io.tablets.written import Written
 from ...policy.choosing.selection import groups
 from ...policy.components.schema import TEXT, conform, to_frame
-from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, number_of
+from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of_level, number_of
 from ...policy.graph.link_limits import (
     LinkLimits,
     count_sources,
@@ -97,7 +97,7 @@ class WriteBlocks(Displayed):
     def __post_init__(self) -> None:
         if self.block_nodes < 1:
             raise ValueError(f"block_nodes must be at least 1, got {self.block_nodes}")
-        self.limits = limits_of(self.limits, self.level)
+        self.limits = limits_of_level(self.limits, self.level)
 
     def expand(self, inputs: Any) -> beam.PCollection[Written]:
         operations, links = inputs

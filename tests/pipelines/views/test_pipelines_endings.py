@@ -17,9 +17,9 @@ from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
     Stopped,
     Work,
+    crawl_warnings,
     ending_of,
     unfetched_of,
-    warnings_of,
     work_of,
 )
 from nutbeam.pipelines.views.next_due import NextUrl
@@ -183,7 +183,7 @@ def test_warnings_name_number_and_option():
     counts = {"dropped/max_outlinks": 1, "truncated/content_limit": 2_000,
               "truncated/document_limit": 1}  # fmt: skip
     options = Options(content_limit=9_000_000, time_limit=60.0)
-    assert [warning["message"] for warning in warnings_of(work, counts, options)] == [
+    assert [warning["message"] for warning in crawl_warnings(work, counts, options)] == [
         "1 link was left out of pages with more than 10,000 links (--max_outlinks)",
         "2,000 pages were cut at 9,000,000 bytes, and not parsed (--content_limit)",
         "1 document was cut at 9,000,000 bytes, and not parsed (--document_limit)",
@@ -192,18 +192,18 @@ def test_warnings_name_number_and_option():
             "60 s)"
         ),
     ]
-    found = warnings_of(Work(), counts, Options(skip_truncated=False, max_outlinks=5))
+    found = crawl_warnings(Work(), counts, Options(skip_truncated=False, max_outlinks=5))
     assert [(w["count"], w.get("option")) for w in found] == [
         (1, "--max_outlinks"), (2_000, "--content_limit"), (1, "--document_limit"),
     ]  # fmt: skip
     assert "more than 5 links" in found[0]["message"]
     assert "not parsed" not in found[1]["message"]
-    assert warnings_of(Work(), {}, OPTIONS) == []
+    assert crawl_warnings(Work(), {}, OPTIONS) == []
 
 
 def test_a_warning_says_what_index_writers_have_refused():
     def refused(**counts):
-        return [(w["count"], w["message"]) for w in warnings_of(Work(index=counts), {}, OPTIONS)]
+        return [(w["count"], w["message"]) for w in crawl_warnings(Work(index=counts), {}, OPTIONS)]
 
     ((number, line),) = refused(indexed=1, refused=2)
     assert (number, line.startswith("the index writer refused 2 documents: ")) == (2, True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nutbeam.policy.search_servers.actions import (
     Action,
-    batches,
+    action_batches,
     bulk_actions,
     letter,
     solr_actions,
@@ -21,7 +21,7 @@ from nutbeam.policy.search_servers.document_ids import document_id, document_ids
 from nutbeam.policy.search_servers.retry_plan import RetryPlan, seconds_of
 from nutbeam.policy.search_servers.solr_schema import read_schema
 from nutbeam.policy.search_servers.solr_verdicts import judge_update
-from nutbeam.policy.search_servers.stored_documents import stored_rows
+from nutbeam.policy.search_servers.stored_documents import stored_document_rows
 from nutbeam.policy.search_servers.verdicts_on_batches import ServerAnswer
 
 NONE = pl.Series([], dtype=pl.String)
@@ -82,7 +82,7 @@ def test_documents_are_cleaned():
 )
 def test_batches_keep_order_and_limits(sizes, most_bytes, most):
     actions = [Action(str(n), str(n), b"x" * size) for n, size in enumerate(sizes)]
-    made = list(batches(actions, most_bytes, most))
+    made = list(action_batches(actions, most_bytes, most))
     assert [action for batch in made for action in batch] == actions
     for batch in made:
         assert 0 < len(batch) <= most
@@ -170,7 +170,7 @@ def test_a_schema_says_what_it_lacks_and_which_fields_are_dates():
 
 
 def test_stored_documents_of_any_program_are_read():
-    rows = stored_rows(
+    rows = stored_document_rows(
         [
             ("a", {"url": ["u", "v"], "tstamp": 5, "boost": "no", "digest": 7}, None, None),
             ("b", {"id": "http://b/", "tstamp": "soon"}, 1, 2),

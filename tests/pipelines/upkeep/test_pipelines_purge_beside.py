@@ -67,7 +67,7 @@ def purge(table, **options):
 def advance_far(job):
     """Lets a job on, to its end or until it waits for another one."""
     job.advance()
-    while not job.done and not job.at.endswith(".pause"):
+    while not job.done and not job.at.endswith(".pause_in_hold"):
         job.advance()
 
 
@@ -131,7 +131,7 @@ def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
             update.advance()
         job = purge(table)
         advance_far(job)
-        assert job.at.endswith("purge_commit.pause")
+        assert job.at.endswith("purge_commit.pause_in_hold")
         assert "purge 'p.purge' waits for update 'slow.update' to commit" in caplog.text
         update.finish()
         assert update.error is None

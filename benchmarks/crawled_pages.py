@@ -38,7 +38,7 @@ from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.policy.components.schema import PAGES, STATE
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.transforms.operations import Ticket
-from nutbeam.web.base.clock import clock_of
+from nutbeam.web.base.clock import replaced_clock
 from nutbeam.web.exchange import status as codes
 
 COMPACT_EVERY = 10
@@ -100,7 +100,7 @@ class Years:
         with (
             serving(self._site) as door,
             longest_due.installed(),
-            clock_of(lambda: self._now),
+            replaced_clock(lambda: self._now),
         ):
             options = self._options(door)
             for day in range(int(self._pages.days)):

@@ -41,16 +41,16 @@ def signatures(rows: int) -> np.ndarray:
 
 def pairs(rows: int) -> int:
     """Finds all near pairs; returns how many there are."""
-    from nutbeam.policy.dedup.near_pairs import near_pairs
+    from nutbeam.policy.dedup.near_pairs import near_hashes
 
     hashes = signatures(rows)
     with measure.measured():
-        return sum(len(first) for first, _ in near_pairs(hashes, DISTANCE))
+        return sum(len(first) for first, _ in near_hashes(hashes, DISTANCE))
 
 
 def brute(rows: int) -> list[int]:
     """Returns the number of pairs of a sample by comparing it with all, and by the bands."""
-    from nutbeam.policy.dedup.near_pairs import near_pairs
+    from nutbeam.policy.dedup.near_pairs import near_hashes
 
     hashes = signatures(rows)
     sample = np.random.default_rng(8).choice(rows, SAMPLE, replace=False)
@@ -62,7 +62,7 @@ def brute(rows: int) -> list[int]:
     chosen = np.zeros(rows, dtype=bool)
     chosen[sample] = True
     banded = set()
-    for first, second in near_pairs(hashes, DISTANCE):
+    for first, second in near_hashes(hashes, DISTANCE):
         some = chosen[first] | chosen[second]
         banded |= {
             (min(i, j), max(i, j))

@@ -15,7 +15,7 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablet_writer import write_run
-from nutbeam.io.tablets.tablets import NUMBER
+from nutbeam.io.tablets.tablets import ROW_NUMBER
 from nutbeam.io.tablets.tablets import tablets as known_tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
@@ -187,7 +187,7 @@ def add_runs(root: pathlib.Path, share: float, runs: int) -> None:
         written = []
         for tablet in known_tablets(operation.files("state")):
             base = tablet.base
-            rows = pl.read_parquet(root / base.path, row_index_name=NUMBER)
+            rows = pl.read_parquet(root / base.path, row_index_name=ROW_NUMBER)
             some = rows.gather_every(every, offset=number * 7 % every)
             run = write_run(root, "state", base, some, 0, operation.snapshot + 1)
             written.append(Written("state", (run,)))

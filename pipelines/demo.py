@@ -10,7 +10,7 @@ from pathlib import Path
 from ..web.simweb.server import SimWeb
 from .command_line.cli import main as nutbeam
 
-HOSTS, PAGES, ROUNDS = 20, 50, 10
+_HOSTS, _PAGES, _ROUNDS = 20, 50, 10
 MOST_LINKED = (
     "select target_url, count(*) as links from outlinks group by 1 order by 2 desc limit 5"
 )
@@ -37,10 +37,10 @@ def main(argv: list[str]) -> int:
     """Crawls the simulated web into a table; returns the exit code."""
     table = Path(argv[0] if argv else ".work/demo")
     shutil.rmtree(table, ignore_errors=True)
-    with SimWeb(hosts=HOSTS, pages=PAGES, seed=7, crawl_delay=0) as web:
-        print(f"A simulated web of {HOSTS} hosts is served on 127.0.0.1:{web.port}.", flush=True)
+    with SimWeb(hosts=_HOSTS, pages=_PAGES, seed=7, crawl_delay=0) as web:
+        print(f"A simulated web of {_HOSTS} hosts is served on 127.0.0.1:{web.port}.", flush=True)
         reach = [word for entry in web.connect_to for word in ("--connect_to", entry)]
-        words = ["crawl", str(table), *web.seeds, "--rounds", str(ROUNDS), "--server_delay", "0"]
+        words = ["crawl", str(table), *web.seeds, "--rounds", str(_ROUNDS), "--server_delay", "0"]
         code = nutbeam([*words, *reach])
     if code == 0:
         print(NEXT_STEPS.format(table=table))

@@ -19,7 +19,7 @@ import polars as pl
 
 from ..io.batches.batches import adopted_findings, adopted_pages, batch_component
 from ..io.batches.documents import Parser
-from ..io.batches.known_hosts import KnownHosts
+from ..io.batches.known_hosts import HostRecords
 from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed
@@ -226,7 +226,7 @@ class _PartitionFetching(Fetching):
         for file in adopted_findings(self._root, self._batch, number, hit):
             yield Written(batch_component(self._batch, "host_findings"), (file,))
         hosts = tuple(self._part.operation.files("hosts"))
-        self.known_hosts = KnownHosts(
+        self.known_hosts = HostRecords(
             self._root, hosts, host_keys(self._keys).unique(), self._lease.hosts
         )
 

@@ -49,7 +49,7 @@ from ..policy.filtering import (
 from ..policy.inlinks.edges import LINK_CHANGES
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
-from ..transforms.end_links import COMPONENT, EndLinks
+from ..transforms.end_links import LINKS_COMPONENT, EndLinks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
@@ -72,7 +72,7 @@ _SOURCES = "sources"
 _KEPT, _LEAVING = "kept", "leaving"
 # Limit of a partition in the shuffle of duplicates, and size of a row, in bytes.
 _PARTITION_BYTES, _ROW_BYTES = 32 << 20, 150
-ENDED_LINKS = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
+ENDED_LINKS = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
 # Judges rows of the state; see ``judged_today``.
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
@@ -125,7 +125,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     }  # fmt: skip
     written = (operations, found) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
-    reads = ("state", "hosts", "blocklist", "batches", COMPONENT)
+    reads = ("state", "hosts", "blocklist", "batches", LINKS_COMPONENT)
     ends = EndDryRun(whole) if trial else Commit(reads=reads, whole=whole)
     return (operations, written, counts) | "Commit" >> ends
 
@@ -181,7 +181,7 @@ def _tablets(operation: Operation) -> Iterator[KnownRows]:
 
 def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     operation, tablet = item.operation, item.tablet
-    linked = COMPONENT in operation.manifest().components
+    linked = LINKS_COMPONENT in operation.manifest().components
     columns = (*JUDGED, "duplicate_of", *(["document"] if linked else []))
     rows = operation.root.read("state", [tablet], columns).sort("key")
     blocklist, counts = read_blocklist(operation), Counter[str]()

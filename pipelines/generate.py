@@ -44,7 +44,7 @@ from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.recorded_options import recorded
 from .generating.survey import (
     CANDIDATES,
-    CHOSEN,
+    CHOSEN_COLUMNS,
     COUNTED,
     SPANNING,
     Candidates,
@@ -59,7 +59,7 @@ from .views.next_due import next_url
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
 FILE_BYTES = 32 << 20
-ZONE = "zone"
+_ZONE = "zone"
 _COUNTS = "counts"
 
 
@@ -180,10 +180,10 @@ class Choose(Displayed):
         candidates, criteria = inputs
         choose = beam.FlatMap(_choose, beam.pvalue.AsSingleton(criteria), self.mode)
         chosen = candidates | "Compare" >> choose.with_output_types(Chunk).with_outputs(
-            ZONE, _COUNTS, main="main"
+            _ZONE, _COUNTS, main="main"
         )
         settle = beam.FlatMap(_settle, self.top_n).with_output_types(Chunk)
-        settled = (chosen[ZONE], chosen[_COUNTS]) | "Meet" >> Together() | "Settle" >> settle
+        settled = (chosen[_ZONE], chosen[_COUNTS]) | "Meet" >> Together() | "Settle" >> settle
         return (chosen["main"], settled) | "Chosen" >> beam.Flatten()
 
 
@@ -229,13 +229,13 @@ def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[A
     won = pl.Series("key", list(criteria.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
     places = queue_names(str(operation.batch), rows.get_column("key"), mode)
-    rows = rows.select(*CHOSEN, "rank", places.alias("place"))
+    rows = rows.select(*CHOSEN_COLUMNS, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure
     certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(_COUNTS, len(certain))
     yield from to_chunks(certain)
     for chunk in to_chunks(rows.filter(~sure)):
-        yield beam.pvalue.TaggedOutput(ZONE, chunk)
+        yield beam.pvalue.TaggedOutput(_ZONE, chunk)
 
 
 def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:

@@ -41,7 +41,7 @@ from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_h
 from ..policy.inlinks.invert_options import InvertTableOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
-from ..transforms.end_links import COMPONENT
+from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.progress import PROGRESS
@@ -98,10 +98,15 @@ def build(
         functools.partial(_items, options=options), _changes, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Files", receipts=_COUNTS,
     )  # fmt: skip
-    targets = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
+    targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
     written = (operations, changes["main"]) | ApplyChanges(targets)
     return (operations, written, changes[_COUNTS]) | Commit(
-        reads=(COMPONENT, "blocklist", "batches/{batch}/documents", "batches/{batch}/outcome"),
+        reads=(
+            LINKS_COMPONENT,
+            "blocklist",
+            "batches/{batch}/documents",
+            "batches/{batch}/outcome",
+        ),
         inverts=True,
         whole=("Files", RESOLVE),
     )
@@ -117,7 +122,7 @@ def _items(
 
 def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]:
     """Yields the tablets to look at for old links; in Bigtable no zone map says which have some."""
-    known = tablets(operation.files(COMPONENT))
+    known = tablets(operation.files(LINKS_COMPONENT))
     limit = operation.now - options.oldest_ms
     # At random, because all counts (snapshots, batches) may grow by the same number per round.
     turn = random.Random(operation.seed).randrange(_TURNS)
@@ -169,7 +174,7 @@ def _chunks(changes: pl.DataFrame) -> Iterator[tuple[str, Chunk]]:
     """Yields changes without the columns that are null in all of them."""
     there = [name for name in changes.columns if changes[name].null_count() < len(changes)]
     for chunk in to_chunks(changes.select(there)):
-        yield COMPONENT, chunk
+        yield LINKS_COMPONENT, chunk
 
 
 def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
@@ -180,7 +185,10 @@ def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
     operation, limit = item.operation, item.operation.now - options.oldest_ms
     old = pl.col("gone_since").is_null() & (pl.col("last_seen") < limit)
     rows = operation.root.read(
-        COMPONENT, [item.tablet], ("key", "source", "last_seen"), lambda links: links.filter(old)
+        LINKS_COMPONENT,
+        [item.tablet],
+        ("key", "source", "last_seen"),
+        lambda links: links.filter(old),
     )
     newest = newest_of_sources(operation, rows.get_column("source"))
     rows = rows.join(newest, on="source", how="left", maintain_order="left")
@@ -190,5 +198,6 @@ def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
 
 def link_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that applies changes to links; it runs on a worker."""
-    in_rows = not operation.root.in_files(COMPONENT)  # there deleting a row rewrites no others
+    # In rows, deleting one rewrites no others.
+    in_rows = not operation.root.in_files(LINKS_COMPONENT)
     return resolving(functools.partial(apply_links, keep_ended=not in_rows), drops=in_rows)

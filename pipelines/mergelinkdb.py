@@ -23,7 +23,7 @@ from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.inlinks.merging import merged_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
-from ..transforms.end_links import COMPONENT
+from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.errors import UsageError
@@ -86,10 +86,10 @@ def build(
         functools.partial(_items, readings=readings), _changes, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Tablets", receipts=_COUNTS,
     )  # fmt: skip
-    targets = {COMPONENT: Target(LINK_CHANGES, link_resolver)}
+    targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
     written = (operations, changes["main"]) | ApplyChanges(targets)
     return (operations, written, changes[_COUNTS]) | Commit(
-        reads=(COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
+        reads=(LINKS_COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
     )
 
 
@@ -97,7 +97,7 @@ def _items(operation: Operation, readings: tuple[Reading, ...]) -> Iterator[Othe
     items = [
         OtherLinks(operation, reading, tablet)
         for reading in readings
-        for tablet in tablets(reading.files(COMPONENT))
+        for tablet in tablets(reading.files(LINKS_COMPONENT))
     ]
     PROGRESS.start("mergelinkdb", total=len(items), unit="tablets")
     yield from items
@@ -113,14 +113,14 @@ def _rules(options: Options) -> UrlRules | None:
 def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
     rules = _rules(options)
     with item.reading.reading():
-        for rows in item.reading.root.scan(COMPONENT, item.tablet):
+        for rows in item.reading.root.scan(LINKS_COMPONENT, item.tablet):
             found, counts = merged_links(rows, rules, filters=options.filter_links)
             found, blocked = without_blocked(found, read_blocklist(item.operation))
             found, outdated = _without_outdated(found, item.operation)
             counts = {**counts, **blocked, **outdated}
             yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
             for chunk in to_chunks(found, LINK_CHANGES):
-                yield COMPONENT, chunk
+                yield LINKS_COMPONENT, chunk
     PROGRESS.add()
 
 

@@ -121,7 +121,7 @@ class PendingCounts:
     operation: Operation
 
 
-Item = FilePair | FindingsFile | PendingCounts
+_Item = FilePair | FindingsFile | PendingCounts
 
 
 def run(invocation: Invocation) -> int:
@@ -185,7 +185,7 @@ def build(
     )
 
 
-def _items(operation: Operation) -> Iterator[Item]:
+def _items(operation: Operation) -> Iterator[_Item]:
     batch = str(operation.batch)
     parsed = operation.files(batch_component(batch, "documents"))
     documents = {(file.partition, file.order): file for file in parsed}
@@ -203,7 +203,7 @@ def _items(operation: Operation) -> Iterator[Item]:
         yield PendingCounts(operation)
 
 
-def _changes(item: Item, options: UpdateTableOptions) -> Iterator[Any]:
+def _changes(item: _Item, options: UpdateTableOptions) -> Iterator[Any]:
     if isinstance(item, FilePair):
         yield from _changes_of_pages(item, options)
         return

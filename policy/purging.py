@@ -20,16 +20,16 @@ from .components.kinds import Kind
 _END = r"(?:$|[^a-z0-9.%_-])"
 
 
-def pattern_of(names: Names) -> str:
+def pattern_of_names(names: Names) -> str:
     """Returns a regular expression for texts that contain a purged URL, host or domain.
 
-    >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "see http://FOO.com/a"))
+    >>> bool(re.search(pattern_of_names(Names(hosts=("com.foo",))), "see http://FOO.com/a"))
     True
-    >>> bool(re.search(pattern_of(Names(hosts=("com.foo",))), "http://www.foo.com/"))
+    >>> bool(re.search(pattern_of_names(Names(hosts=("com.foo",))), "http://www.foo.com/"))
     False
-    >>> bool(re.search(pattern_of(Names(domains=("com.foo",))), "http://www.foo.com/"))
+    >>> bool(re.search(pattern_of_names(Names(domains=("com.foo",))), "http://www.foo.com/"))
     True
-    >>> bool(re.search(pattern_of(Names(urls=("com.foo:http/a",))), "http://foo.com/ab"))
+    >>> bool(re.search(pattern_of_names(Names(urls=("com.foo:http/a",))), "http://foo.com/ab"))
     False
     """
     # With or without the scheme; the same address with https is a different URL.
@@ -66,7 +66,7 @@ def purge_rows(
         table: Rows with a column ``key``, with any of the kind's columns and others.
         kind: The kind of the rows.
         blocklist: The names to purge.
-        pattern: From ``pattern_of``.
+        pattern: From ``pattern_of_names``.
 
     Returns:
         (rows, number of removed rows, number of removed names in other rows).

@@ -12,7 +12,7 @@ from ..web.filters.verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT
 
 # Number of rules with a count of their own; a file may have a hundred thousand rules.
 MOST_RULES = 50
-FAMILIES = (EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT)
+RULE_FAMILIES = (EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT)
 OTHERS = "other_rules"
 # The same limit holds for types without a parser: servers invent them.
 _TYPES, OTHER_TYPES = "no_parser/", "no_parser/other"
@@ -91,4 +91,4 @@ def _beyond(names: list[str], counts: Mapping[str, int]) -> list[str]:
 
 def is_of_rule(name: str) -> bool:
     """Returns whether a count belongs to a rule."""
-    return name.startswith(tuple(f"{family}/" for family in FAMILIES))
+    return name.startswith(tuple(f"{family}/" for family in RULE_FAMILIES))

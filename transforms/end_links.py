@@ -12,7 +12,7 @@ from ..policy.components.schema import to_frame
 from ..policy.inlinks.edges import tombstones_of
 from .elements.chunks import Chunk, to_chunks
 
-COMPONENT = "links"
+LINKS_COMPONENT = "links"
 
 
 class EndLinks(beam.PTransform):
@@ -44,4 +44,4 @@ def _ended(
     for documents in documents_in(operation, grouped[0], keys.get_column("key")):
         ended = tombstones_of(documents, times)
         for chunk in to_chunks(ended):
-            yield COMPONENT, chunk
+            yield LINKS_COMPONENT, chunk

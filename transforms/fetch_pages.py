@@ -27,9 +27,9 @@ from .elements.rows import check_chunk, through_chunks
 from .elements.spool import Spool
 from .fetching import (
     DEAD,
-    DEAD_LETTERS,
+    DEAD_LETTERS_OUTPUT,
     FETCHED,
-    PAGES,
+    PAGES_OUTPUT,
     WANTED,
     Fetching,
     FetchPagesOptions,
@@ -126,7 +126,7 @@ class FetchPages(beam.PTransform):
             # Partitions by address need another shuffle: each host is looked up in one place.
             raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
         self.partitions, self.spool, self.batch = partitions, spool, batch
-        self.dead_letters = error_output(error_handling, PAGES)
+        self.dead_letters = error_output(error_handling, PAGES_OUTPUT)
         # Identifies this transform among others in one process; the same in all retries.
         self._id = uuid.uuid4().hex
 
@@ -134,20 +134,25 @@ class FetchPages(beam.PTransform):
         if self.batch is not None:
             args = (self.batch.fetching, self.options)
             return given | ForEach(self.batch.divide, _fetch_part, args, Written, step=PARTITIONS)
-        outputs = {PAGES: FetchedPage, self.dead_letters: DeadLetter}
+        outputs = {PAGES_OUTPUT: FetchedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
 
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         admit = beam.FlatMap(_admit, self.options.schemes).with_output_types(Chunk)
-        wanted = chunks | "Admit" >> admit.with_outputs(DEAD_LETTERS, main="wanted")
+        wanted = chunks | "Admit" >> admit.with_outputs(DEAD_LETTERS_OUTPUT, main="wanted")
         fetch = beam.ParDo(_Fetch(self.options, self.partitions, self.spool, self._id))
         fetched = _by_queue(
             wanted.wanted, self.options.queue_mode, self.partitions
-        ) | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(DEAD_LETTERS, main=PAGES)
-        dead = (wanted[DEAD_LETTERS], fetched[DEAD_LETTERS])
+        ) | "Fetch" >> fetch.with_output_types(Chunk).with_outputs(
+            DEAD_LETTERS_OUTPUT, main=PAGES_OUTPUT
+        )
+        dead = (wanted[DEAD_LETTERS_OUTPUT], fetched[DEAD_LETTERS_OUTPUT])
         for letters in dead:
             letters.element_type = Chunk  # Beam does not know it of tagged outputs
-        return {PAGES: fetched[PAGES], self.dead_letters: dead | "Dead" >> beam.Flatten()}
+        return {
+            PAGES_OUTPUT: fetched[PAGES_OUTPUT],
+            self.dead_letters: dead | "Dead" >> beam.Flatten(),
+        }
 
     def display_data(self) -> dict[str, Any]:
         return {**displayed(self.options), "partitions": self.partitions}
@@ -176,7 +181,7 @@ def error_output(error_handling: Any, main: str) -> str:
     ('dead_letters', 'errors')
     """
     if error_handling is None:
-        return DEAD_LETTERS
+        return DEAD_LETTERS_OUTPUT
     if hasattr(error_handling, "_asdict"):  # so it comes from an expansion service
         error_handling = error_handling._asdict()
     given = dict(error_handling)
@@ -194,7 +199,7 @@ def _admit(chunk: Chunk, schemes: tuple[str, ...]) -> Iterator[Any]:
     wanted, dead = admit(chunk, schemes)
     yield from to_chunks(wanted, WANTED)
     for letters in to_chunks(dead, DEAD):
-        yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)
+        yield beam.pvalue.TaggedOutput(DEAD_LETTERS_OUTPUT, letters)
 
 
 class _Fetch(beam.DoFn):
@@ -329,7 +334,7 @@ class _Collected:
 
     def __init__(self, spool: Spool | None) -> None:
         self._spool = spool
-        self._held: dict[str, list[dict[str, Any]]] = {PAGES: [], DEAD_LETTERS: []}
+        self._held: dict[str, list[dict[str, Any]]] = {PAGES_OUTPUT: [], DEAD_LETTERS_OUTPUT: []}
         self._counts: Counter[str] = Counter()
         self._size, self._since = 0, math.inf
         self._ready: list[Any] = []
@@ -342,8 +347,8 @@ class _Collected:
         self._since = min(self._since, time.monotonic())
         self._held[tag].append(row)
         self._size += row_bytes
-        word = "reason" if tag == DEAD_LETTERS else "protocol_status"
-        self._counts[f"{'protocol' if tag == PAGES else tag}/{row[word]}"] += 1
+        word = "reason" if tag == DEAD_LETTERS_OUTPUT else "protocol_status"
+        self._counts[f"{'protocol' if tag == PAGES_OUTPUT else tag}/{row[word]}"] += 1
         self.flush_late()
 
     def due_in(self) -> float:
@@ -359,7 +364,7 @@ class _Collected:
         """Ends the chunks."""
         count("fetch", self._counts)
         self._counts.clear()
-        for tag, schema in ((PAGES, FETCHED), (DEAD_LETTERS, DEAD)):
+        for tag, schema in ((PAGES_OUTPUT, FETCHED), (DEAD_LETTERS_OUTPUT, DEAD)):
             rows, self._held[tag] = self._held[tag], []
             if rows:
                 self._end(tag, pa.Table.from_pylist(rows, schema=schema))
@@ -372,8 +377,8 @@ class _Collected:
 
     def _end(self, tag: str, rows: Chunk) -> None:
         for chunk in [rows] if rows.nbytes <= MAX_BYTES else rechunk(rows):
-            if tag == DEAD_LETTERS:
-                self._ready.append(beam.pvalue.TaggedOutput(DEAD_LETTERS, chunk))
+            if tag == DEAD_LETTERS_OUTPUT:
+                self._ready.append(beam.pvalue.TaggedOutput(DEAD_LETTERS_OUTPUT, chunk))
                 continue
             if self._spool:
                 self._spool.keep(chunk)

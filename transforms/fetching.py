@@ -31,8 +31,8 @@ from .elements.records import DeadLetter, FetchedPage
 from .elements.row_types import arrow_schema
 from .partition import hosts_of
 
-PAGES = "pages"
-DEAD_LETTERS = "dead_letters"
+PAGES_OUTPUT = "pages"
+DEAD_LETTERS_OUTPUT = "dead_letters"
 FETCHED = arrow_schema(FetchedPage)
 DEAD = arrow_schema(DeadLetter)
 # The columns that are read from the input.
@@ -217,7 +217,7 @@ class RowsFetching(Fetching):
         number = int(result.task.key)
         page = page_row(result)
         if is_answer(result):
-            yield PAGES, _fetched(result, page, self._hosts[number], self._keys[number])
+            yield PAGES_OUTPUT, _fetched(result, page, self._hosts[number], self._keys[number])
         else:
             reason = str(why_not(page))
             message = result.message if result.message != reason else None
@@ -238,7 +238,12 @@ class RowsFetching(Fetching):
         self, task: Task, reason: str, message: str | None = None
     ) -> tuple[str, dict[str, Any]]:
         url, key = self._given[int(task.key)], self._keys[int(task.key)]
-        return DEAD_LETTERS, {"url": url, "key": key, "reason": reason, "message": message or None}
+        return DEAD_LETTERS_OUTPUT, {
+            "url": url,
+            "key": key,
+            "reason": reason,
+            "message": message or None,
+        }
 
 
 def is_answer(result: Result) -> bool:

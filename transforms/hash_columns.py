@@ -11,7 +11,7 @@ from .elements.chunks import Chunk
 from .elements.rows import check_columns
 from .partition import hashes_of
 
-NUMBER = pa.uint64()
+_NUMBER = pa.uint64()
 
 
 def with_hashes(chunk: Chunk, name: str) -> Chunk:
@@ -30,7 +30,7 @@ def with_hashes(chunk: Chunk, name: str) -> Chunk:
     [18446744073709551615, 2]
     """
     check_columns(chunk.schema.names, {"hash": ["hash"]}, name)
-    if all(kind == NUMBER for kind in _types(chunk, "hash", "scope")):
+    if all(kind == _NUMBER for kind in _types(chunk, "hash", "scope")):
         return chunk
     frame = to_frame(chunk)
     hashes = frame.get_column("hash")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..policy.components.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .elements.row_types import arrow_schema, field_types, optional, with_fields
+from .elements.row_types import arrow_schema, extended_row_type, field_types, optional
 from .elements.rows import RowsToChunks, check_chunk, check_columns, row_type_of, through_chunks
 from .partition import split_by_hash
 from .wiring.display import Displayed
@@ -61,7 +61,7 @@ class JoinByHash(Displayed):
                 raise ValueError("JoinByHash takes rows and rows, or chunks, got rows and chunks")
             fields = field_types(other_type)
             more = {new: optional(fields[old]) for old, new in self.columns.items()}
-            outputs = with_fields(row_type, more, "JoinByHash")
+            outputs = extended_row_type(row_type, more, "JoinByHash")
 
         def work(chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
             sides, columns = (chunks, others), (*self.also, *self.columns)

@@ -101,13 +101,13 @@ def near_pairs(frame: pl.DataFrame, distance: int) -> pl.DataFrame:
     scopes, hashes = _columns(frame)
     found = [
         _named(scopes, hashes, first, second)
-        for first, second in bands_of.near_pairs(scopes ^ hashes, distance)
+        for first, second in bands_of.near_hashes(scopes ^ hashes, distance)
     ]
     return pl.concat([to_frame(NEAR_PAIRS.empty_table()), *found])
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class BandLayout:
     """How the rows of each band are divided into partitions.
 
     Attributes:
@@ -152,11 +152,11 @@ class _MakeLayout(beam.CombineFn):
     def merge_accumulators(self, totals: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
         return np.sum([self.create_accumulator(), *totals], axis=0)
 
-    def extract_output(self, total: NDArray[np.int64]) -> Layout:
+    def extract_output(self, total: NDArray[np.int64]) -> BandLayout:
         return make_layout(total, MOST_ROWS)
 
 
-def make_layout(counts: NDArray[np.int64], most: int) -> Layout:
+def make_layout(counts: NDArray[np.int64], most: int) -> BandLayout:
     """Returns the layout for numbers of rows.
 
     >>> layout = make_layout(np.array([[2, 2, 9, 1]]), 4)
@@ -172,10 +172,10 @@ def make_layout(counts: NDArray[np.int64], most: int) -> Layout:
                 number, rows = number + 1, 0
             partitions[band, bucket] = number
             rows += size
-    return Layout(partitions, slices)
+    return BandLayout(partitions, slices)
 
 
-def _route(chunk: Chunk, distance: int, layout: Layout) -> Iterator[tuple[Key, Chunk]]:
+def _route(chunk: Chunk, distance: int, layout: BandLayout) -> Iterator[tuple[Key, Chunk]]:
     frame = to_frame(chunk).select("scope", "hash")
     mixed = np.bitwise_xor(*_columns(frame))
     for band, mask in enumerate(bands_of.bands(distance)):

@@ -41,14 +41,14 @@ from .elements.records import DeadLetter, ParsedPage
 from .elements.row_types import arrow_schema
 from .elements.rows import check_chunk, through_chunks
 from .fetch_pages import error_output
-from .fetching import DEAD, DEAD_LETTERS, FETCHED, URL_OPTIONS
+from .fetching import DEAD, DEAD_LETTERS_OUTPUT, FETCHED, URL_OPTIONS
 from .for_each import ForEach
 from .partition import hosts_of
 from .wiring.display import displayed
 from .wiring.keywords import options_from, with_keywords
 from .wiring.metrics import count
 
-DOCUMENTS = "documents"
+DOCUMENTS_OUTPUT = "documents"
 PARSED = arrow_schema(ParsedPage)
 # The step of a batch: Commit gets the numbers of files and of those done.
 PAGE_FILES = "Files"
@@ -127,20 +127,23 @@ class ParsePages(beam.PTransform):
         self.batch = batch
         if batch is None:
             UrlRules(self.options)  # fails now if a file of rules is missing or wrong
-        self.dead_letters = error_output(error_handling, DOCUMENTS)
+        self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
         if self.batch is not None:
             return given | ForEach(
                 self.batch, _parse_file, (self.options,), Written, step=PAGE_FILES
             )
-        outputs = {DOCUMENTS: ParsedPage, self.dead_letters: DeadLetter}
+        outputs = {DOCUMENTS_OUTPUT: ParsedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._parse, "ParsePages", _NEEDED, outputs)
 
     def _parse(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         parse = beam.FlatMap(_parse_chunk, self.options).with_output_types(Chunk)
-        parsed = chunks | "Parse" >> parse.with_outputs(DEAD_LETTERS, main=DOCUMENTS)
-        return {DOCUMENTS: parsed[DOCUMENTS], self.dead_letters: parsed[DEAD_LETTERS]}
+        parsed = chunks | "Parse" >> parse.with_outputs(DEAD_LETTERS_OUTPUT, main=DOCUMENTS_OUTPUT)
+        return {
+            DOCUMENTS_OUTPUT: parsed[DOCUMENTS_OUTPUT],
+            self.dead_letters: parsed[DEAD_LETTERS_OUTPUT],
+        }
 
     def display_data(self) -> dict[str, Any]:
         return displayed(self.options)
@@ -309,7 +312,7 @@ def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     count("parse", {"parsed": len(documents), **reasons})
     yield from to_chunks(documents, PARSED)
     for letters in to_chunks(dead, DEAD):
-        yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letters)
+        yield beam.pvalue.TaggedOutput(DEAD_LETTERS_OUTPUT, letters)
 
 
 def _parse_file(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:

@@ -17,7 +17,7 @@ from ..web.base.columns import each_once
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
 from .elements.chunks import MAX_ROWS, Chunk, rechunk
-from .elements.row_types import with_fields
+from .elements.row_types import extended_row_type
 from .elements.rows import check_chunk, row_type_of, through_chunks
 from .wiring.display import Displayed
 
@@ -179,7 +179,7 @@ class PartitionByHost(Displayed):
         if row_type is None:
             return through_chunks(given, self._deal, "PartitionByHost", needed)
         more = ["partition", *([self.slot] if self.slot else [])]
-        outputs = with_fields(row_type, dict.fromkeys(more, int), "PartitionByHost")
+        outputs = extended_row_type(row_type, dict.fromkeys(more, int), "PartitionByHost")
         return through_chunks(given, self._deal_rows, "PartitionByHost", needed, outputs)
 
     def grouped(

@@ -19,7 +19,7 @@ from ..storage.processes import is_dead, same_clock
 from .batches import batch_component
 
 PROCESS = secrets.token_hex(8)  # a forked child has it too, under another process id
-HELD: set[str] = set()  # tokens of the leases that this process holds
+HELD_TOKENS: set[str] = set()  # tokens of the leases that this process holds
 _CLAIM = re.compile(r"p(\d{5,})-(\d{6,})\.claim")
 
 
@@ -156,7 +156,7 @@ def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
     if beat.get("released") is not None:
         return min(float(beat["released"]), now) if same_clock(claim) else now
     if (claim.get("process"), claim.get("pid")) == (PROCESS, os.getpid()):
-        return None if claim["token"] in HELD else now
+        return None if claim["token"] in HELD_TOKENS else now
     return now if is_dead(claim) else None
 
 

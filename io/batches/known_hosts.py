@@ -36,7 +36,7 @@ _ROWS = 5_000
 _GROUP_CHARS = 8 << 20
 
 
-class KnownHosts:
+class HostRecords:
     """Host records of earlier fetches; each record is made when it is requested.
 
     Safe to use in any thread.

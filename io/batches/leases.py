@@ -52,7 +52,7 @@ from ..storage.files import overwrite_bytes, read_if_there
 from ..storage.places import Folder, Place
 from ..storage.processes import this_process
 from ..storage.reach import write_interval
-from .attempts import HELD, PROCESS, Attempt, Note, Watch
+from .attempts import HELD_TOKENS, PROCESS, Attempt, Note, Watch
 
 _LOG = logging.getLogger(__name__)
 _Notes = Mapping[str, tuple[float | None, int]]
@@ -159,7 +159,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
         except UserError as error:
             _LOG.warning("cannot give back a lease: %s", error)
         finally:
-            HELD.discard(self._token)
+            HELD_TOKENS.discard(self._token)
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -288,9 +288,9 @@ def _claim(attempt: Attempt, times: LeaseTimes) -> Lease | None:
     began = _now()
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # only for display
     record = {**this_process(), "process": PROCESS, "token": token, "since": since}
-    HELD.add(token)
+    HELD_TOKENS.add(token)
     with contextlib.ExitStack() as undo:
-        undo.callback(HELD.discard, token)
+        undo.callback(HELD_TOKENS.discard, token)
         if not create_exclusive(attempt.claim, json.dumps(record).encode(), durable=False):
             return None
         undo.pop_all()

@@ -39,8 +39,8 @@ GROUP_BYTES = 4 << 20
 _ROWS = 500  # in Python at a time: they need ten times the memory of a table's rows
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}")
-COUNTED = ("fetch_status", "protocol_status", "protocol_message", "http_code", "response_ms",
-           "content_type", "truncated")  # fmt: skip
+COUNTED_OF_PAGES = ("fetch_status", "protocol_status", "protocol_message", "http_code",
+                    "response_ms", "content_type", "truncated")  # fmt: skip
 # Errors of a connection that could not be made, so that no request was sent.
 _NO_CONNECTION = ("dns", "refused", "unreachable", "tls")
 PAGE_ROW_BYTES = 1_000  # size of a row without its body
@@ -150,7 +150,7 @@ class PageWriter:
         """Takes over a file of an earlier attempt; called before ``add``."""
         # That attempt's clock may have been ahead of ours.
         self._started = max(self._started, page_started(file.order) + 1)
-        pages = collect(scan([self._root / file.path], PAGES).select(COUNTED)).to_arrow()
+        pages = collect(scan([self._root / file.path], PAGES).select(COUNTED_OF_PAGES)).to_arrow()
         counts = _counts([pages]) | {"adopted": file.rows}
         yield Written(batch_component(self._batch, "pages"), (file,), (), counts)
         if self._parser is not None:
@@ -182,7 +182,7 @@ def _counts(groups: list[pa.Table]) -> dict[str, int]:
             counts[f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"] += entry["counts"]
         counts["requests"] += _requests(group)
         counts.update(f"truncated/{limit_of(kind)}" for kind in _cut_types(group))
-        failed = group.select(COUNTED).filter(pc.is_in(group["fetch_status"], failures))
+        failed = group.select(COUNTED_OF_PAGES).filter(pc.is_in(group["fetch_status"], failures))
         counts.update(f"not_fetched/{why_not(row)}" for row in failed.to_pylist())
     return +counts
 

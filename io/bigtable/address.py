@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ...web.base.errors import UsageError
 
-SCHEME = "bigtable://"
+_SCHEME = "bigtable://"
 EMULATOR = "BIGTABLE_EMULATOR_HOST"
 _USAGE = "bigtable://PROJECT/INSTANCE/TABLE"
 # Names that Google Cloud accepts; a project may belong to a domain (example.com:name).
@@ -55,13 +55,13 @@ class BigtableAddress:
     def __str__(self) -> str:
         given = [(n, getattr(self, n)) for n in _PARAMETERS if getattr(self, n)]
         query = "&".join(f"{name}={value}" for name, value in given)
-        address = f"{SCHEME}{self.project}/{self.instance}/{self.table}"
+        address = f"{_SCHEME}{self.project}/{self.instance}/{self.table}"
         return f"{address}?{query}" if query else address
 
 
 def is_bigtable(table: str) -> bool:
     """Returns whether an address begins as those of Bigtable; it may be malformed."""
-    return table.startswith(SCHEME)
+    return table.startswith(_SCHEME)
 
 
 def parse_address(text: str, environ: Mapping[str, str] | None = None) -> BigtableAddress:
@@ -81,7 +81,7 @@ def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Bigtab
     >>> str(parse_address("bigtable://my-project/my-instance/crawl", {EMULATOR: "localhost:1"}))
     'bigtable://my-project/my-instance/crawl?emulator=localhost:1'
     """
-    path, mark, query = text.removeprefix(SCHEME).partition("?")
+    path, mark, query = text.removeprefix(_SCHEME).partition("?")
     names = path.split("/")
     if not is_bigtable(text) or len(names) != len(_PARTS):
         raise UsageError(f"the table must be {_USAGE}, got {text!r}")

@@ -19,7 +19,7 @@ from .channel import open_channel, persistent
 from .client import connect
 from .limits import VERSIONS
 from .manifest_row import Settings
-from .snapshot_log import SnapshotLog, settings_of
+from .snapshot_log import SnapshotLog, settings_of_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,7 @@ def drop_table(address: BigtableAddress) -> str:
     admin = open_admin(address)
     persistent(address, lambda: admin.delete_table(name=address.name, retry=None, timeout=120))
     add_families.cache_clear()
-    settings_of.cache_clear()  # a new table of this name may have its files elsewhere
+    settings_of_table.cache_clear()  # a new table of this name may have its files elsewhere
     return files
 
 

@@ -36,11 +36,11 @@ from ..packing.arrow_bytes import (
     BINARY,
     EMPTY,
     as_numpy,
+    binary_array,
     buffers_of,
     dtype_of,
     number_as,
     numbers_as,
-    pieces_of,
 )
 from ..packing.packed_values import pack, unpack
 from .cell_layout import CellKind, Layout
@@ -115,7 +115,7 @@ def _pack(table: pa.Table, layout: Layout) -> pa.Table:
     parts = [pack(_array(table, name)) for name in layout.variable]
     for at, part in enumerate(parts):
         header["lengths"][:, at] = as_numpy(pc.binary_length(part))
-    heads = pieces_of(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
+    heads = binary_array(header.view(np.uint8), np.arange(len(table) + 1) * header.itemsize)
     cells = pc.binary_join_element_wise(heads, *parts, EMPTY)
     keys = _array(table, "key").cast(BINARY)
     return pa.table({"key": keys, "cell": cells})
@@ -196,7 +196,7 @@ def _split(
     wrong = bounds[:, -1] != offsets[1:]
     if wrong.any():
         raise _damaged(keys, int(np.argmax(wrong)), kind)
-    return header, pieces_of(data, np.append(bounds.ravel(), offsets[-1]))
+    return header, binary_array(data, np.append(bounds.ravel(), offsets[-1]))
 
 
 def _column(header: np.ndarray, pieces: pa.Array, layout: Layout, field: pa.Field) -> pa.Array:

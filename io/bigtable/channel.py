@@ -30,7 +30,7 @@ RETRYABLE = (
     errors.Unknown,
 )
 CALL_ATTEMPTS = 5
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
 def open_channel(address: BigtableAddress, host: str = "bigtable.googleapis.com:443") -> Any:
@@ -64,8 +64,8 @@ def one_line_errors(
 
 
 def persistent(
-    address: BigtableAddress, request: Callable[[], Answer], attempts: int = CALL_ATTEMPTS
-) -> Answer:
+    address: BigtableAddress, request: Callable[[], _Answer], attempts: int = CALL_ATTEMPTS
+) -> _Answer:
     """Calls an idempotent function until it succeeds; returns its result.
 
     Raises:
@@ -90,7 +90,7 @@ def gave_up(
     return UserError(f"{where} failed {attempts} times in a row for {address}: {_short(error)}")
 
 
-def refused(address: BigtableAddress, key: bytes, error: Exception) -> UserError:
+def refused_row(address: BigtableAddress, key: bytes, error: Exception) -> UserError:
     """Returns the error for a row that Bigtable will never accept."""
     return UserError(f"Bigtable refuses row {key[:80]!r} of {address}: {_short(error)}")
 

@@ -29,7 +29,7 @@ from .channel import (
     one_line_errors,
     open_channel,
     persistent,
-    refused,
+    refused_row,
 )
 from .key_ranges import KeyRange, plan_key_ranges
 from .limits import check_limits
@@ -325,7 +325,7 @@ class BigtableTable:
                             continue
                         problem = errors.from_grpc_status(entry.status.code, entry.status.message)
                         if not isinstance(problem, RETRYABLE):
-                            raise refused(self.address, rows[entry.index][0], problem)
+                            raise refused_row(self.address, rows[entry.index][0], problem)
                     if message.HasField("rate_limit_info"):
                         limit = message.rate_limit_info
                         self.pace.learn(limit.factor, limit.period.ToTimedelta().total_seconds())

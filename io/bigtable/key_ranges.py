@@ -88,7 +88,7 @@ def grown(
     if max(file.rows for file in found) <= 2 * tablet_writer.TABLET_ROWS:
         return found
     # The rows of a first load are not in Bigtable yet.
-    return cut(component, found, samples() if known else _samples_of(changes))
+    return cut_ranges(component, found, samples() if known else _samples_of(changes))
 
 
 def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
@@ -102,7 +102,7 @@ def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
     return any(file.path in (component, f"{component}/{file.first or ''}") for file in files)
 
 
-def cut(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
+def cut_ranges(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
     """Returns new ranges of about equal size, with the same number of rows in all."""
     rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))
     parts = plan_key_ranges(samples, -(-rows // tablet_writer.TABLET_ROWS))

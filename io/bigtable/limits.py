@@ -10,7 +10,7 @@ from ..packing.arrow_bytes import as_numpy
 from .cell_layout import CellKind
 from .cells import encode
 
-MAX_KEY_BYTES = 4 << 10
+MAX_ROW_KEY_BYTES = 4 << 10
 MAX_CELL_BYTES = 100 << 20
 MAX_ROW_BYTES = 256 << 20
 MUTATIONS_PER_REQUEST = 100_000
@@ -60,7 +60,7 @@ def check_limits(cells: pa.Table) -> None:
             size = len(cells.column("cell")[at].as_py())
             raise UserError(
                 f"Bigtable does not take row {key[:80]!r} ({name}): its key has {len(key):,} bytes "
-                f"(1 to {MAX_KEY_BYTES:,}), its cell {size:,} (up to {MAX_CELL_BYTES:,}, and "
+                f"(1 to {MAX_ROW_KEY_BYTES:,}), its cell {size:,} (up to {MAX_CELL_BYTES:,}, and "
                 f"{MAX_ROW_BYTES:,} with its older versions)"
             )
 
@@ -71,7 +71,7 @@ def _reasons(cells: pa.Table, row_bytes: int = MAX_ROW_BYTES) -> dict[str, np.nd
     )
     return {
         "key_empty": keys == 0,
-        "key_too_long": keys > MAX_KEY_BYTES,
+        "key_too_long": keys > MAX_ROW_KEY_BYTES,
         "cell_too_large": sizes > MAX_CELL_BYTES,
         "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > row_bytes,
     }

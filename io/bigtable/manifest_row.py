@@ -14,7 +14,7 @@ Made = TypeVar("Made")
 
 
 @dataclasses.dataclass(frozen=True)
-class Head:
+class ManifestHead:
     """The content of the manifest row.
 
     Attributes:
@@ -52,22 +52,24 @@ class Settings:
     app_profile: str = ""
 
 
-def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> Head:
+def new_head(snapshot: int, attempt: str, *, applying: bool, now: int, writes: int) -> ManifestHead:
     """Returns the next content of the manifest row."""
     record = {
         "format": HEAD_FORMAT, WRITER: this_version(), "snapshot": snapshot, "id": attempt,
         "applying": applying, "time": now, "writes": writes,
     }  # fmt: skip
-    return Head(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
+    return ManifestHead(snapshot, attempt, applying, json.dumps(record).encode(), now, writes)
 
 
-def head_of(value: bytes) -> Head:
-    """Parses a cell of the manifest row; see ``parsed``."""
+def head_of(value: bytes) -> ManifestHead:
+    """Parses a cell of the manifest row; see ``parsed_cell``."""
     names = ("snapshot", "id", "applying", "time", "writes")
-    return parsed(value, lambda found: Head(value=value, **{name: found[name] for name in names}))
+    return parsed_cell(
+        value, lambda found: ManifestHead(value=value, **{name: found[name] for name in names})
+    )
 
 
-def parsed(value: bytes, make: Callable[[Any], Made]) -> Made:
+def parsed_cell(value: bytes, make: Callable[[Any], Made]) -> Made:
     """Returns the result of ``make`` on the JSON in a cell of the manifest row.
 
     Raises:

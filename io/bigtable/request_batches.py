@@ -15,7 +15,7 @@ REQUEST_BYTES = 8 << 20
 SOUGHT_ROWS = 65_536
 SOUGHT_BYTES = 256 << 10
 assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 def table_of(keys: list[bytes], cells: list[bytes]) -> pa.Table:
@@ -44,9 +44,9 @@ def requests(cells: pa.Table) -> Iterator[list[tuple[bytes, bytes]]]:
 
 
 def _batches(
-    items: Iterable[Item], size_of: Callable[[Item], int], most: int, most_bytes: int
-) -> Iterator[list[Item]]:
-    batch: list[Item] = []
+    items: Iterable[_Item], size_of: Callable[[_Item], int], most: int, most_bytes: int
+) -> Iterator[list[_Item]]:
+    batch: list[_Item] = []
     size = 0
     for item in items:
         if batch and (len(batch) == most or size + size_of(item) > most_bytes):

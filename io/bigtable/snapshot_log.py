@@ -35,7 +35,7 @@ from .cell_layout import cell_kind
 from .cells import TOMBSTONE, encode
 from .client import BigtableTable, connect
 from .limits import VERSIONS
-from .manifest_row import HEAD_FORMAT, Head, Settings, head_of, new_head, parsed
+from .manifest_row import HEAD_FORMAT, ManifestHead, Settings, head_of, new_head, parsed_cell
 from .own_rows import SWAP_ATTEMPTS, Cells, OwnRows
 
 HEAD_ROW = b"\0manifest"
@@ -79,7 +79,7 @@ class SnapshotLog:
         self.files = files
         self.rows = OwnRows(table)
 
-    def head(self) -> Head:
+    def head(self) -> ManifestHead:
         """Returns the content of the manifest row.
 
         Raises:
@@ -98,7 +98,7 @@ class SnapshotLog:
         """Returns the settings that were chosen when the table was created."""
         self.head()
         value = self.rows.get(HEAD_ROW, _SETTINGS).get(_SETTINGS, b"")
-        return parsed(value, lambda found: Settings(found["files"], found["app_profile"]))
+        return parsed_cell(value, lambda found: Settings(found["files"], found["app_profile"]))
 
     def record(self, snapshot: int) -> bytes:
         """Returns the record of a snapshot; empty for snapshot 0, before the first commit.
@@ -172,8 +172,8 @@ class SnapshotLog:
         return True
 
     def propose(
-        self, head: Head, record: bytes, changes: Iterable[ChangedFile], attempt: str
-    ) -> Head | None:
+        self, head: ManifestHead, record: bytes, changes: Iterable[ChangedFile], attempt: str
+    ) -> ManifestHead | None:
         """Commits the snapshot after ``head`` without applying its changes; ``head`` is finished.
 
         Returns:
@@ -192,16 +192,16 @@ class SnapshotLog:
                 return new if self._made_by(new.snapshot) == attempt else None
         raise UserError(f"{self.table.address} cannot be committed to: it is changed all the time")
 
-    def changes(self, head: Head) -> list[ChangedFile]:
+    def changes(self, head: ManifestHead) -> list[ChangedFile]:
         """Returns a snapshot's files of changes if it is not applied yet, lost files included."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) != head.value:
             return []  # another process has finished it
-        return parsed(
+        return parsed_cell(
             cells.get(_REDO, b"[]"), lambda found: [ChangedFile(**change) for change in found]
         )
 
-    def leave_out(self, head: Head, paths: Collection[str]) -> bool:
+    def leave_out(self, head: ManifestHead, paths: Collection[str]) -> bool:
         """Marks files of changes as lost, so that ``roll_forward`` skips them.
 
         Returns:
@@ -231,7 +231,7 @@ class SnapshotLog:
         schema = cell_kind(change.component).schema
         yield from row_groups(path, schema, ("key",) if change.deleted else None)
 
-    def finish(self, head: Head) -> Head:
+    def finish(self, head: ManifestHead) -> ManifestHead:
         """Marks a snapshot as applied, when all its files are applied; returns the new head.
 
         If another process was faster, it returns the present head.
@@ -245,11 +245,11 @@ class SnapshotLog:
                 return done
         return self.head()
 
-    def _swap(self, head: Head, cells: Cells, snapshot: int) -> bool:
+    def _swap(self, head: ManifestHead, cells: Cells, snapshot: int) -> bool:
         """Writes cells of the manifest row if its content is still ``head``."""
         return self.rows.swap(HEAD_ROW, _COMMIT, head.value, cells, snapshot)
 
-    def record_again(self, head: Head) -> None:
+    def record_again(self, head: ManifestHead) -> None:
         """Restores the newest snapshot in the history from the manifest row."""
         cells = self.rows.get(HEAD_ROW)
         if cells.get(_COMMIT) == head.value and _RECORD in cells and not head.applying:
@@ -264,7 +264,7 @@ class SnapshotLog:
         value = new_head(snapshot, "", applying=False, now=time, writes=0).value
         self.rows.put(_history_row(snapshot), {_COMMIT: value}, snapshot)
 
-    def roll_forward(self, head: Head | None = None) -> Head:
+    def roll_forward(self, head: ManifestHead | None = None) -> ManifestHead:
         """Applies and finishes the newest snapshot if necessary; returns the finished head."""
         head = head or self.head()
         while head.applying:
@@ -297,7 +297,7 @@ class SnapshotLog:
         made = head if head.snapshot == snapshot else self._commit_of(snapshot)
         return made.id if made is not None else ""
 
-    def _commit_of(self, snapshot: int) -> Head | None:
+    def _commit_of(self, snapshot: int) -> ManifestHead | None:
         """Returns the head of a snapshot from the history; None for snapshot 0, or if damaged."""
         cells = self.rows.get(_history_row(snapshot), _COMMIT)
         try:
@@ -321,14 +321,14 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
         UserError: There is no web table.
     """
     address = parse_address(address) if isinstance(address, str) else address
-    settings = settings_of(address)
+    settings = settings_of_table(address)
     if settings.app_profile and not address.app_profile:
         address = dataclasses.replace(address, app_profile=settings.app_profile)
     return SnapshotLog(connect(address), place_of(settings.files))
 
 
 @functools.lru_cache(maxsize=16)
-def settings_of(address: BigtableAddress) -> Settings:
+def settings_of_table(address: BigtableAddress) -> Settings:
     """Returns the settings of a table; cached, because they never change.
 
     Raises:

@@ -21,11 +21,19 @@ from ..snapshots.operations import Operation
 from ..storage.files import read_if_there
 from ..tablets.tablets import tablets
 from .dead_letters import letter_keys
-from .index_candidates import Candidate, Changed, Held, PurgedPages, Refused, Removed, Unfinished
+from .index_candidates import (
+    Candidate,
+    Changed,
+    Held,
+    PurgedPages,
+    RefusedPages,
+    Removed,
+    Unfinished,
+)
 from .index_pass import IndexPass
 
 # Rows on their way to the documents, or to the writers that delete them.
-CANDIDATES = pa.schema(
+INDEX_CANDIDATES = pa.schema(
     [
         *(STATE.field(name) for name in STATE_READ),
         ("known", pa.bool_()),
@@ -48,7 +56,7 @@ COUNTING = KINDS["indexed"].counting
 def decided_rows(
     item: Candidate, task: IndexPass, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
-    """Yields decisions about the pages of an item, as in ``CANDIDATES``."""
+    """Yields decisions about the pages of an item, as in ``INDEX_CANDIDATES``."""
     if isinstance(item, Changed):
         found = _changed(item, task, options)
     elif isinstance(item, Removed):
@@ -57,7 +65,7 @@ def decided_rows(
         found = _held(item, task, options)
     elif isinstance(item, Unfinished):
         found = _unfinished(item, task, options)
-    elif isinstance(item, Refused):
+    elif isinstance(item, RefusedPages):
         found = _refused(item, task, options)
     else:
         found = _purged(item, task)
@@ -128,7 +136,7 @@ def _unfinished(
 
 
 def _refused(
-    item: Refused, task: IndexPass, options: IndexDecisionOptions
+    item: RefusedPages, task: IndexPass, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
     """Yields the pages with dead letters whose text is the one that was refused, to be added.
 
@@ -236,8 +244,8 @@ def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.D
 
 
 def to_candidates(decided: pl.DataFrame) -> pl.DataFrame:
-    """Returns decisions with all columns of ``CANDIDATES``."""
-    wide = to_frame(CANDIDATES.empty_table())
+    """Returns decisions with all columns of ``INDEX_CANDIDATES``."""
+    wide = to_frame(INDEX_CANDIDATES.empty_table())
     found = pl.concat([wide, decided], how="diagonal_relaxed")
     return found.select(pl.col(name).cast(kind) for name, kind in wide.schema.items())
 

@@ -92,7 +92,7 @@ class Unfinished:
 
 
 @dataclasses.dataclass(frozen=True)
-class Refused:
+class RefusedPages:
     """Files of dead letters, whose pages are sent again if they have not changed.
 
     Attributes:
@@ -106,7 +106,7 @@ class Refused:
     files: tuple[DataFile, ...]
 
 
-Candidate = Changed | Removed | PurgedPages | Held | Unfinished | Refused
+Candidate = Changed | Removed | PurgedPages | Held | Unfinished | RefusedPages
 
 
 def candidates(task: IndexPass) -> Iterator[Candidate]:
@@ -129,7 +129,7 @@ def _items(task: IndexPass) -> Iterator[Callable[[Operation, int], Candidate]]:
     operation = task.operation
     again = task.retries_refused and not task.full
     for file in task.files("dead_letters") if again else ():
-        yield functools.partial(Refused, files=(file,))
+        yield functools.partial(RefusedPages, files=(file,))
     before, ranges = _state_before(task)
     for tablet in tablets(operation.files("state")):
         if task.since and operation.root.in_files("state") and set(tablet.paths) <= before:

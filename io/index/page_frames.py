@@ -22,7 +22,7 @@ _DOCUMENT = ("key", "title", "text", "outlinks", "directives", "language", "char
 _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "batch_id", "retries",
           "fetch_interval", "usage")  # fmt: skip
 # Documents with their headers and inlinks in one frame, unless a single one is larger.
-MOST_ROWS = 2_000
+_MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
 # Characters of a text. Filters and writers make some copies of it, which must fit into memory.
 LONGEST_TEXT = 8 << 20
@@ -79,7 +79,7 @@ def page_frames(
 
 def _rows_at_once(pages: pl.DataFrame) -> int:
     size = pages.estimated_size() / max(1, len(pages))
-    return max(1, min(MOST_ROWS, int(MOST_BYTES // max(1, size))))
+    return max(1, min(_MOST_ROWS, int(MOST_BYTES // max(1, size))))
 
 
 def cut_texts(documents: pa.Table, counts: Counter[str]) -> pa.Table:

@@ -42,7 +42,7 @@ from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from ..writers.index_writer import REFUSED, WriteResult
+from ..writers.index_writer import REFUSED_DOCUMENTS, WriteResult
 from .dead_letters import letter_keys
 from .decided_candidates import keys_to_bytes
 from .index_pass import IndexPass
@@ -268,8 +268,11 @@ def _with_values(documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refused(results: list[WriteResult]) -> pl.DataFrame:
-    parts = [result.refused.select(REFUSED.names()).cast(REFUSED) for result in results]
-    return pl.concat([pl.DataFrame(schema=REFUSED), *parts])
+    parts = [
+        result.refused.select(REFUSED_DOCUMENTS.names()).cast(REFUSED_DOCUMENTS)
+        for result in results
+    ]
+    return pl.concat([pl.DataFrame(schema=REFUSED_DOCUMENTS), *parts])
 
 
 def _letters(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:

@@ -54,7 +54,7 @@ def buffers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return (np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)), at
 
 
-def pieces_of(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
+def binary_array(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
     """Returns the large_binary array of contiguous pieces."""
     at = np.ascontiguousarray(offsets, np.int64)
     return pa.LargeBinaryArray.from_buffers(
@@ -62,7 +62,7 @@ def pieces_of(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
     )
 
 
-def gather(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def join_slices(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Returns the bytes of slices, joined."""
     ends = ends_of(sizes)
     return data[np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])]
@@ -73,5 +73,5 @@ def ends_of(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-EMPTY = pieces_of(np.zeros(0, np.uint8), np.zeros(2, np.int64))[0]
+EMPTY = binary_array(np.zeros(0, np.uint8), np.zeros(2, np.int64))[0]
 NULL = pa.nulls(1, BINARY)[0]

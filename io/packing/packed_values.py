@@ -21,13 +21,13 @@ from .arrow_bytes import (
     EMPTY,
     NULL,
     as_numpy,
+    binary_array,
     buffers_of,
     dtype_of,
     ends_of,
-    gather,
+    join_slices,
     number_as,
     numbers_as,
-    pieces_of,
 )
 
 
@@ -61,7 +61,7 @@ def pack(values: pa.Array) -> pa.Array:
         plain = as_numpy(values.fill_null(number_as(0, kind)))
         size = dtype_of(kind).itemsize
         data = np.ascontiguousarray(plain.astype(dtype_of(kind).newbyteorder("<")))
-        packed = pieces_of(data.view(np.uint8), np.arange(len(values) + 1) * size)
+        packed = binary_array(data.view(np.uint8), np.arange(len(values) + 1) * size)
     else:
         return values.cast(BINARY).fill_null(EMPTY)
     return pc.if_else(values.is_valid(), packed, EMPTY) if values.null_count else packed
@@ -81,9 +81,9 @@ def _pack_lists(values: pa.Array) -> pa.Array:
     sizes, items = _packed_columns(columns)
     data, offsets = buffers_of(items)
     return pc.binary_join_element_wise(
-        pieces_of(counts.astype("<i4").view(np.uint8), np.arange(len(values) + 1) * 4),
-        pieces_of(sizes.reshape(-1).view(np.uint8), ends * 4 * len(columns)),
-        pieces_of(data, offsets[ends]),
+        binary_array(counts.astype("<i4").view(np.uint8), np.arange(len(values) + 1) * 4),
+        binary_array(sizes.reshape(-1).view(np.uint8), ends * 4 * len(columns)),
+        binary_array(data, offsets[ends]),
         EMPTY,
     )
 
@@ -92,7 +92,7 @@ def _joined(columns: Sequence[pa.Array]) -> pa.Array:
     """Returns the bytes of structs with the given fields."""
     sizes, items = _packed_columns(columns)
     ends = np.arange(len(sizes) + 1) * 4 * len(columns)
-    heads = pieces_of(sizes.reshape(-1).view(np.uint8), ends)
+    heads = binary_array(sizes.reshape(-1).view(np.uint8), ends)
     return pc.binary_join_element_wise(heads, items, EMPTY)
 
 
@@ -135,7 +135,7 @@ def _unpack_lists(packed: pa.Array, kind: pa.DataType) -> pa.Array:
     data, offsets = buffers_of(packed.fill_null(_bytes(4)))
     if (np.diff(offsets) < 4).any():
         raise ValueError("a list is cut short")
-    counts = gather(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
+    counts = join_slices(data, offsets[:-1], np.full(len(packed), 4)).view("<i4").astype(np.int64)
     columns = _unpack_columns(data, offsets[:-1] + 4, offsets[1:], counts, parts)
     ends, mask = ends_of(counts), packed.is_null()
     if pa.types.is_map(kind):
@@ -179,7 +179,7 @@ def _unpack_columns(
     bodies = starts + counts * 4 * width  # start of the bytes of each value's entries
     if (counts < 0).any() or (bodies > stops).any():
         raise ValueError("a list is cut short")
-    lengths = gather(data, starts, counts * 4 * width).view("<i4").reshape(-1, width)
+    lengths = join_slices(data, starts, counts * 4 * width).view("<i4").reshape(-1, width)
     sizes = np.maximum(lengths, 0).astype(np.int64)
     ends = ends_of(counts)
     before = ends_of(sizes.sum(axis=1))  # bytes of all entries before each one
@@ -188,7 +188,7 @@ def _unpack_columns(
     start = np.repeat(bodies - before[ends[:-1]], counts) + before[:-1]
     columns = []
     for at, part in enumerate(parts):
-        found = pieces_of(gather(data, start, sizes[:, at]), ends_of(sizes[:, at]))
+        found = binary_array(join_slices(data, start, sizes[:, at]), ends_of(sizes[:, at]))
         present = numbers_as(lengths[:, at] >= 0, pa.bool_())
         columns.append(unpack(pc.if_else(present, found, NULL), part))
         start = start + sizes[:, at]
@@ -207,4 +207,4 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _bytes(number: int, value: int = 0) -> pa.Scalar:
-    return pieces_of(np.full(number, value, np.uint8), np.array([0, number]))[0]
+    return binary_array(np.full(number, value, np.uint8), np.array([0, number]))[0]

@@ -40,7 +40,7 @@ from .parse_worker import (
 )
 
 # Longest time for the start of a child, and for the work on all pages of a job together.
-GRACE_S = 60.0
+_GRACE_S = 60.0
 _GONE_S = 5.0
 _HEARD_S = 0.1
 # One thread per child: the pool itself uses all cores. Memory that allocators only reserve
@@ -74,7 +74,7 @@ class _Child:
 
     def start(self, number: int, job: Job) -> None:
         self.job, self.row = number, None
-        self.deadline = time.monotonic() + GRACE_S
+        self.deadline = time.monotonic() + _GRACE_S
         self.connection.send_bytes(pickle.dumps((working_folder(), job)))
 
     def end(self) -> str:
@@ -339,7 +339,7 @@ class ParsePool:
                 self._running[number] = dataclasses.replace(job, parts=whole)
             elif isinstance(message, int):
                 # A negative number: the work on all rows together, after the last row.
-                limit = job.options.parser_timeout if message >= 0 else GRACE_S
+                limit = job.options.parser_timeout if message >= 0 else _GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
             elif isinstance(message, UserError):
                 child.job = None
@@ -352,7 +352,7 @@ class ParsePool:
         left = dataclasses.replace(job, parts=job.parts[1:])
         if left.parts:
             self._running[number] = left
-            child.row, child.deadline = None, time.monotonic() + GRACE_S
+            child.row, child.deadline = None, time.monotonic() + _GRACE_S
         else:
             child.job = None
             self._end(number, job, _joined(self._parts[number]))

@@ -11,7 +11,7 @@ from ...policy.inlinks.link_keys import range_of_target
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import Tablet, tablets
 
-LINKS = KINDS["links"]
+_LINKS = KINDS["links"]
 # How many times its limit the links of one page may grow before the worst are left out.
 _GROWTH = 4
 
@@ -25,13 +25,13 @@ def inlinks_of(pinned: Pinned, target: str, most: int) -> pl.DataFrame:
         most: How many to return at most.
     """
     low, high = range_of_target(target)
-    within = (pl.col("key") >= low) & (pl.col("key") < high) & LINKS.counting
+    within = (pl.col("key") >= low) & (pl.col("key") < high) & _LINKS.counting
     found = empty(INLINKS)
-    for tablet in tablets(pinned.files(LINKS.name)):
+    for tablet in tablets(pinned.files(_LINKS.name)):
         if not _overlaps(tablet, low, high):
             continue
         rows = pinned.root.read(
-            LINKS.name, [tablet], INLINKS.names, lambda links: links.filter(within)
+            _LINKS.name, [tablet], INLINKS.names, lambda links: links.filter(within)
         )
         found = best_inlinks(pl.concat([found, rows]), most)
     return found
@@ -55,9 +55,9 @@ def all_inlinks(pinned: Pinned, most: int) -> Iterator[pl.DataFrame]:
 
 def link_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
     """Yields all rows of the link table that count, in key order."""
-    for tablet in tablets(pinned.files(LINKS.name)):
-        for rows in pinned.root.scan(LINKS.name, tablet):
-            yield rows.filter(LINKS.counting).select(INLINKS.names)
+    for tablet in tablets(pinned.files(_LINKS.name)):
+        for rows in pinned.root.scan(_LINKS.name, tablet):
+            yield rows.filter(_LINKS.counting).select(INLINKS.names)
 
 
 def by_target(frames: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:

@@ -16,8 +16,8 @@ from ..tablets.tablets import tablets
 from .host_rows import host_frames
 
 # Words that stand for hosts of the host table.
-ALL_HOSTS, SEED_HOSTS, RECORDED = "all", "seeds", "recorded"
-GROUPS_OF_HOSTS = (ALL_HOSTS, SEED_HOSTS, RECORDED)
+ALL_HOSTS, HOSTS_OF_SEEDS, RECORDED = "all", "seeds", "recorded"
+GROUPS_OF_HOSTS = (ALL_HOSTS, HOSTS_OF_SEEDS, RECORDED)
 _COLUMNS = ("key", "robots_origin")
 
 
@@ -69,7 +69,7 @@ def _wanted(rows: pl.DataFrame, groups: Collection[str]) -> pl.DataFrame:
     registered domains have rows, too, and so have hosts to which pages link.
     """
     wanted = pl.lit(ALL_HOSTS in groups)
-    if SEED_HOSTS in groups:
+    if HOSTS_OF_SEEDS in groups:
         wanted |= pl.col("seed").fill_null(False)
     if RECORDED in groups:
         wanted |= pl.col("sitemaps").is_not_null()

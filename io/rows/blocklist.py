@@ -8,12 +8,12 @@ from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 
-COMPONENT = "blocklist"
+BLOCKLIST_COMPONENT = "blocklist"
 
 
 def read_blocklist(pinned: Pinned) -> Blocklist:
     """Returns the blocklist in the snapshot that ``pinned`` reads."""
-    return _read(pinned.root, tuple(file.path for file in pinned.files(COMPONENT)))
+    return _read(pinned.root, tuple(file.path for file in pinned.files(BLOCKLIST_COMPONENT)))
 
 
 @functools.lru_cache(maxsize=4)

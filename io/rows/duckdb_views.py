@@ -24,7 +24,7 @@ from ...policy.components.vocabulary import LIVING, View, views
 from ..snapshots.manifest import Manifest
 from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
-from ..tablets.tablets import NUMBER, Tablet, tablets
+from ..tablets.tablets import ROW_NUMBER, Tablet, tablets
 
 # The URL of a row key, and the host of a reversed host; a time in ms, null if it is out of range.
 MACROS = (
@@ -217,7 +217,7 @@ def _folded(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[
     newest = (
         f"SELECT run.*, run_files.base AS _base FROM {runs} AS run "
         f"JOIN (VALUES {run_files}) AS run_files (path, base, number) ON run.filename = run_files.path "
-        f"QUALIFY row_number() OVER (PARTITION BY run_files.base, run.{NUMBER} ORDER BY run_files.number DESC) = 1"
+        f"QUALIFY row_number() OVER (PARTITION BY run_files.base, run.{ROW_NUMBER} ORDER BY run_files.number DESC) = 1"
     )
     bases = _read(
         root, [tablet.base for tablet in layered], "filename = true, file_row_number = true"
@@ -225,9 +225,9 @@ def _folded(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[
     yield (
         f"UNION ALL BY NAME SELECT * EXCLUDE (filename, file_row_number){own} FROM {bases} AS base "
         f"ANTI JOIN ({newest}) AS newer "
-        f"ON newer._base = base.filename AND newer.{NUMBER} = base.file_row_number"
+        f"ON newer._base = base.filename AND newer.{ROW_NUMBER} = base.file_row_number"
     )
-    yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {NUMBER}){own} FROM ({newest})"
+    yield f"UNION ALL BY NAME SELECT * EXCLUDE (filename, _base, {ROW_NUMBER}){own} FROM ({newest})"
 
 
 def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:

@@ -15,7 +15,7 @@ from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 
 SETTINGS_COMPONENT = "host_settings"
-Values = Mapping[str, Mapping[str, str]]
+SettingsByHost = Mapping[str, Mapping[str, str]]
 
 
 def read_host_settings(pinned: Pinned) -> Mapping[str, HostSettings]:
@@ -44,7 +44,7 @@ def _values(root: Folder, paths: tuple[str, ...]) -> dict[str, dict[str, str]]:
     }
 
 
-def settings_rows(values: Values) -> pl.DataFrame:
+def settings_rows(values: SettingsByHost) -> pl.DataFrame:
     """Returns HOST_SETTINGS rows in key order; of a host without settings null."""
     records = [
         {"key": host, "settings": sorted(found.items()) or None}
@@ -53,7 +53,7 @@ def settings_rows(values: Values) -> pl.DataFrame:
     return to_frame(pa.Table.from_pylist(records, schema=HOST_SETTINGS))
 
 
-def write_settings(pinned: Pinned, values: Values) -> Written:
+def write_settings(pinned: Pinned, values: SettingsByHost) -> Written:
     """Writes the settings of a table with those of some hosts replaced."""
     paths = _paths(pinned)
     left = {host: v for host, v in {**_values(pinned.root, paths), **values}.items() if v}

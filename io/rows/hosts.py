@@ -12,7 +12,7 @@ import polars as pl
 
 from ...policy.components.schema import HOST_COUNTS, HOSTS
 from ...policy.hosting.host_counts import (
-    COUNTED,
+    COUNTED_OF_STATE,
     changed_counts,
     sum_host_counts,
     urls_of_domains,
@@ -59,7 +59,9 @@ def counting_hosts(resolver: Resolver) -> Resolver:
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         resolved = resolver(rows, changes)
-        counts = changed_counts(rows.select(COUNTED), resolved.rows.select(COUNTED))
+        counts = changed_counts(
+            rows.select(COUNTED_OF_STATE), resolved.rows.select(COUNTED_OF_STATE)
+        )
         return with_host_counts(resolved, counts)
 
     return resolve

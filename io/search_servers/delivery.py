@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 
 from ...policy.search_servers.actions import Action, letter
 from ...policy.search_servers.retry_plan import RetryPlan
-from ...policy.search_servers.verdicts_on_batches import Blocked, Verdict
+from ...policy.search_servers.verdicts_on_batches import BatchVerdict, Blocked
 from ...web.base.errors import Unavailable
 from .server_client import NoAnswer
 
 _LOG = logging.getLogger(__name__)
 _SPLIT_AFTER = 2  # attempts: a request that is too large for the server's memory never passes
 
-Send = Callable[[list[Action]], Verdict]
+Send = Callable[[list[Action]], BatchVerdict]
 
 
 class Delivery:
@@ -76,17 +76,17 @@ class Delivery:
                 halves = _halves(again) if plan.attempt > _SPLIT_AFTER else [again]
                 left += reversed(halves)
 
-    def _judged(self, part: list[Action], plan: RetryPlan) -> Verdict:
+    def _judged(self, part: list[Action], plan: RetryPlan) -> BatchVerdict:
         begun = time.monotonic()
         try:
             return self._send(part)
         except NoAnswer as error:
             plan.spent(time.monotonic() - begun)
-            return Verdict(again=part, why=str(error))
+            return BatchVerdict(again=part, why=str(error))
         except Blocked as error:
             raise Blocked(f"{self._name} cannot be written: {error}") from None
 
-    def _note(self, verdict: Verdict) -> None:
+    def _note(self, verdict: BatchVerdict) -> None:
         self._counts.update(verdict.counts)
         for action, reason in verdict.refused:
             self._refuse(action, reason)
@@ -102,7 +102,7 @@ class Delivery:
         else:
             left += reversed(_halves(again))
 
-    def _wait(self, plan: RetryPlan, verdict: Verdict) -> None:
+    def _wait(self, plan: RetryPlan, verdict: BatchVerdict) -> None:
         seconds = plan.wait(verdict.retry_after)
         if seconds is None:
             raise Unavailable(

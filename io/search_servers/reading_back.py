@@ -7,8 +7,8 @@ from urllib.parse import quote
 import polars as pl
 
 from ...policy.search_servers.solr_schema import SolrSchema
-from ...policy.search_servers.stored_documents import STORED_FIELDS, stored_rows
-from ...policy.search_servers.verdicts_on_batches import Answer
+from ...policy.search_servers.stored_documents import STORED_FIELDS, stored_document_rows
+from ...policy.search_servers.verdicts_on_batches import ServerAnswer
 from ...web.base.errors import UserError
 from .server_client import ServerClient
 
@@ -39,7 +39,7 @@ def stored_in_search(client: ServerClient, index: str) -> Iterator[pl.DataFrame]
             hits = record["hits"]["hits"]
             if not hits:
                 return
-            yield stored_rows(
+            yield stored_document_rows(
                 (hit["_id"], hit.get("_source") or {}, hit.get("_seq_no"), hit.get("_primary_term"))
                 for hit in hits
             )
@@ -67,13 +67,13 @@ def stored_in_solr(client: ServerClient, schema: SolrSchema) -> Iterator[pl.Data
         record = _checked(client, answer, "the core").record
         found = record["response"]["docs"]
         if found:
-            yield stored_rows((fields["id"], fields, None, None) for fields in found)
+            yield stored_document_rows((fields["id"], fields, None, None) for fields in found)
         if record.get("nextCursorMark", mark) == mark:
             return
         mark = record["nextCursorMark"]
 
 
-def _checked(client: ServerClient, answer: Answer, what: str) -> Answer:
+def _checked(client: ServerClient, answer: ServerAnswer, what: str) -> ServerAnswer:
     record: dict[str, Any] = answer.record
     if answer.status == 200 and ("hits" in record or "response" in record):
         return answer

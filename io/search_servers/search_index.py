@@ -9,7 +9,11 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from ...policy.search_servers.verdicts_on_batches import NOT_ADMITTED, Answer, refused_credentials
+from ...policy.search_servers.verdicts_on_batches import (
+    NOT_ADMITTED,
+    ServerAnswer,
+    refused_credentials,
+)
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
 from .server_client import ServerClient
@@ -201,7 +205,7 @@ class SearchIndex:
         found = re.fullmatch(re.escape(self.name) + r"-(\d+)", index)
         return int(found[1]) if found else -1
 
-    def _fail(self, what: str, answer: Answer) -> None:
+    def _fail(self, what: str, answer: ServerAnswer) -> None:
         raise UserError(
             f"{self._client.address} does not {what}: status {answer.status}, {answer.text}"
         )

@@ -15,7 +15,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from ...policy.search_servers.retry_plan import RetryPlan
-from ...policy.search_servers.verdicts_on_batches import BUSY, Answer
+from ...policy.search_servers.verdicts_on_batches import BUSY, ServerAnswer
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.quoting import quoted
 from ...web.exchange.credentials import Credential, is_token, load_credentials
@@ -75,7 +75,7 @@ class ServerClient:
         body: bytes | Mapping[str, Any] | Iterable[Any] | None = None,
         content_type: str = "application/json",
         params: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Returns the answer to a request.
 
         Raises:
@@ -99,7 +99,7 @@ class ServerClient:
                 verify=self._verify, timeout=(_CONNECT_SECONDS, self._timeout),
                 allow_redirects=False, stream=True,
             ) as answer:  # fmt: skip
-                return Answer(
+                return ServerAnswer(
                     answer.status_code,
                     self._body_of(answer),
                     answer.headers.get("Retry-After", ""),
@@ -116,7 +116,7 @@ class ServerClient:
         path: str,
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Returns the answer to a short request, which is sent again while the server is busy.
 
         If it is busy for longer than the patience, its last answer is returned.
@@ -143,7 +143,7 @@ class ServerClient:
                     return self._in_json(answer)
             time.sleep(seconds)
 
-    def _in_json(self, answer: Answer) -> Answer:
+    def _in_json(self, answer: ServerAnswer) -> ServerAnswer:
         if answer.is_odd:
             raise UserError(
                 f"{self.address} does not answer in JSON, but with {quoted(answer.text)}: is it a "

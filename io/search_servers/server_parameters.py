@@ -45,7 +45,7 @@ SOLR_PARAMETERS: Mapping[str, str] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Numbers:
+class WriterLimits:
     """Limits of a writer.
 
     Attributes:
@@ -61,21 +61,23 @@ class Numbers:
     patience: float
 
 
-def numbers_of(given: Mapping[str, str]) -> Numbers:
+def writer_limits(given: Mapping[str, str]) -> WriterLimits:
     """Returns the limits in the parameters of a writer.
 
     Raises:
         UsageError: A value is no number that is larger than 0.
     """
-    return Numbers(
-        max_bytes=int(number(given, "max_bytes", 5_000_000)),
-        max_documents=int(number(given, "max_documents", 1_000)),
-        timeout=number(given, "timeout", 120),
-        patience=number(given, "patience", 600, least=0),
+    return WriterLimits(
+        max_bytes=int(number_parameter(given, "max_bytes", 5_000_000)),
+        max_documents=int(number_parameter(given, "max_documents", 1_000)),
+        timeout=number_parameter(given, "timeout", 120),
+        patience=number_parameter(given, "patience", 600, least=0),
     )
 
 
-def number(given: Mapping[str, str], name: str, default: float, least: float = 1e-3) -> float:
+def number_parameter(
+    given: Mapping[str, str], name: str, default: float, least: float = 1e-3
+) -> float:
     """Returns the value of a parameter that is a number.
 
     Raises:
@@ -125,7 +127,7 @@ def server_client(given: Mapping[str, str], *, packed: bool) -> ServerClient:
     Raises:
         UsageError: The address or a file is wrong.
     """
-    limits = numbers_of(given)
+    limits = writer_limits(given)
     return ServerClient(
         given.get("url", ""),
         given.get("credentials", ""),

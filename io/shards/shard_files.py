@@ -25,7 +25,7 @@ from ..tablets.file_lists import DataFile, close_file
 from .tantivy_schema import version
 
 SHARDS = KINDS["shards"].schema
-PIECE_BYTES = 8 << 20
+_PIECE_BYTES = 8 << 20
 _ABOUT = "about.json"  # a file of a shard: what made it, and its order
 _KEYS = ["key", "deletes"]
 
@@ -53,8 +53,8 @@ def pack_shard(
         writer.write(_piece(_ABOUT, 0, json.dumps({"version": version(), "order": order}).encode()))
         for file in sorted(_files(folder)) if folder is not None else ():
             with writing_scratch(file), file.open("rb") as source:
-                for number in range(max(1, -(-file.stat().st_size // PIECE_BYTES))):
-                    writer.write(_piece(file.name, number, source.read(PIECE_BYTES)))
+                for number in range(max(1, -(-file.stat().st_size // _PIECE_BYTES))):
+                    writer.write(_piece(file.name, number, source.read(_PIECE_BYTES)))
         names = keys.get_column("key")
         first, last = (names[0], names[-1]) if len(names) else (None, None)
         return close_file(root, writer, first=first, last=last, order=order)

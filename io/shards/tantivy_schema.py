@@ -23,7 +23,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...policy.searching.search_languages import ANALYZERS, CHARACTERS, OTHER, STEMMERS
+from ...policy.searching.search_languages import ANALYZERS, OTHER, SPACELESS_TERM, STEMMERS
 from ...web.base.errors import UsageError, UserError
 from ..storage.file_errors import first_line
 
@@ -88,7 +88,7 @@ def analyzers() -> dict[str, Any]:
     for name in ANALYZERS:
         pattern = name in _BY_PATTERN
         tokenizer = (
-            tantivy().Tokenizer.regex(CHARACTERS) if pattern else tantivy().Tokenizer.simple()
+            tantivy().Tokenizer.regex(SPACELESS_TERM) if pattern else tantivy().Tokenizer.simple()
         )
         made[f"text_{name}"] = _analyzer(tokenizer, STEMMERS.get(name))
     return made

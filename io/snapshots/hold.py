@@ -106,9 +106,9 @@ def wait_for_purge(table: WebTable, operation: str) -> None:
         if now - began >= HOLD_TIMES.most:
             _LOG.warning("%r waits no longer: it begins beside the purge", operation)
             return
-        pause()
+        pause_in_hold()
 
 
-def pause() -> None:
+def pause_in_hold() -> None:
     """Waits until the next check of the hold."""
     time.sleep(HOLD_TIMES.look)

@@ -113,10 +113,10 @@ def begin(
         pinned = Operation(
             table, operation, job, snapshot, now, seed, batch, process=process, allows=allows
         )
-        if create_exclusive(path, to_json(pinned)):
+        if create_exclusive(path, operation_record(pinned)):
             return pinned
         known = read_bytes(path)
-    pinned = from_json(path, known, table)
+    pinned = operation_of_record(path, known, table)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -141,7 +141,7 @@ def _pins(table: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None
     path = table / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
         yield path, data
-        pinned = from_json(path, data, str(table))
+        pinned = operation_of_record(path, data, str(table))
         over = undone_by(table, pinned.snapshot) or _lost_to(path)
         # The loop ends, because numbers grow.
         if over is None or over <= pinned.snapshot or committed(pinned) is not None:
@@ -160,7 +160,7 @@ def note_loss(operation: Operation) -> None:
     """Records that an operation has lost to another commit, so that its id is pinned again."""
     newest = str(operation.root.settled_snapshot()).encode()
     for path, data in _pins(operation.root, operation.id):
-        if data is not None and from_json(path, data).snapshot == operation.snapshot:
+        if data is not None and operation_of_record(path, data).snapshot == operation.snapshot:
             create_exclusive(path.with_suffix(LOST), newest)
             return
 
@@ -225,7 +225,7 @@ def has_committed(operation: Operation) -> bool:
 def pinned_operation(table: str, operation: str) -> Operation | None:
     """Returns the pinned operation with an id, or None."""
     path, data = _pin(open_table(table), operation)
-    return from_json(path, data, table) if data is not None else None
+    return operation_of_record(path, data, table) if data is not None else None
 
 
 def reach(table: WebTable) -> tuple[int, int]:
@@ -245,11 +245,11 @@ def seen_snapshots(table: WebTable) -> list[int]:
     for file in list_files(table / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):
-                found.append(from_json(file.path, read_bytes(file.path)).snapshot)
+                found.append(operation_of_record(file.path, read_bytes(file.path)).snapshot)
     return [number for number in found if number <= most]
 
 
-def to_json(operation: Operation) -> bytes:
+def operation_record(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
     for name in ("table", "idle", "round", "began", "until", "options"):
@@ -257,7 +257,7 @@ def to_json(operation: Operation) -> bytes:
     return json.dumps(record).encode()
 
 
-def from_json(path: Place, data: bytes, table: str = "") -> Operation:
+def operation_of_record(path: Place, data: bytes, table: str = "") -> Operation:
     """Returns the operation of a record; raises the errors of ``parse_record``."""
     record = parse_record(path, data)
     return Operation(table=table, **record | {"allows": tuple(map(str, record["allows"]))})

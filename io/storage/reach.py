@@ -13,7 +13,7 @@ from ...web.base.errors import Unavailable, UsageError
 from . import stores
 from .files import file_version, list_files, names, read_bytes
 from .places import Place, Remote
-from .store_clients import client_of
+from .store_clients import store_client_of
 from .store_errors import StoreUnreachable
 
 
@@ -177,7 +177,7 @@ def check_client(place: Place) -> None:
         UserError: A package or the credentials are missing.
     """
     if isinstance(place, Remote):
-        client_of(place)
+        store_client_of(place)
 
 
 def folder_names(place: Place, table: str) -> list[str]:
@@ -189,7 +189,7 @@ def folder_names(place: Place, table: str) -> list[str]:
     """
     try:
         if isinstance(place, Remote):
-            client_of(place)
+            store_client_of(place)
             found = list(stores.names(place))
             if not found:
                 stores.check_reach(place)

@@ -23,7 +23,7 @@ def path_in(place: Remote) -> str:
     return f"{place.netloc}/{place.key}" if place.key.parts else place.netloc
 
 
-def client_of(place: Remote) -> Any:
+def store_client_of(place: Remote) -> Any:
     """Returns the client of a store: one per process, or one per thread for HDFS.
 
     Raises:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
 from .places import Remote
-from .store_clients import client_of, path_in
+from .store_clients import path_in, store_client_of
 from .store_errors import StoreError, client_errors, code_of
 
 # Size of a piece of an upload or a download; an open file for writing uses this much memory.
@@ -39,13 +39,13 @@ def read_object(place: Remote, start: int | None = None, end: int | None = None)
     """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
     with client_errors(place):
         more = _ONE_REQUEST[place.scheme]
-        return bytes(client_of(place).cat_file(path_in(place), start=start, end=end, **more))
+        return bytes(store_client_of(place).cat_file(path_in(place), start=start, end=end, **more))
 
 
 def overwrite(place: Remote, data: bytes) -> None:
     """Replaces a small object; on HDFS readers may see an incomplete file."""
     with client_errors(place):
-        client_of(place).pipe_file(path_in(place), data)
+        store_client_of(place).pipe_file(path_in(place), data)
 
 
 def create(place: Remote, data: bytes) -> bool:
@@ -61,7 +61,7 @@ def create(place: Remote, data: bytes) -> bool:
         overwrite(temporary, data)
         return _rename(temporary, place)
     mark = secrets.token_hex(8)
-    client = client_of(place)
+    client = store_client_of(place)
     arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
     with client_errors(place):
         for left in reversed(range(_TRIES)):
@@ -84,7 +84,7 @@ def create(place: Remote, data: bytes) -> bool:
 
 
 def _mark_of(place: Remote) -> str | None:
-    client, path = client_of(place), path_in(place)
+    client, path = store_client_of(place), path_in(place)
     if place.scheme == "gs":
         return dict(client.info(path).get("metadata") or {}).get(_MARK)
     return dict(client.metadata(path, refresh=True)).get(_MARK)
@@ -92,7 +92,7 @@ def _mark_of(place: Remote) -> str | None:
 
 def _rename(temporary: Remote, place: Remote) -> bool:
     """Renames a temporary file of HDFS; returns whether the name was free."""
-    client, at = client_of(place), path_in(temporary)
+    client, at = store_client_of(place), path_in(temporary)
     with client_errors(place):
         failure: Exception | None = None
         try:
@@ -150,7 +150,7 @@ class _Upload(io.RawIOBase):
                 self._small += data
             else:
                 if self._file is None:
-                    self._file = client_of(self._target).open(
+                    self._file = store_client_of(self._target).open(
                         path_in(self._target), "wb", block_size=BLOCK_BYTES
                     )
                     self._file.write(bytes(self._small))
@@ -175,13 +175,13 @@ class _Upload(io.RawIOBase):
         self._file.closed = True  # else the garbage collector would complete it
         if self._target.scheme == "hdfs":
             with contextlib.suppress(Exception):
-                client_of(self._target).rm_file(path_in(self._target))
+                store_client_of(self._target).rm_file(path_in(self._target))
 
 
 def opened(place: Remote) -> IO[bytes]:
     """Opens an object for reading from its beginning to its end."""
     with client_errors(place):
-        file = client_of(place).open(
+        file = store_client_of(place).open(
             path_in(place), "rb", block_size=BLOCK_BYTES, cache_type="readahead"
         )
     return cast("IO[bytes]", _Reader(file, place))
@@ -263,7 +263,7 @@ class _Ranges(io.RawIOBase):
 def stat(place: Remote) -> tuple[int, str]:
     """Returns (size in bytes, version) of an object; its version changes with its content."""
     with client_errors(place):
-        known = client_of(place).info(path_in(place))
+        known = store_client_of(place).info(path_in(place))
     if known.get("type") == "directory":
         raise FileNotFoundError(str(place))
     return int(known["size"]), _version(known)
@@ -282,7 +282,7 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
     path = path_in(place).rstrip("/")
     with client_errors(place):
         try:
-            entries = client_of(place).ls(path or "/", detail=True)
+            entries = store_client_of(place).ls(path or "/", detail=True)
         except FileNotFoundError:
             return {}
     if [e["name"].rstrip("/") for e in entries if e["type"] == "file"] == [path]:
@@ -298,7 +298,7 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
 def time_written(place: Remote) -> float:
     """Returns when an object was written, by the store's clock, s since the epoch."""
     with client_errors(place):
-        return _time(client_of(place).info(path_in(place)))
+        return _time(store_client_of(place).info(path_in(place)))
 
 
 def tree(place: Remote) -> dict[str, tuple[int, float]]:
@@ -309,7 +309,7 @@ def tree(place: Remote) -> dict[str, tuple[int, float]]:
     above = path_in(place).rstrip("/")
     with client_errors(place):
         try:
-            entries = client_of(place).find(above or "/", detail=True)
+            entries = store_client_of(place).find(above or "/", detail=True)
         except FileNotFoundError:
             return {}
         return {
@@ -344,7 +344,7 @@ def check_reach(place: Remote) -> None:
     """
     with client_errors(place):
         try:
-            client_of(place).ls("/" if place.scheme == "hdfs" else place.netloc, detail=True)
+            store_client_of(place).ls("/" if place.scheme == "hdfs" else place.netloc, detail=True)
         except FileNotFoundError as error:
             raise StoreError(f"there is no bucket {place.netloc!r}") from error
 
@@ -352,13 +352,13 @@ def check_reach(place: Remote) -> None:
 def remove(place: Remote) -> None:
     """Removes one object."""
     with client_errors(place), contextlib.suppress(FileNotFoundError):
-        client_of(place).rm_file(path_in(place))
+        store_client_of(place).rm_file(path_in(place))
 
 
 def remove_tree(place: Remote) -> None:
     """Removes all objects below a place."""
     with client_errors(place), contextlib.suppress(FileNotFoundError):
-        client_of(place).rm(path_in(place), recursive=True)
+        store_client_of(place).rm(path_in(place), recursive=True)
 
 
 def remove_empty_folders(place: Remote) -> None:
@@ -366,9 +366,9 @@ def remove_empty_folders(place: Remote) -> None:
     if place.scheme != "hdfs":
         return
     with client_errors(place):
-        entries = client_of(place).ls(path_in(place), detail=True)
+        entries = store_client_of(place).ls(path_in(place), detail=True)
         for entry in entries:
             if entry["type"] == "directory":
                 remove_empty_folders(place / entry["name"].rstrip("/").rpartition("/")[2])
         if all(entry["type"] == "directory" for entry in entries):
-            client_of(place).rm(path_in(place), recursive=False)  # refused if it is not empty
+            store_client_of(place).rm(path_in(place), recursive=False)  # refused if it is not empty

@@ -82,9 +82,9 @@ class BigtableWebTable(WebTable):
 
     @property
     def files(self) -> Place:
-        from ..bigtable.snapshot_log import settings_of
+        from ..bigtable.snapshot_log import settings_of_table
 
-        return place_of(settings_of(self.address).files)
+        return place_of(settings_of_table(self.address).files)
 
     @property
     def _in_files(self) -> FolderTable:

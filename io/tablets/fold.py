@@ -1,7 +1,7 @@
 """Reads tablets: the rows of a base and its runs; of each key, the newest row counts.
 
 No keys are compared: a run has the number of each of its rows in the tablet
-(``NUMBER``). Folding drops a row if a newer run has its number.
+(``ROW_NUMBER``). Folding drops a row if a newer run has its number.
 Predicates filter each file separately. Superseded rows are removed afterwards, so
 they do not reappear if a newer row does not match.
 """
@@ -26,7 +26,7 @@ from ..storage.parquet_files import (
     schema_of,
 )
 from ..storage.places import Folder, Place
-from .tablets import NUMBER, Tablet, with_number
+from .tablets import ROW_NUMBER, Tablet, with_number
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 _AT = "_row_of_files"
@@ -100,7 +100,7 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
     return (
         found.drop(_AT)
-        .with_columns(pl.Series(NUMBER, all_numbers[at], dtype=pl.UInt32))
+        .with_columns(pl.Series(ROW_NUMBER, all_numbers[at], dtype=pl.UInt32))
         .filter(pl.Series(_live(tablet, numbers)[at]))
         .sort("key")
     )
@@ -114,7 +114,7 @@ def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
     schema = kind_of(component).schema
     for path in (path for tablet in some for path in tablet.paths):
         for field in schema_of(root / path):
-            if field.name not in (*schema.names, NUMBER):
+            if field.name not in (*schema.names, ROW_NUMBER):
                 schema = schema.append(field)
     return schema
 
@@ -136,7 +136,7 @@ def newest_rows(
         parts.append(collect(scan([root / run.path for run in tablet.runs], numbered)))
     if over is not None:
         parts.append(to_frame(conform(over, numbered)))
-    return pl.concat(parts).unique(NUMBER, keep="last", maintain_order=True).sort("key")
+    return pl.concat(parts).unique(ROW_NUMBER, keep="last", maintain_order=True).sort("key")
 
 
 class Groups(NamedTuple):
@@ -178,10 +178,10 @@ def folded(
         yield from (rows for _, rows in groups)
         return
     runs = newest_rows(root, schema, tablet, over)
-    numbers = runs.get_column(NUMBER).to_numpy()
+    numbers = runs.get_column(ROW_NUMBER).to_numpy()
     live = np.ones(tablet.base.rows, dtype=bool)
     live[numbers[numbers < tablet.base.rows]] = False
-    runs = runs.drop(NUMBER)
+    runs = runs.drop(ROW_NUMBER)
     keys = runs.get_column("key")
     done = int(keys.search_sorted(only.after, side="right")) if only.after else 0
     for begin, rows in groups:
@@ -233,10 +233,10 @@ def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:
 
 def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
     """Returns the number of each row of each run."""
-    schema = pa.schema([pa.field(NUMBER, pa.uint32())])
+    schema = pa.schema([pa.field(ROW_NUMBER, pa.uint32())])
     found = []
     for run in tablet.runs:
-        numbers = collect(scan([root / run.path], schema)).get_column(NUMBER)
+        numbers = collect(scan([root / run.path], schema)).get_column(ROW_NUMBER)
         if numbers.null_count() or int(numbers.max() or 0) >= tablet.rows:  # type: ignore[arg-type]
             raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
         found.append(numbers.to_numpy())

@@ -23,7 +23,7 @@ from .file_lists import DataFile
 from .fold import Groups, folded, group_bounds, newest_rows, rows_with_keys
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
-from .tablets import NUMBER, RUN_SHARE, Tablet
+from .tablets import ROW_NUMBER, RUN_SHARE, Tablet
 from .written import Written
 
 
@@ -196,7 +196,7 @@ def _add_run(
     """
     component = how.component
     old = rows_with_keys(root, component, tablet, changes.get_column("key"))
-    resolved = how.resolver(old.drop(NUMBER), changes)
+    resolved = how.resolver(old.drop(ROW_NUMBER), changes)
     new = to_frame(conform(extras.take(resolved), how.schema))
     gone = resolved.gone(old)
     if len(gone):
@@ -217,7 +217,7 @@ def _add_run(
             return Written(component, files, tablet.paths)
         rows = newest_rows(root, how.schema, tablet, rows)
         known, replaced = tablet.base.rows, tablet.paths[1:]
-    fresh = int((rows.get_column(NUMBER) >= known).sum())
+    fresh = int((rows.get_column(ROW_NUMBER) >= known).sum())
     run = write_run(root, component, tablet.base, rows, fresh, how.order)
     return Written(component, (run,), replaced)
 
@@ -233,19 +233,19 @@ def rows_of_run(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFram
     Raises:
         ValueError: A row is missing in ``new``.
     """
-    names = [name for name in old.columns if name != NUMBER]
-    numbers = old.select("key", NUMBER)
+    names = [name for name in old.columns if name != ROW_NUMBER]
+    numbers = old.select("key", ROW_NUMBER)
     new = new.select(names).join(numbers, on="key", how="left", maintain_order="left")
-    added = pl.col(NUMBER).is_null()
+    added = pl.col(ROW_NUMBER).is_null()
     kept = new.filter(~added)
     if len(kept) != len(old):
         raise ValueError(f"a resolver must keep all rows: of {len(old)} there are {len(kept)}")
     # Both frames are in key order and have the same keys.
     same = (kept.get_column(name).eq_missing(old.get_column(name)) for name in names)
-    changed = kept.filter(~functools.reduce(operator.and_, same)).get_column(NUMBER)
-    rows = new.filter(added | pl.col(NUMBER).is_in(changed.implode()))
+    changed = kept.filter(~functools.reduce(operator.and_, same)).get_column(ROW_NUMBER)
+    rows = new.filter(added | pl.col(ROW_NUMBER).is_in(changed.implode()))
     number = (known + added.cast(pl.UInt32).cum_sum() - 1).cast(pl.UInt32)
-    return rows.with_columns(pl.when(added).then(number).otherwise(NUMBER).alias(NUMBER))
+    return rows.with_columns(pl.when(added).then(number).otherwise(ROW_NUMBER).alias(ROW_NUMBER))
 
 
 def _pairs(

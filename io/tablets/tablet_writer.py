@@ -9,13 +9,13 @@ from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder
 from .file_lists import FILE_LIST, DataFile, close_file
-from .tablets import NUMBER, host_start, run_schema
+from .tablets import ROW_NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
 # Columns whose values rarely repeat.
 PLAIN = frozenset(
     {"key", "fetch_time", "last_fetch_time", "modified_time", "etag", "last_modified", "score",
-     "cash", "signature", "simhash", "robots_text", "last_request_time", NUMBER}
+     "cash", "signature", "simhash", "robots_text", "last_request_time", ROW_NUMBER}
 )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
                 writer.write(rest)
             self._rows, self._pending = 0, []
             # Host counts of one tablet after the other are not in order: a:http is after a1:http.
-            merged = pl.DataFrame(self._zones, schema=ZONE).select(
+            merged = pl.DataFrame(self._zones, schema=_ZONE).select(
                 pl.min("first", "min_fetch_time"),
                 pl.max("last", "max_fetch_time", "max_score"),
                 pl.col("statuses").bitwise_or(),
@@ -138,7 +138,7 @@ def write_run(
         return close_file(root, writer, base=base.path, order=order, fresh=fresh, **zone(rows))
 
 
-ZONE = {
+_ZONE = {
     name: FILE_LIST[name]
     for name in ("first", "last", "min_fetch_time", "max_fetch_time", "max_score", "statuses")
 }

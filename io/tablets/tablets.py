@@ -22,7 +22,7 @@ RUN_SHARE = 0.2
 
 # Each row of a tablet has a number: its position in the base. The numbers of rows that runs
 # have added follow. A run has the number of each of its rows, so folding compares no keys.
-NUMBER = "row_number"
+ROW_NUMBER = "row_number"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,7 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
     return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
 
 
-def parts_of(component: str, files: Iterable[DataFile]) -> list[Tablet]:
+def tablets_of_component(component: str, files: Iterable[DataFile]) -> list[Tablet]:
     """Returns the tablets of a component; if it is not in tablets, one tablet per file."""
     return tablets(files) if kind_of(component).in_tablets else [Tablet(file) for file in files]
 
@@ -135,7 +135,7 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
 
 def with_number(schema: pa.Schema) -> pa.Schema:
     """Returns the columns of a run: those of its rows, and the row's number in the tablet."""
-    return schema.append(pa.field(NUMBER, pa.uint32()))
+    return schema.append(pa.field(ROW_NUMBER, pa.uint32()))
 
 
 def run_schema(component: str) -> pa.Schema:

@@ -17,8 +17,8 @@ from ..bigtable.cells import TOMBSTONE, decode
 from ..bigtable.changes import write_changes, write_deletions
 from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
-from ..bigtable.key_ranges import cut
-from ..bigtable.manifest_row import Head
+from ..bigtable.key_ranges import cut_ranges
+from ..bigtable.manifest_row import ManifestHead
 from ..bigtable.row_filters import history_filter
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
@@ -66,7 +66,7 @@ def settle(table: BigtableWebTable, drop: bool) -> int | None:
     return head.snapshot
 
 
-def _complete_history(table: BigtableWebTable, head: Head) -> None:
+def _complete_history(table: BigtableWebTable, head: ManifestHead) -> None:
     """Restores the newest snapshot in the history, and the times of older ones."""
     try:
         lost = load_manifest(table, head.snapshot).lost
@@ -168,7 +168,7 @@ def _ranges(
     known = base.components.get(name)
     whole = [DataFile(name, total - deleted, known.bytes if known is not None else 0)]
     large = total - deleted > 2 * tablet_writer.TABLET_ROWS
-    return cut(name, whole, table.samples()) if large else whole
+    return cut_ranges(name, whole, table.samples()) if large else whole
 
 
 def _mend(

@@ -10,7 +10,7 @@ from ...web.base.errors import UserError
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS
-from ..snapshots.operations import from_json
+from ..snapshots.operations import operation_of_record
 from ..storage.files import list_files, read_bytes
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
@@ -65,7 +65,7 @@ def _unfinished(table: WebTable) -> Iterator[str]:
         if path.suffix == LOST or path.with_suffix(LOST) in records:
             continue
         with contextlib.suppress(UserError):
-            pinned = from_json(path, read_bytes(path))
+            pinned = operation_of_record(path, read_bytes(path))
             if pinned.now > now - UNDER_WAY * 1000:
                 continue
             # Operations before the first snapshot in the history have an unknown end.

@@ -17,7 +17,7 @@ from ..storage.places import Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files, totals
 from ..tablets.tablet_writer import zone
-from ..tablets.tablets import NUMBER, run_schema
+from ..tablets.tablets import ROW_NUMBER, run_schema
 from .fsck import described, list_problem
 
 
@@ -48,7 +48,7 @@ class _Rebuild:
                 continue
             path = below(self.table, file.path)
             try:
-                if path not in others and NUMBER in schema_of(file.path).names:
+                if path not in others and ROW_NUMBER in schema_of(file.path).names:
                     runs.append(file.path)
                     continue
                 known = others.get(path) or self._described(file.path)
@@ -127,7 +127,7 @@ class _Rebuild:
         """
         new: dict[str, tuple[Place, pl.DataFrame]] = {}
         for path in runs:
-            rows = collect(scan([path], run_schema(self.name)).select("key", NUMBER))
+            rows = collect(scan([path], run_schema(self.name)).select("key", ROW_NUMBER))
             for base in bases:
                 if base.path not in new and self._lies_on(base, rows):
                     new[base.path] = (path, rows)
@@ -145,17 +145,17 @@ class _Rebuild:
         return [above, alone]
 
     def _run(self, older: list[DataFile], path: Place, rows: pl.DataFrame) -> DataFile:
-        fresh = int((rows.get_column(NUMBER) >= totals(older)[1]).sum())
+        fresh = int((rows.get_column(ROW_NUMBER) >= totals(older)[1]).sum())
         made, order = described(self.table, path), self.manifest.snapshot
         made = dataclasses.replace(made, base=older[0].path, order=order, fresh=fresh)
         return self._with_zone(made)
 
     def _lies_on(self, base: DataFile, rows: pl.DataFrame) -> bool:
         """Returns whether a run replaces rows of a base; False for a run that only adds rows."""
-        changed = rows.filter(pl.col(NUMBER) < base.rows)
+        changed = rows.filter(pl.col(ROW_NUMBER) < base.rows)
         path = self.table / base.path
         keys = collect(scan([path], kind_of(self.name).schema).select("key")).get_column("key")
-        right = keys.gather(changed.get_column(NUMBER))
+        right = keys.gather(changed.get_column(ROW_NUMBER))
         return bool(len(changed)) and right.equals(changed.get_column("key"))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of, parse_record
-from ..snapshots.operations import Operation, reach, to_json
+from ..snapshots.operations import Operation, operation_record, reach
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from ..storage.formats import NewerFormat
 from ..storage.places import Place, below
@@ -120,7 +120,7 @@ def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> lis
             continue
         known = _from_history(history, found.path) if found.path.suffix != LOST else None
         if known is not None:
-            overwrite_bytes(found.path, to_json(known))
+            overwrite_bytes(found.path, operation_record(known))
             done.append(Mended(problem.path, "restored"))
         elif drop or found.path.suffix == LOST or found.changed < now - UNDER_WAY:
             remove_file(found.path)

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 from ...policy.blocklist import REASON
 from ...policy.components.kinds import kind_of
-from ..rows.blocklist import COMPONENT as BLOCKLIST
-from ..rows.blocklist import read_blocklist
+from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
@@ -38,7 +37,7 @@ def commit_over_purges(
         ConflictError: Another job has changed a component of ``reads``, or a purge
             has deleted files that the operation has written.
     """
-    written, reads = list(written), reads | {BLOCKLIST}
+    written, reads = list(written), reads | {BLOCKLIST_COMPONENT}
     newest, left = operation, written
     while True:
         try:
@@ -61,7 +60,7 @@ def _after_purges(operation: Operation, written: list[Written], reads: frozenset
     with losses_noted(operation):
         check_there(operation, written)
         check_batch(operation, newest.manifest())
-        for component in reads - {BLOCKLIST}:
+        for component in reads - {BLOCKLIST_COMPONENT}:
             # Files by their names before a purge rewrote them.
             was, now = (
                 {file.formerly or file.path for file in one.files(component)}

@@ -15,12 +15,12 @@ import pyarrow as pa
 from ...policy.blocklist import Blocklist, Names, blocklist_of
 from ...policy.components.kinds import Flushed, folders, kind_of
 from ...policy.components.schema import BLOCKLIST, empty
-from ...policy.purging import pattern_of, purge_rows
+from ...policy.purging import pattern_of_names, purge_rows
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
 from ..index.receipts import is_intent, is_mark, note_lost
-from ..rows.blocklist import COMPONENT
+from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
@@ -36,7 +36,7 @@ from .retention import named_files
 
 def purge_of(names: Names) -> "Purge":
     """Returns the edit that removes names from rows."""
-    return Purge(blocklist_of(names.rows(0)), pattern_of(names))
+    return Purge(blocklist_of(names.rows(0)), pattern_of_names(names))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> 
         names: Names to add.
         lift: Whether to remove the names instead.
     """
-    root, files = operation.root, operation.files(COMPONENT)
+    root, files = operation.root, operation.files(BLOCKLIST_COMPONENT)
     known = collect(scan([root / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
     rows = names.rows(operation.now)
     if lift:
@@ -73,9 +73,9 @@ def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> 
     changed = abs(len(after) - len(known))
     if not changed:
         return Written()
-    written = write_bases(root, COMPONENT, [after.sort("key")])
+    written = write_bases(root, BLOCKLIST_COMPONENT, [after.sort("key")])
     counts = {"unblocked" if lift else "blocked": changed}
-    return Written(COMPONENT, written, tuple(f.path for f in files), counts)
+    return Written(BLOCKLIST_COMPONENT, written, tuple(f.path for f in files), counts)
 
 
 def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found]:

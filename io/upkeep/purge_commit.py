@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ...policy.blocklist import Names
 from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
-from ..rows.blocklist import COMPONENT as BLOCKLIST
+from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.commit import commit_once
-from ..snapshots.hold import pause
+from ..snapshots.hold import pause_in_hold
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import (
     Operation,
@@ -28,7 +28,7 @@ from ..snapshots.operations import (
 )
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..table.edits import Edited
-from ..tablets.tablets import Tablet, parts_of
+from ..tablets.tablets import Tablet, tablets_of_component
 from ..tablets.written import Written
 from .purge import purge_of, update_blocklist
 from .retention import disturbed_by
@@ -67,10 +67,10 @@ class PurgeTask:
 
     def pieces(self, operation: Operation) -> Iterator[PurgePart]:
         """Yields the pieces of a table."""
-        yield PurgePart(operation, BLOCKLIST)
+        yield PurgePart(operation, BLOCKLIST_COMPONENT)
         for component in self.components(operation):
-            if component != BLOCKLIST:
-                parts = parts_of(component, operation.files(component))
+            if component != BLOCKLIST_COMPONENT:
+                parts = tablets_of_component(component, operation.files(component))
                 yield from (PurgePart(operation, component, part) for part in parts)
 
     def components(self, operation: Operation) -> Iterable[str]:
@@ -95,26 +95,28 @@ class PurgeTask:
             yield from piece.operation.root.edit(piece.component, piece.part, purge_of(self.names))
 
 
-class Purged(NamedTuple):
+class PurgedFiles(NamedTuple):
     """Files without the purged names, and the purge operation, pinned to their snapshot."""
 
     operation: Operation
     written: tuple[Written, ...]
 
 
-def prepare_purge(operation: Operation, written: Iterable[Written], task: PurgeTask) -> Purged:
+def prepare_purge(operation: Operation, written: Iterable[Written], task: PurgeTask) -> PurgedFiles:
     """Returns purged files of the newest snapshot, if it can be read.
 
     It is called before the hold, so that jobs wait only for the rest of the work.
     """
-    purged = Purged(operation, tuple(written))
+    purged = PurgedFiles(operation, tuple(written))
     if not operation.idle:
         with contextlib.suppress(SnapshotTooOld):
             return rebase(purged, task)
     return purged
 
 
-def commit_purge(operation: Operation, purged: Purged, task: PurgeTask, wait_s: float) -> Manifest:
+def commit_purge(
+    operation: Operation, purged: PurgedFiles, task: PurgeTask, wait_s: float
+) -> Manifest:
     """Makes the next snapshot, once. The caller must have a hold.
 
     Args:
@@ -167,30 +169,32 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
                 "purge %r waits for %s %r to commit, for %d s at most",
                 operation.id, job.job, job.id, left,
             )  # fmt: skip
-        pause()
+        pause_in_hold()
 
 
-def rebase(purged: Purged, task: PurgeTask) -> Purged:
+def rebase(purged: PurgedFiles, task: PurgeTask) -> PurgedFiles:
     """Returns purged files of the newest snapshot; reads only files that are new in it."""
     newest = purged.operation.root.settled_snapshot()
     if newest == purged.operation.snapshot:
         return purged
     now = dataclasses.replace(purged.operation, snapshot=newest)
     written: list[Written] = []
-    for component in sorted({BLOCKLIST, *task.components(now)}):
+    for component in sorted({BLOCKLIST_COMPONENT, *task.components(now)}):
         written += _rebase_component(purged, now, component, task)
-    return Purged(now, tuple(written))
+    return PurgedFiles(now, tuple(written))
 
 
 def _rebase_component(
-    purged: Purged, now: Operation, component: str, task: PurgeTask
+    purged: PurgedFiles, now: Operation, component: str, task: PurgeTask
 ) -> Iterable[Written]:
     known = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         return known
-    if component == BLOCKLIST:
-        return task(PurgePart(now, BLOCKLIST))
-    before, after = (parts_of(component, op.files(component)) for op in (purged.operation, now))
+    if component == BLOCKLIST_COMPONENT:
+        return task(PurgePart(now, BLOCKLIST_COMPONENT))
+    before, after = (
+        tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
+    )
     edited = Edited(purged.operation.snapshot, before, known)
     return now.root.edit_again(component, purge_of(task.names), edited, after)

@@ -22,7 +22,7 @@ from ...policy.schedules.schedule import TOLERANCE_MS
 from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, id_of
-from ..snapshots.operations import Operation, from_json
+from ..snapshots.operations import Operation, operation_of_record
 from ..storage.files import (
     empty_folders,
     list_files,
@@ -107,7 +107,11 @@ class _Operations(NamedTuple):
 
 def _operations(table: WebTable, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in list_files(table / "operations")}
-    pins = {path: from_json(path, read_bytes(path)) for path in files if path.suffix == ".json"}
+    pins = {
+        path: operation_of_record(path, read_bytes(path))
+        for path in files
+        if path.suffix == ".json"
+    }
     begun = {path: files[path] for path in _under_way(table, now, files, pins)}
     alive = {id_of(path) for path, written in files.items() if written > until or path in begun}
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
@@ -136,7 +140,7 @@ def disturbed_by(table: WebTable, job: str) -> list[str]:
     }
     # An operation that has lost to another commit will not commit.
     pins = {
-        path: from_json(path, read_bytes(path))
+        path: operation_of_record(path, read_bytes(path))
         for path in files
         if path.suffix == ".json" and path.with_suffix(LOST) not in files
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from ...policy.components.kinds import components_in_tablets
 from ...web.base.errors import UsageError, UserError
-from ..rows.blocklist import COMPONENT as BLOCKLIST
+from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
 from ..snapshots.table_clock import clock_notes
@@ -33,7 +33,7 @@ class ComponentChange:
 
 
 @dataclasses.dataclass(frozen=True)
-class Event:
+class ShownSnapshot:
     """A snapshot as the command history shows it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Event:
     undone: bool = False
 
 
-def events(table: WebTable, last: int = 0) -> Iterator[Event]:
+def events(table: WebTable, last: int = 0) -> Iterator[ShownSnapshot]:
     """Yields the snapshots of a table, oldest first.
 
     Args:
@@ -66,9 +66,11 @@ def events(table: WebTable, last: int = 0) -> Iterator[Event]:
     for number in shown:
         try:
             manifest = load_manifest(table, number)
-            yield Event(number, manifest, _changes(table, manifest), undone=number not in past)
+            yield ShownSnapshot(
+                number, manifest, _changes(table, manifest), undone=number not in past
+            )
         except UserError as error:
-            yield Event(number, None, error=str(error))
+            yield ShownSnapshot(number, None, error=str(error))
 
 
 def _changes(table: WebTable, manifest: Manifest) -> dict[str, ComponentChange]:
@@ -145,9 +147,13 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         content = load_manifest(root, to)
         root.check_rows_known({**latest.components, **content.components}, "rollback")
         _check_files(root, content)
-        older = {name: some for name, some in content.components.items() if name != BLOCKLIST}
+        older = {
+            name: some for name, some in content.components.items() if name != BLOCKLIST_COMPONENT
+        }
         blocked = (
-            {BLOCKLIST: latest.components[BLOCKLIST]} if BLOCKLIST in latest.components else {}
+            {BLOCKLIST_COMPONENT: latest.components[BLOCKLIST_COMPONENT]}
+            if BLOCKLIST_COMPONENT in latest.components
+            else {}
         )
         made = Manifest(
             snapshot=latest.snapshot + 1,

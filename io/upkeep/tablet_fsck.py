@@ -14,7 +14,7 @@ from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files
-from ..tablets.tablets import NUMBER, Tablet, tablets, with_number
+from ..tablets.tablets import ROW_NUMBER, Tablet, tablets, with_number
 from .fsck import Problem, list_problem
 
 _KEYS = with_number(pa.schema([("key", TEXT)]))
@@ -71,14 +71,14 @@ def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
     with contextlib.suppress(UserError):  # the check of files reports it
         keys = collect(scan([root / base], _KEYS).select("key")).get_column("key")
         for run in tablet.runs:
-            rows = collect(scan([root / run.path], _KEYS)).sort(NUMBER)
-            numbers = rows.get_column(NUMBER)
+            rows = collect(scan([root / run.path], _KEYS)).sort(ROW_NUMBER)
+            numbers = rows.get_column(ROW_NUMBER)
             changed = rows.filter(numbers < len(keys))
             every = pl.concat([keys, rows.slice(len(changed)).get_column("key")])
             text = ""
             if not _follows(numbers, len(keys), run.fresh or 0):
                 text = f"does not number its rows as {base} and older runs do"
-            elif not changed.get_column("key").equals(keys.gather(changed.get_column(NUMBER))):
+            elif not changed.get_column("key").equals(keys.gather(changed.get_column(ROW_NUMBER))):
                 text = f"has other keys than the rows of {base} that it replaces"
             elif every.n_unique() < len(every):
                 text = f"has rows as new that {base} or older runs have"

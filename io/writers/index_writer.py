@@ -53,7 +53,7 @@ class IndexTarget:
     part: str = ""
 
 
-REFUSED = pl.Schema({"id": pl.String, "reason": pl.String, "document": pl.String})
+REFUSED_DOCUMENTS = pl.Schema({"id": pl.String, "reason": pl.String, "document": pl.String})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,9 @@ class WriteResult:
     """
 
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    refused: pl.DataFrame = dataclasses.field(default_factory=lambda: pl.DataFrame(schema=REFUSED))
+    refused: pl.DataFrame = dataclasses.field(
+        default_factory=lambda: pl.DataFrame(schema=REFUSED_DOCUMENTS)
+    )
     files: tuple[DataFile, ...] = ()
 
 

@@ -12,13 +12,13 @@ from ...policy.search_servers.actions import Action, bulk_actions
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
 from ...policy.search_servers.stored_documents import stored_deletes
-from ...policy.search_servers.verdicts_on_batches import Blocked, Verdict, judge_bulk
+from ...policy.search_servers.verdicts_on_batches import BatchVerdict, Blocked, judge_bulk
 from ...web.base.errors import UsageError, UserError
 from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
 from ..search_servers.reading_back import stored_in_search
 from ..search_servers.search_index import SearchIndex, server_of
-from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number
+from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number_parameter
 from .index_writer import IndexTarget, WriteResult
 from .server_writer import ServerWriter
 
@@ -109,7 +109,7 @@ class SearchServerWriter(ServerWriter):
     def _packs(self, given: Mapping[str, str]) -> bool:
         return choice(given, "gzip", ("false", "true")) == "true"
 
-    def _send(self, batch: list[Action]) -> Verdict:
+    def _send(self, batch: list[Action]) -> BatchVerdict:
         self._path = self._path or self._bulk_path()
         body = b"".join(action.data for action in batch)
         return judge_bulk(
@@ -141,7 +141,7 @@ class SearchServerWriter(ServerWriter):
             meta = {**mappings.get("_meta", {}), **index_body()["mappings"]["_meta"]}
             return {**body, "mappings": {**mappings, "_meta": meta}}
         counts = {
-            name: int(number(given, name, 0, least=0)) if given.get(name) else None
+            name: int(number_parameter(given, name, 0, least=0)) if given.get(name) else None
             for name in ("shards", "replicas")
         }
         return index_body(**counts)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, batches
-from ...policy.search_servers.verdicts_on_batches import Verdict
+from ...policy.search_servers.actions import Action, action_batches
+from ...policy.search_servers.verdicts_on_batches import BatchVerdict
 from ..search_servers.delivery import Delivery
 from ..search_servers.server_client import ServerClient
-from ..search_servers.server_parameters import numbers_of, our_parameters, server_client
-from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+from ..search_servers.server_parameters import our_parameters, server_client, writer_limits
+from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
 
 
 class ServerWriter(IndexWriter):
@@ -22,7 +22,7 @@ class ServerWriter(IndexWriter):
     def __init__(self, target: IndexTarget) -> None:
         given = our_parameters(target.parameters)
         super().__init__(dataclasses.replace(target, parameters=given))
-        self._limits = numbers_of(given)
+        self._limits = writer_limits(given)
         self._client: ServerClient = server_client(given, packed=self._packs(given))
         self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
 
@@ -30,7 +30,7 @@ class ServerWriter(IndexWriter):
         """Returns whether requests are sent with gzip."""
         return False
 
-    def _send(self, batch: list[Action]) -> Verdict:
+    def _send(self, batch: list[Action]) -> BatchVerdict:
         """Sends a batch, and returns the result."""
         raise NotImplementedError
 
@@ -49,6 +49,6 @@ class ServerWriter(IndexWriter):
         self._delivery.count(counts or Counter())
         for some in actions:
             limits = self._limits
-            self._delivery.deliver(batches(some, limits.max_bytes, limits.max_documents))
+            self._delivery.deliver(action_batches(some, limits.max_bytes, limits.max_documents))
         done, refused = self._delivery.done()
-        return WriteResult(done, pl.DataFrame(refused, schema=REFUSED, orient="row"))
+        return WriteResult(done, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row"))

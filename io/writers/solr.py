@@ -13,14 +13,14 @@ from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
 from ...policy.search_servers.verdicts_on_batches import (
     NOT_ADMITTED,
-    Answer,
-    Verdict,
+    BatchVerdict,
+    ServerAnswer,
     refused_credentials,
 )
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
 from ..search_servers.reading_back import stored_in_solr
-from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number
+from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number_parameter
 from .index_writer import IndexTarget, WriteResult
 from .server_writer import ServerWriter
 
@@ -40,7 +40,7 @@ class SolrWriter(ServerWriter):
         super().__init__(target)  # without gzip, which Solr does not take
         given = self.target.parameters
         self._commit = choice(given, "commit", ("finish", "part", "never"))
-        within = int(number(given, "commit_within", 0, least=0))
+        within = int(number_parameter(given, "commit_within", 0, least=0))
         self._within = f"&commitWithin={within}" if within else ""
         self._drops = choice(given, "unknown_fields", ("refuse", "drop")) == "drop"
         self._schema: SolrSchema | None = None
@@ -122,7 +122,7 @@ class SolrWriter(ServerWriter):
             self._update({"commit": {}}, "commit")
         return done
 
-    def _send(self, batch: list[Action]) -> Verdict:
+    def _send(self, batch: list[Action]) -> BatchVerdict:
         self._path = self._path or self._update_path()
         if batch[0].document is None:
             body = b'{"delete":[' + b",".join(action.data for action in batch) + b"]}"
@@ -156,7 +156,7 @@ class SolrWriter(ServerWriter):
             ) from None
         return self._schema
 
-    def _fail(self, what: str, answer: Answer) -> None:
+    def _fail(self, what: str, answer: ServerAnswer) -> None:
         if answer.status in NOT_ADMITTED:
             raise UserError(f"{self._client.address} {refused_credentials(answer.status)}")
         raise UserError(

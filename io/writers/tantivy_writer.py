@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...policy.components.index_schema import index_component
-from ...policy.search_servers.stored_documents import stored_rows
+from ...policy.search_servers.stored_documents import stored_document_rows
 from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
@@ -17,7 +17,7 @@ from ..shards.tantivy_schema import tantivy
 from ..snapshots.manifest import load_manifest
 from ..table.opening import open_table
 from ..tablets.file_lists import DataFile, load_files
-from .index_writer import REFUSED, IndexTarget, IndexWriter, WriteResult
+from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
 
 _NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
 
@@ -83,7 +83,7 @@ class TantivyWriter(IndexWriter):
         newest = load_manifest(table, table.settled_snapshot())
         for rows in visible_documents(table, load_files(table, newest.components.get(component))):
             found = ((id_, json.loads(text)) for id_, text in rows.iter_rows())
-            yield stored_rows((id_, fields, None, None) for id_, fields in found)
+            yield stored_document_rows((id_, fields, None, None) for id_, fields in found)
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Returns a shard that deletes stored documents; they vanish when it is committed."""
@@ -115,4 +115,4 @@ def _refused(documents: pl.DataFrame) -> pl.DataFrame:
         {"id": row["id"], "reason": "id_is_no_url", "document": json.dumps(row, default=str)}
         for row in documents.iter_rows(named=True)
     ]
-    return pl.DataFrame(rows, REFUSED)
+    return pl.DataFrame(rows, REFUSED_DOCUMENTS)

@@ -69,10 +69,10 @@ def _only_filters(options: Options) -> Options:
 
 def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -> dict[str, Any]:
     """Returns ``document``, or why there is none: ``error`` or ``left_out``."""
-    parsed, _, error = parsechecker.documents_of(page, options)
+    parsed, _, error = parsechecker.parse_answer(page, options)
     if error:
         return {"error": error}
-    pages = index_page(page, parsed.row(0, named=True))
+    pages = _index_page(page, parsed.row(0, named=True))
     documents = documents_of_pages(pages, making.filters, making.filter_options, making.scorings)
     decided = decide_on_pages(
         pages.select(
@@ -91,7 +91,7 @@ def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -
     return found | ({"sent": _sent(documents, options)} if options.do_index else {})
 
 
-def index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFrame:
+def _index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFrame:
     """Returns a page that was fetched and parsed as one row of INDEX_PAGES.
 
     It has neither inlinks nor a rank, and the score of a new page.

@@ -11,7 +11,7 @@ from ...web.base.agent import missing_agent
 from ...web.base.errors import UsageError
 from ...web.base.json_logs import without_login
 from ...web.exchange.http_options import HttpOptions, guard_of
-from ...web.network.guard import Denied, Guard, is_public, parse_address
+from ...web.network.guard import Denied, Guard, is_public, parse_ip
 from ..command_line.command import Invocation, configuration
 from .reasons import address_block
 
@@ -101,5 +101,5 @@ def _needs(seed: str, options: HttpOptions, guard: Guard) -> list[tuple[str, str
 
 def _passes(host: str, guard: Guard) -> bool:
     """Returns whether the guard lets an address, or localhost, pass."""
-    known = [host] if parse_address(host) else ["127.0.0.1", "::1"]
+    known = [host] if parse_ip(host) else ["127.0.0.1", "::1"]
     return any(guard.allows(address) or is_public(address) for address in known)

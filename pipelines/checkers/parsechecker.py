@@ -13,7 +13,7 @@ from ...policy.parsing.documents import DocumentOptions
 from ...policy.parsing.parse_results import status_text, succeeded
 from ...transforms.fetching import (
     FETCHED,
-    PAGES,
+    PAGES_OUTPUT,
     RequestOptions,
     RowsFetching,
     admit,
@@ -85,7 +85,7 @@ def requested(
     hops = _HOPS if options.follow_redirects else 0
     while True:
         kind, page = _fetched(str(url), options)
-        if kind != PAGES:
+        if kind != PAGES_OUTPUT:
             return record | {"error": {name: page[name] for name in ("reason", "message")}}, None
         target = page["redirect"]
         if target is None or len(record["redirects"]) >= hops:
@@ -106,7 +106,7 @@ def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
 
 
 def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    parsed, counts, error = documents_of(page, options)
+    parsed, counts, error = parse_answer(page, options)
     if error:
         return {"error": error}
     document, *parts = parsed.to_dicts()
@@ -117,7 +117,7 @@ def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
     return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
 
 
-def documents_of(
+def parse_answer(
     page: Mapping[str, Any], options: Options
 ) -> tuple[pl.DataFrame, Mapping[str, int], dict[str, Any]]:
     """Parses an answer; returns (PARSED rows, the page first; counts; the error, or nothing)."""

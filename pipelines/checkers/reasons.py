@@ -89,7 +89,7 @@ NOT_FETCHED: Mapping[str, Explanation] = {
 }
 
 # Reasons why a seed is not put into the table.
-REFUSED: Mapping[str, Explanation] = {
+NOT_INJECTED: Mapping[str, Explanation] = {
     "filtered": ("a URL filter refuses it", "`nutbeam filterchecker {url}` shows the rule"),
     "filter_timeout": ("a URL filter took too long", "`nutbeam filterchecker` shows the rule"),
     "excluded": ("a pattern of --exclude is in it", "without that pattern it is taken"),

@@ -181,7 +181,7 @@ def _runner(argv: Sequence[str]) -> str:
     return ""
 
 
-def read(
+def read_invocation(
     command: str, module: CommandModule, typed: Typed, environ: Mapping[str, str], known: Known
 ) -> tuple[Invocation, CommonOptions]:
     """Returns the invocation.

@@ -27,7 +27,7 @@ from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
-from .arguments import command_options, read, split
+from .arguments import command_options, read_invocation, split
 from .command import CommandModule, is_page
 from .commands import COMMANDS, overview
 from .config import Known
@@ -165,7 +165,7 @@ def _run(command: str, words: list[str]) -> int:
         print(text(command, COMMANDS[command], module), end="")
         return 0
     known = Known(options, COMMANDS, option_names)
-    invocation, common = read(command, module, typed, os.environ, known)
+    invocation, common = read_invocation(command, module, typed, os.environ, known)
     log_format = getattr(invocation.options, "log_format", "text")
     quiet(_log_level(common.log_level, log_format))
     if log_format == "json":

@@ -6,11 +6,11 @@ from typing import NamedTuple
 # The groups of ``nutbeam --help``, in order.
 CRAWL = "crawl"
 LOOK = "look at the results"
-LINKS = "links and ranks"
-INDEX = "index and search"
+RANK = "links and ranks"
+INDEXING = "index and search"
 CARE = "take care of a table"
 TRY = "try URLs, rules and crawls"
-GROUPS = (CRAWL, LOOK, LINKS, INDEX, CARE, TRY)
+GROUPS = (CRAWL, LOOK, RANK, INDEXING, CARE, TRY)
 
 _SITE = "https://www.your-site.org/"
 _AGENT = "--agent_name mybot --agent_email you@your-site.org"
@@ -171,55 +171,55 @@ COMMANDS = {
     ),
     "webgraph": Command(
         "graph.webgraph", "Make the graph of pages, hosts or domains from links.",
-        group=LINKS, example="mine --ignore_internal_host false --ignore_internal_domain false",
+        group=RANK, example="mine --ignore_internal_host false --ignore_internal_domain false",
         options=("level", "links_from", "ignore_internal_host",
                               "ignore_internal_domain", "limit_page", "limit_domain"),
     ),
     "linkrank": Command(
         "graph.linkrank", "Rank a graph: LinkRank, PageRank, HITS, centrality.",
-        group=LINKS, options=("level", "ranking", "rounds", "tolerance", "damping_factor"),
+        group=RANK, options=("level", "ranking", "rounds", "tolerance", "damping_factor"),
     ),
     "scoreupdater": Command(
         "graph.scoreupdater", "Write the ranks of pages into the table, as their scores.",
-        group=LINKS, options=("rank", "clear_score"),
+        group=RANK, options=("rank", "clear_score"),
     ),
     "nodedumper": Command(
-        "graph.nodedumper", "Show the nodes of a graph, the best first.", False, LINKS,
+        "graph.nodedumper", "Show the nodes of a graph, the best first.", False, RANK,
         example="mine --top 10",
         options=("what", "rank", "top", "group_by", "aggregate", "output", "level"),
     ),
     "graphfiles": Command(
         "graph.graphfiles", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
-        LINKS, example="mine --level host -o mine-host", options=("level", "output"),
+        RANK, example="mine --level host -o mine-host", options=("level", "output"),
     ),
     "index": Command(
-        "indexing.index", "Add the pages of the table to an index.", group=INDEX,
+        "indexing.index", "Add the pages of the table to an index.", group=INDEXING,
         example="mine",
         options=("index", "writer", "writer_parameters", "index_writers", "full", "batch",
                  "index_filters", "index_expr"),
     ),
     "clean": Command(
-        "indexing.clean", "Delete gone, moved and duplicate pages from an index.", group=INDEX,
+        "indexing.clean", "Delete gone, moved and duplicate pages from an index.", group=INDEXING,
         example="mine",
         options=("index", "writer", "writer_parameters", "index_writers"),
     ),
     "search": Command(
-        "querying.search", "Search an index of the table, or serve a search page.", False, INDEX,
+        "querying.search", "Search an index of the table, or serve a search page.", False, INDEXING,
         example="mine water", options=("index", "top", "serve", "port"),
     ),
     "solrindex": Command(
-        "indexing.solrindex", "The same as index, with the writer solr.", group=INDEX,
+        "indexing.solrindex", "The same as index, with the writer solr.", group=INDEXING,
         example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
         options=("index", "writer_parameters", "full", "batch", "index_filters"),
     ),
     "solrclean": Command(
-        "indexing.solrclean", "The same as clean, with the writer solr.", group=INDEX,
+        "indexing.solrclean", "The same as clean, with the writer solr.", group=INDEXING,
         example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
         options=("index", "writer_parameters"),
     ),
     "solrdedup": Command(
         "indexing.solrdedup", "Delete duplicates from an index in Solr or another server.",
-        False, INDEX, example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
+        False, INDEXING, example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
         options=("writer", "writer_parameters", "index_writers", "keep"),
     ),
     "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),

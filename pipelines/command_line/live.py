@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TextIO
 from rich.filesize import decimal
 
 from ...web.base.counting import counted, singular
-from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress, SlowHost
-from ...web.base.terminal import View, view_at
+from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress, WaitingHost
+from ...web.base.terminal import LiveView, view_at
 from .ending import ENDING
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def line(phase: Phase) -> str:
     return ", ".join([_amount(phase), *_details(phase)])
 
 
-def cut_off(phase: Phase) -> str:
+def _cut_off(phase: Phase) -> str:
     """Returns one line about a phase that did not come to its end.
 
-    >>> cut_off(Phase("fetch", "pages", 400, 100, {}, elapsed=2.0, finished=False))
+    >>> _cut_off(Phase("fetch", "pages", 400, 100, {}, elapsed=2.0, finished=False))
     'fetch: 100 of 400 pages, not finished'
     """
     return f"{_amount(phase)}, not finished"
@@ -106,10 +106,10 @@ def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
         hosts: The hosts.
         now: Time on the monotonic clock.
 
-    >>> slow = SlowHost("a.com", 40, 200.0, next_at=104.0)
+    >>> slow = WaitingHost("a.com", 40, 200.0, next_at=104.0)
     >>> hosts_lines(HostActivity(active=3, waiting=2, slowest=(slow,)), now=100.0)
     ['hosts: 3 active, 2 waiting', 'slowest: a.com, 40 pages take 3 m 20 s, next request in 4.0 s']
-    >>> hosts_lines(HostActivity(active=1, slowest=(SlowHost("b.com", 0, 0.0, active=True),)), 0.0)
+    >>> hosts_lines(HostActivity(active=1, slowest=(WaitingHost("b.com", 0, 0.0, active=True),)), 0.0)
     ['hosts: 1 active, 0 waiting', 'slowest: b.com, a request is under way']
     """
     lines = [f"hosts: {hosts.active:,} active, {hosts.waiting:,} waiting"]
@@ -124,7 +124,7 @@ def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
     return lines
 
 
-def _next_request(slow: SlowHost, now: float) -> str:
+def _next_request(slow: WaitingHost, now: float) -> str:
     if slow.active:
         return "a request is under way"
     wait = slow.next_at - now
@@ -181,7 +181,7 @@ def _plain(polls: Polls, out: TextIO, interval: float) -> None:
                 due = time.monotonic() + interval
                 print(text, file=out, flush=True)
         if current is not None:
-            print(cut_off(current), file=out, flush=True)
+            print(_cut_off(current), file=out, flush=True)
 
 
 def _live(polls: Polls, out: TextIO, _: float) -> None:
@@ -200,7 +200,7 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
         redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
     # Their text is escaped already.
-    view = View(lambda lines: console.print(Text(lines), soft_wrap=True), live.stop)
+    view = LiveView(lambda lines: console.print(Text(lines), soft_wrap=True), live.stop)
     # The view must be gone from the screen before others write there themselves.
     with contextlib.suppress(OSError, ValueError), view_at(view, _terminals(out)), live:
         for ended, current, round_ in polls:
@@ -210,7 +210,7 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
                 console.print(Text("✓", "green"), line(phase))
             live.update(_shown(spinner, current, round_), refresh=True)
         if current is not None:
-            console.print(Text("✗", "red"), cut_off(current))
+            console.print(Text("✗", "red"), _cut_off(current))
     if view.rest():
         console.print(Text(view.rest()), end="", soft_wrap=True)
 

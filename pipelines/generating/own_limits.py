@@ -16,7 +16,9 @@ from ...web.rules.url_rules import host_keys
 _UNSET = HostSettings()
 
 
-def limits_of(pinned: Pinned, options: GenerateOptions, keys: pl.Series, now: int) -> HostLimits:
+def limits_of_hosts(
+    pinned: Pinned, options: GenerateOptions, keys: pl.Series, now: int
+) -> HostLimits:
     """Returns the limits of the hosts of some rows at a time (ms); see ``host_limits_of``."""
     expressions = host_expressions(options, now)
     hosts = empty(HOSTS)
@@ -31,7 +33,9 @@ def settings_of_host(pinned: Pinned, host: str) -> HostSettings:
     return read_host_settings(pinned).get(host, _UNSET)
 
 
-def host_record(pinned: Pinned, options: GenerateOptions, key: str, now: int) -> dict[str, Any]:
+def host_limits_record(
+    pinned: Pinned, options: GenerateOptions, key: str, now: int
+) -> dict[str, Any]:
     """Returns what is special about the host of a row key at a time (ms), for people and JSON.
 
     Returns:
@@ -40,7 +44,7 @@ def host_record(pinned: Pinned, options: GenerateOptions, key: str, now: int) ->
     """
     keys = pl.Series("key", [key])
     host = host_keys(keys).item()
-    own, limits = settings_of_host(pinned, host), limits_of(pinned, options, keys, now)
+    own, limits = settings_of_host(pinned, host), limits_of_hosts(pinned, options, keys, now)
     usual = vars(_UNSET)
     settings = {name: value for name, value in vars(own).items() if value != usual[name]}
     settings |= settings.pop("metadata", {})

@@ -49,11 +49,11 @@ from ...transforms.top_n_per_key import top_n_per_key
 from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import host_keys
 from ...web.urls.schemes import allowed_keys
-from .own_limits import limits_of
-from .todays_rules import judged_today, refusals
+from .own_limits import limits_of_hosts
+from .todays_rules import judged_today, refusals_today
 
-OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
-CHOSEN = (*OF_STATE, "delay")
+_OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
+CHOSEN_COLUMNS = (*_OF_STATE, "delay")
 # Of these the columns that are null in most tables; then they are not read.
 RARE = ("document", "fixed_interval", "metadata", "repr_url")
 STATE_TYPES = empty(STATE).schema
@@ -129,7 +129,7 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     best = (
         _best(part, options.top_n)
         .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
-        .select(*CHOSEN, "rank", spans=pl.lit(part is apart))
+        .select(*CHOSEN_COLUMNS, "rank", spans=pl.lit(part is apart))
         for part in (inside, apart)
     )
     rows = pl.concat(best, rechunk=False)
@@ -178,9 +178,9 @@ def _candidates(
         left.drop(host_keys(left.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
         judged = judged_today(left.rows, operation, options)
-        left.drop(refusals(left.rows, judged, options))
+        left.drop(refusals_today(left.rows, judged, options))
         left.counts.update(by_rule(judged) if options.filter else {})
-    limits = limits_of(operation, options, left.keys, now)
+    limits = limits_of_hosts(operation, options, left.keys, now)
     left.rows, bad = with_limits(left.rows, limits)
     left.counts.update(bad)
     left.rows = ranked(left.rows, options)
@@ -193,7 +193,7 @@ def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     needed = needed_columns(options)
     absent = set(RARE) - operation.root.columns_with_values(tablet, RARE) - set(needed)
     more = scorings_of(options).sort_columns
-    columns = [n for n in dict.fromkeys((*OF_STATE, *more, *needed)) if n not in absent]
+    columns = [n for n in dict.fromkeys((*_OF_STATE, *more, *needed)) if n not in absent]
     return operation.root.read(
         "state", [tablet], columns, lambda state: state.filter(chosen_at(clock, options)),
         due_at(clock, options),

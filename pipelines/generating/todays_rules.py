@@ -22,7 +22,7 @@ def judged_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFra
     return judge_known(rows, options, read_seeds_hosts(pinned.root, seed_files(pinned)))
 
 
-def refusals(rows: pl.DataFrame, judged: pl.DataFrame, options: GenerateOptions) -> pl.Series:
+def refusals_today(rows: pl.DataFrame, judged: pl.DataFrame, options: GenerateOptions) -> pl.Series:
     """Returns the reason why today's rules leave out each row, or null; see ``refused_today``."""
     return refused_today(
         rows.get_column("key"), judged, filter=options.filter, normalize=options.normalize

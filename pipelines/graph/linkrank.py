@@ -131,7 +131,7 @@ def run(invocation: Invocation) -> int:
     changes = json.loads(read_if_there(path) or b"[]")
     rounds.show(changes)
     remove_file(path)
-    if code == 0 and (warning := unfinished(options, changes)):
+    if code == 0 and (warning := _unfinished(options, changes)):
         RANK_LOG.warning("%s", warning)
     return code
 
@@ -191,7 +191,7 @@ def rounds_of(options: Options) -> tuple[int, float]:
     return options.rounds or _ROUNDS[options.ranking], tolerance
 
 
-def unfinished(options: Options, changes: Sequence[float]) -> str:
+def _unfinished(options: Options, changes: Sequence[float]) -> str:
     """Returns a line that says that a ranking needs more rounds; empty if it needs none."""
     rounds, tolerance = rounds_of(options)
     ends = options.ranking == "harmonic" or tolerance > 0

@@ -14,7 +14,12 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.rows.host_settings import SETTINGS_COMPONENT, Values, settings_rows, write_settings
+from ...io.rows.host_settings import (
+    SETTINGS_COMPONENT,
+    SettingsByHost,
+    settings_rows,
+    write_settings,
+)
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
 from ...policy.components.schema import HOST_SETTINGS, HOSTS, empty
@@ -50,7 +55,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, functools.partial(build, values=values), "hostinject")
 
 
-def read_lines(path: str) -> Values:
+def read_lines(path: str) -> SettingsByHost:
     """Returns the settings in a file, by host (reversed).
 
     Raises:
@@ -69,7 +74,7 @@ def read_lines(path: str) -> Values:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: Options, values: Values
+    tickets: beam.PCollection[Ticket], options: Options, values: SettingsByHost
 ) -> beam.PCollection[Ticket]:
     """Replaces the settings of hosts; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("hostinject")
@@ -88,7 +93,7 @@ def _once(operation: Operation) -> Iterator[Operation]:
     yield operation
 
 
-def _changes(operation: Operation, values: Values) -> Iterator[Any]:
+def _changes(operation: Operation, values: SettingsByHost) -> Iterator[Any]:
     yield beam.pvalue.TaggedOutput(_WRITTEN, write_settings(operation, values))
     rows = settings_rows(values)
     yield from (("hosts", chunk) for chunk in to_chunks(rows, HOST_SETTINGS))

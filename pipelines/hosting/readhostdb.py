@@ -13,7 +13,7 @@ from ...policy.components.schema import HOSTS_COLUMNS
 from ...policy.components.vocabulary import iso, record_of
 from ...policy.expressions.compiler import Expression, condition
 from ...policy.hosting.host_fields import (
-    HEADER,
+    DUMP_HEADER,
     host_fields,
     host_record,
     host_values,
@@ -129,7 +129,7 @@ def _text(value: Any) -> str:
 def _dump(reading: Reading, wanted: Expression | None, options: Options, *, as_json: bool) -> int:
     header = not (options.hostnames or options.homepages or as_json)
     if header:
-        print("\t".join(HEADER))
+        print("\t".join(DUMP_HEADER))
     found = False
     for frame in host_frames(reading):
         rows = host_values(frame.filter(is_shown()), wanted.needs if wanted else ())

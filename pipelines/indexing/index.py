@@ -19,7 +19,7 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.index.dead_letters import refused_pages
-from ...io.index.decided_candidates import CANDIDATES, by_part, decided_rows
+from ...io.index.decided_candidates import INDEX_CANDIDATES, by_part, decided_rows
 from ...io.index.index_candidates import Candidate, candidates
 from ...io.index.index_making import making_of
 from ...io.index.index_pass import IndexPass, plan_pass
@@ -161,7 +161,7 @@ def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
         rows = 0
         for name, some in by_part(item, decided, deletes):
             rows += len(some)
-            yield from ((name, chunk) for chunk in to_chunks(some, CANDIDATES))
+            yield from ((name, chunk) for chunk in to_chunks(some, INDEX_CANDIDATES))
         deletes += int((decided.get_column("action") == DELETE).sum())
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due={_WRITE: rows}))
 

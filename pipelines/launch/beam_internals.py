@@ -59,7 +59,7 @@ _changing = threading.Lock()
 _changes = contextlib.ExitStack()
 _users = 0
 _thread_failed = threading.excepthook
-View = TypeVar("View", bound=PipelineOptions)
+_View = TypeVar("_View", bound=PipelineOptions)
 
 
 @functools.cache
@@ -227,7 +227,7 @@ class CachedOptions(PipelineOptions):
         super().__init__(flags, **kwargs)
         self.__dict__["_views"] = {}
 
-    def view_as(self, cls: type[View]) -> View:
+    def view_as(self, cls: type[_View]) -> _View:
         views: dict[type, Any] = self.__dict__["_views"]
         if cls not in views:
             views[cls] = super().view_as(cls)

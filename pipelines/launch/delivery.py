@@ -60,7 +60,7 @@ def package_file(path: str) -> Distribution:
     return found[0]
 
 
-def installed(package: str) -> Distribution:
+def installed_distribution(package: str) -> Distribution:
     """Returns an installed distribution.
 
     Raises:
@@ -88,7 +88,7 @@ def wheel_of(package: str, folder: Path) -> Path:
     Raises:
         UsageError: The package is not installed, or some of its files are not found.
     """
-    distribution = installed(package)
+    distribution = installed_distribution(package)
     name = re.sub(r"[-_.]+", "_", distribution.name).lower()
     stem = f"{name}-{distribution.version.replace('-', '_')}"
     info = f"{stem}.dist-info"

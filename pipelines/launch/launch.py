@@ -23,7 +23,7 @@ from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from .delivery import delivered, installed, is_file, package_file
+from .delivery import delivered, installed_distribution, is_file, package_file
 from .requirements import check_runner
 
 REMOTE = ("dataflowrunner", "flinkrunner", "portablerunner", "sparkrunner")
@@ -136,7 +136,7 @@ def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     # Remote workers only need the file of a plug-in; for local workers it must be installed.
     names = [name for name in options.plugin_package if not is_file(name)]
     for name in names if elsewhere else [*names, *(package.name for package in packages)]:
-        installed(name)
+        installed_distribution(name)
     warn_of_hidden(options)
     points = [point for package in packages for point in package.entry_points]
     for group, chosen in chosen_plugins(options):

@@ -53,9 +53,9 @@ def run(invocation: Invocation) -> int:
     if options.serve:
         if query is not None:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
-        from .search_serving import serve  # late, so that a query is fast
+        from .search_serving import serve_search  # late, so that a query is fast
 
-        return serve(searched, options.port, options.top)
+        return serve_search(searched, options.port, options.top)
     if query is None:
         raise UsageError("give a query, or --serve")
     with configuration():

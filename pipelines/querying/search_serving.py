@@ -17,20 +17,20 @@ from .search_page import POLICY, error_page, search_page
 from .searched_table import SearchedTable, record_of_hit
 
 _LOG = logging.getLogger(__name__)
-ADDRESS = "127.0.0.1"
+_ADDRESS = "127.0.0.1"
 _FARTHEST = 1_000  # pages of results that can be left out
 _FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
 _TIMEOUT_S = 10.0
 
 
-def serve(searched: SearchedTable, port: int, top: int) -> int:
+def serve_search(searched: SearchedTable, port: int, top: int) -> int:
     """Serves until interrupted; prints the address.
 
     Raises:
         UsageError: The port is taken, or there is no such index.
     """
     with SearchServer(searched, port, top) as server:
-        print(f"search page: http://{ADDRESS}:{server.port}/", flush=True)
+        print(f"search page: http://{_ADDRESS}:{server.port}/", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.2)
     return 0
@@ -50,7 +50,7 @@ class SearchServer(http.server.ThreadingHTTPServer):
         self._lock, self._checked = threading.Lock(), 0.0
         self._search = searched.newest()
         try:
-            super().__init__((ADDRESS, port), _Handler)
+            super().__init__((_ADDRESS, port), _Handler)
         except OSError as error:
             raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
         self.port = self.server_port
@@ -126,7 +126,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _is_local(self) -> bool:
         """Returns whether the request names this machine, so that no other site can read it."""
         host = (self.headers.get("Host") or "").lower()
-        return host in {f"{name}:{self.server.port}" for name in (ADDRESS, "localhost")}
+        return host in {f"{name}:{self.server.port}" for name in (_ADDRESS, "localhost")}
 
     def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
         body = text.encode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...io.rows.blocklist import COMPONENT as BLOCKLIST
+from ...io.rows.blocklist import BLOCKLIST_COMPONENT
 from ...io.shards.shard_search import Hit, ShardSearch
 from ...io.shards.shard_views import index_cache, is_whole, open_view, table_cache
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
@@ -43,7 +43,7 @@ class SearchedTable:
         if component is None:
             self.opened = None
             raise UsageError(_no_index(self.table, self.index, manifest))
-        purges = manifest.content_of(BLOCKLIST) or ""
+        purges = manifest.content_of(BLOCKLIST_COMPONENT) or ""
         if purges != self._state[1]:  # what was opened may have what was purged
             self.opened = None
         state = component.list, purges

@@ -68,7 +68,7 @@ def run(invocation: Invocation) -> int:
     with _errors(duckdb, table, failures):
         stored = StoredRows(table, manifest.snapshot)
         memory = invocation.options.memory_limit
-        connection = connect(duckdb, root, manifest, memory, stored.kinds, failures)
+        connection = connect_duckdb(duckdb, root, manifest, memory, stored.kinds, failures)
     with contextlib.closing(connection):
         errors = functools.partial(_errors, duckdb, table, failures)
         answer = functools.partial(_answer, duckdb, connection, stored, invocation, errors)
@@ -153,7 +153,7 @@ def _duckdb() -> Any:
     return duckdb
 
 
-def connect(
+def connect_duckdb(
     duckdb: Any,
     root: Place,
     manifest: Manifest,

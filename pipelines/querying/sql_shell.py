@@ -31,10 +31,10 @@ _QUOTED = re.compile(
 )
 
 # Prints the result of one or more statements.
-Answer = Callable[[str], None]
+_Answer = Callable[[str], None]
 
 
-def run_shell(answer: Answer, table: str) -> None:
+def run_shell(answer: _Answer, table: str) -> None:
     """Answers what is typed on a terminal, until Ctrl-D or ``.quit``; errors are printed.
 
     Args:
@@ -61,7 +61,7 @@ def run_shell(answer: Answer, table: str) -> None:
                 return
 
 
-def run_statements(answer: Answer, lines: Iterable[str]) -> None:
+def run_statements(answer: _Answer, lines: Iterable[str]) -> None:
     """Answers the statements in lines, such as a file.
 
     Args:

@@ -17,7 +17,16 @@ from typing import Any
 
 from ...policy.components.vocabulary import STATUS_WORDS, statuses_of
 from ...web.base.errors import UsageError
-from .sql_tree import Node, StatusNames, arguments, constant, names_in, nodes, place_of, selected
+from .sql_tree import (
+    Node,
+    StatusNames,
+    arguments,
+    constant,
+    names_in,
+    nodes,
+    place_in_text,
+    selected,
+)
 
 _COMPARED = ("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM",
              "COMPARE_NOT_DISTINCT_FROM")  # fmt: skip
@@ -104,7 +113,7 @@ def _compared(one: Node, other: Node, names: StatusNames) -> Iterator[_Edit]:
         _check_derived(one, word, names)
     elif word in _SHORT:
         new = f"(CASE WHEN {column} IN ({_full(word)}) THEN {column} ELSE '{word}' END)"
-        yield place_of(other), f"'{word}'", new
+        yield place_in_text(other), f"'{word}'", new
     else:
         _check(word, names)
 
@@ -118,7 +127,7 @@ def _listed(one: Node, others: list[Node], names: StatusNames) -> Iterator[_Edit
         if names.column_of(one) is None:
             _check_derived(one, word, names)
         elif word in _SHORT:
-            yield place_of(other), f"'{word}'", f"'{word}', {_full(word)}"
+            yield place_in_text(other), f"'{word}'", f"'{word}', {_full(word)}"
         else:
             _check(word, names)
 

@@ -91,10 +91,12 @@ def constant(node: Node) -> str | None:
     return value if isinstance(value, str) and not _is_number(node) else None
 
 
-def place_of(node: Node) -> int:
+def place_in_text(node: Node) -> int:
     """Returns the place of a constant in the text of the query, in bytes."""
     return (
-        place_of(node["child"]) if node.get("type") == "OPERATOR_CAST" else node["query_location"]
+        place_in_text(node["child"])
+        if node.get("type") == "OPERATOR_CAST"
+        else node["query_location"]
     )
 
 

@@ -24,8 +24,8 @@ from .data_dictionary import data_tables
 from .flex_templates import TEMPLATES, template
 from .markdown import markdown_table
 
-BEGIN, END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
-NAMES = f"pipelines/command_line/{FILE}"
+_BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
+_NAMES = f"pipelines/command_line/{FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> None:
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
-    (root / NAMES).write_text(option_lines(names_by_command(modules())), "utf-8")
+    (root / _NAMES).write_text(option_lines(names_by_command(modules())), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
@@ -45,9 +45,9 @@ def main(argv: Sequence[str]) -> None:
 
 def with_tables(page: str, tables: str) -> str:
     """Returns a page with the tables between its two marks replaced."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{tables}{END}{after}"
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_BEGIN}{tables}{_END}{after}"
 
 
 def modules() -> dict[str, CommandModule]:

@@ -51,7 +51,7 @@ from ..fetching.time_left import in_time_left
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
-from .sitemap_fetch import Before, SitemapFetching, SitemapFetchOptions
+from .sitemap_fetch import EarlierRequests, SitemapFetching, SitemapFetchOptions
 
 ARGUMENTS = (
     TABLE,
@@ -157,7 +157,7 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
     others = functools.partial(_open_batches, operation)
     most = longest_wait(options)
     with acquire(operation.root, SITEMAP_LEASES, 0, others, most=most) as lease:
-        before = Before(lease.requested_until, lease.hosts)
+        before = EarlierRequests(lease.requested_until, lease.hosts)
         for sitemaps in lists_of_sitemaps(operation, item.words, item.hosts, options):
             left = in_time_left(options, operation.until)
             fetching = SitemapFetching(operation, sitemaps, left, lease, before)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ...io.batches.attempts import Note
-from ...io.batches.known_hosts import KnownHosts, host_tables
+from ...io.batches.known_hosts import HostRecords, host_tables
 from ...io.batches.leases import Lease
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
@@ -51,7 +51,7 @@ class SitemapFetchOptions(SitemapOptions, FetchOptions, HttpOptions):
     """Options of fetching sitemaps."""
 
 
-class Before(NamedTuple):
+class EarlierRequests(NamedTuple):
     """What is known of requests that were sent before.
 
     Attributes:
@@ -86,7 +86,7 @@ class SitemapFetching(Fetching):
         sitemaps: SitemapList,
         options: SitemapFetchOptions,
         lease: Lease,
-        before: Before,
+        before: EarlierRequests,
     ) -> None:
         super().__init__(
             dataclasses.replace(
@@ -102,7 +102,7 @@ class SitemapFetching(Fetching):
         self._settings = read_host_settings(operation)
         self._seeds: Seeds = read_seeds_hosts(operation.root, seed_files(operation))
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
-        self.known_hosts = self._known = KnownHosts(operation.root, files, none, before.notes)
+        self.known_hosts = self._known = HostRecords(operation.root, files, none, before.notes)
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
         self._rows: list[pl.DataFrame] = []
@@ -110,10 +110,10 @@ class SitemapFetching(Fetching):
         self._shown = 0
         self.counts: Counter[str] = Counter()
 
-    def after(self) -> Before:
+    def after(self) -> EarlierRequests:
         """Returns what the next list must know."""
         demands = {host: Note(*demand) for host, demand in self._engine.demands().items()}
-        return Before(time.monotonic(), {**self._before.notes, **demands})
+        return EarlierRequests(time.monotonic(), {**self._before.notes, **demands})
 
     def tasks(self, engine: Engine) -> Iterator[Task | None]:
         self._engine = engine

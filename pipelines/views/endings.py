@@ -11,11 +11,11 @@ from ...policy.components.vocabulary import iso
 from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
-from ..checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, detail, explained
+from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
 from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
 
-FETCHED = ("protocol/success", "protocol/notmodified")
+_FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
 # Options that cut off parts of pages: count, what it counts, option, what was done.
 _CUTS = (
@@ -91,7 +91,7 @@ def work_of(made: Sequence[Manifest]) -> Work:
         refused=by_reason(counts["inject"], "dropped/"),
         tried=any(manifest.job == "fetch" for manifest in made),
         requests=fetch["requests"],
-        fetched=sum(fetch[name] for name in FETCHED),
+        fetched=sum(fetch[name] for name in _FETCHED),
         failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
         left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
         targets=by_reason(counts["update"], "dropped/redirect_"),
@@ -154,7 +154,7 @@ def ending_of(
             NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples)
         )
     if work.refused and not work.seeds:
-        why = explained(work.refused, REFUSED, examples, options)
+        why = explained(work.refused, NOT_INJECTED, examples, options)
         return CrawlEnding(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
         return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
@@ -220,7 +220,7 @@ def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
     return [f"{name} is due at {when}: --add_days {days} fetches it now"]
 
 
-def warnings_of(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
+def crawl_warnings(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
     """Returns what a crawl has left out because of limits, and what index writers have refused.
 
     Each has its count, its reason, and a line for people.

@@ -35,7 +35,7 @@ from ..checkers.asked_robots import AskedRobots
 from ..checkers.checking import URLS, row_key, say, urls_of
 from ..command_line.command import DONE, TABLE, Argument, Invocation, configuration
 from ..command_line.url_rules import rules_of
-from ..generating.own_limits import host_record, settings_of_host
+from ..generating.own_limits import host_limits_record, settings_of_host
 from ..launch.job import warn_of_clocks
 from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
 from .history import VERSIONED, history_records
@@ -161,7 +161,7 @@ class Explainer:
         if self._last is not None:
             record["last_generate"] = self._last.fate(key)
         record["history"] = history_records(self._table.pinned.table, key)
-        record["host"] = host_record(self._table.pinned, self._options, key, self._table.now)
+        record["host"] = host_limits_record(self._table.pinned, self._options, key, self._table.now)
         record["inlinks"] = self._table.inlinks(key)
         host = self._table.find("hosts", urls.host_key_of(key))
         record["robots"] = self._robots(key, host)

@@ -45,9 +45,9 @@ from ...web.robots.robots_options import RobotsOptions
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
-from ..generating.own_limits import host_record, limits_of, settings_of_host
+from ..generating.own_limits import host_limits_record, limits_of_hosts, settings_of_host
 from .export import Reading
-from .readlinkdb import SHOWN
+from .readlinkdb import SHOWN_COLUMNS
 
 # How many inlinks and anchors are shown.
 _INLINKS = 10
@@ -88,7 +88,9 @@ class TableView:
     def inlinks(self, key: str) -> dict[str, Any] | None:
         """Returns the best inlinks of a page and the anchors of all; None if there are none."""
         links = inlinks_of(self.pinned, key, BestOptions.max_inlinks)
-        shown = [record_of(row, SHOWN) for row in links.head(_INLINKS).iter_rows(named=True)]
+        shown = [
+            record_of(row, SHOWN_COLUMNS) for row in links.head(_INLINKS).iter_rows(named=True)
+        ]
         return {"anchors": anchors_of(links)[:_INLINKS], "best": shown} if shown else None
 
     def batch_of(self, key: str) -> str | None:
@@ -115,7 +117,7 @@ class TableView:
         claimed = claimed_keys(self.pinned.root, self.manifest, batches, None, None)
         rows = self._boosted(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
         rows = ranked(rows, options)
-        boost = host_record(self.pinned, options, key, self.now)["boost"]
+        boost = host_limits_record(self.pinned, options, key, self.now)["boost"]
         value = sort_value(row, options) * (1.0 if boost is None else boost)
         own = rank(pl.Series([value], dtype=pl.Float32), pl.Series([key])).item()
         higher = (pl.col("rank") > own) | ((pl.col("rank") == own) & (pl.col("key") > key))
@@ -126,7 +128,7 @@ class TableView:
 
         Hosts with a limit of their own count apart, unless it is such a host that is asked about.
         """
-        limits = limits_of(self.pinned, options, rows.get_column("key"), self.now)
+        limits = limits_of_hosts(self.pinned, options, rows.get_column("key"), self.now)
         rows, _ = without_blocked_hosts(rows, read_host_settings(self.pinned))
         rows, _ = with_limits(rows, limits._replace(delays={}, bad={}))
         apart = {} if options.count_mode == "host" else limits.max_counts
@@ -171,7 +173,7 @@ def not_generated(
     if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
     yield from _refused_today(row, table, options)
-    own = host_record(table.pinned, options, key, table.now)["max_count"]
+    own = host_limits_record(table.pinned, options, key, table.now)["max_count"]
     if own is not None:  # it replaces the limit of all
         options = dataclasses.replace(options, count_mode="host")
     most = options.max_count if own is None else own

@@ -45,7 +45,7 @@ def run(invocation: Invocation) -> int:
     if invocation.options.query:
         if not paths:
             raise UsageError(f"{what} of {table!r} has no files yet")
-        print(query(paths, runs=bool(runs)))
+        print(_query(paths, runs=bool(runs)))
     elif invocation.format == "json":
         listed = [_record(path, file) for path, file in zip(paths, files, strict=True)]
         print(json.dumps({"what": what, "snapshot": manifest.snapshot, "files": listed}))
@@ -70,10 +70,10 @@ def in_order(files: Sequence[DataFile]) -> list[DataFile]:
     return sorted(files, key=lambda file: (file.base is not None, file.order if file.base else 0))
 
 
-def query(paths: Sequence[str], *, runs: bool) -> str:
+def _query(paths: Sequence[str], *, runs: bool) -> str:
     """Returns a query for DuckDB that reads the rows of files that count, as they are stored.
 
-    >>> print(query(["t/a.parquet"], runs=False))
+    >>> print(_query(["t/a.parquet"], runs=False))
     SELECT * FROM read_parquet(['t/a.parquet'], union_by_name = true)
     """
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)

@@ -10,7 +10,7 @@ from rich import filesize
 from ...io.reading.row_history import row_history
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
-from ...io.upkeep.rollback import ComponentChange, Event, events, sizes
+from ...io.upkeep.rollback import ComponentChange, ShownSnapshot, events, sizes
 from ...policy.components.schema import STATE_COLUMNS
 from ...policy.components.vocabulary import iso, record_of
 from ...web.base.counting import counted
@@ -76,7 +76,7 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _record(event: Event) -> dict[str, Any]:
+def _record(event: ShownSnapshot) -> dict[str, Any]:
     manifest = event.manifest
     if manifest is None:
         return {"snapshot": event.number, "error": event.error}
@@ -102,7 +102,7 @@ def _sizes(numbers: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("files", "rows", "bytes"), numbers, strict=True))
 
 
-def _lines(event: Event, counts: bool) -> Iterator[str]:
+def _lines(event: ShownSnapshot, counts: bool) -> Iterator[str]:
     manifest = event.manifest
     if manifest is None:
         yield f"{event.number}  {event.error}"

@@ -55,7 +55,7 @@ ARGUMENTS = (
 )
 _COLUMNS = shown_columns(KINDS["state"])
 # Results of parsing that the state does not have.
-PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
+_PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
 _OF_ROWS = frozenset(field.name for field in dataclasses.fields(RowOptions))
 _PIECES = 16  # whose statistics are kept apart until they are merged
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
@@ -246,7 +246,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
         row[name] = file.path if file else None
     if row["document"] is not None:
         row |= _parsed(open_table(table) / row["document"], key)
-    columns = {column.name: column for column in (*_COLUMNS, *PARSED)}
+    columns = {column.name: column for column in (*_COLUMNS, *_PARSED)}
     record = record_of(row, columns.values())
     if invocation.format == "json":
         print(json.dumps(record))
@@ -263,7 +263,7 @@ def _show_url(invocation: Invocation, table: str, url: str) -> int:
 
 def _parsed(path: Place, key: str) -> dict[str, Any]:
     """Returns the result of parsing a page, from a file of documents."""
-    names = [column.name for column in PARSED]
+    names = [column.name for column in _PARSED]
     rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", *names)
     found = pages_first(collect(rows)).select(names).head(1).to_dicts()
     return found[0] if found else {}

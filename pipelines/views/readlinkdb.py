@@ -29,7 +29,7 @@ from .export import Reading, check_dump
 
 ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"))
 # The columns of an inlink as users see it.
-SHOWN = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "last_seen")
+SHOWN_COLUMNS = INLINKS_COLUMNS.pick("source", "anchor", "rel", "score", "first_seen", "last_seen")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _output(path: str) -> Iterator[IO[str]]:
 
 
 def _record(key: str, links: pl.DataFrame) -> dict[str, Any]:
-    shown = [record_of(row, SHOWN) for row in links.iter_rows(named=True)]
+    shown = [record_of(row, SHOWN_COLUMNS) for row in links.iter_rows(named=True)]
     return {"url": from_key(key), "anchors": anchors_of(links), "inlinks": shown}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ...io.batches.batches import batch_files
-from ...io.batches.page_writer import COUNTED, why_not
+from ...io.batches.page_writer import COUNTED_OF_PAGES, why_not
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
@@ -31,7 +31,7 @@ from ...web.urls.row_keys import from_key
 from ..command_line.command import Invocation
 from ..command_line.live import duration
 from ..generating.own_limits import settings_of_host
-from .endings import Stopped, by_reason, ending_of, unfetched_of, warnings_of, work_of
+from .endings import Stopped, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
 from .explain_row import TableView
 from .next_due import NextUrl, next_url
 from .readdb import Figures, read_statistics
@@ -68,7 +68,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
         "exit_code": ending.code,
         "ending": ending.reason,
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
-        "warnings": warnings_of(work, counts, options),
+        "warnings": crawl_warnings(work, counts, options),
         "next": _next(waiting),
         "rounds": work.rounds,
         "requests": work.requests,
@@ -135,7 +135,7 @@ def _read_pages(
 def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
     """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
     found = dict[str, str]()
-    for rows in _read_pages(table, made, ("key", *COUNTED)):
+    for rows in _read_pages(table, made, ("key", *COUNTED_OF_PAGES)):
         same = ["protocol_status", "protocol_message", "http_code"]
         for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
             reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]

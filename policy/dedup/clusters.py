@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .near_pairs import Hashes, Places, first_near, near_pairs
+from .near_pairs import Hashes, Places, first_near, near_hashes
 
 # Pairs of near hashes that are in memory at a time: 16 MB. With more, dense hashes take longer.
 LED_PAIRS = 1 << 20
@@ -78,7 +78,7 @@ def near_leaders(scopes: Hashes, hashes: Hashes, distance: int) -> Places:
 def _few_pairs(scopes: Hashes, hashes: Hashes, distance: int) -> Places | None:
     """Returns the near pairs, in two rows; None for many pairs of more than two hashes."""
     found, number = [np.empty((2, 0), dtype=np.int64)], 0
-    for pair in near_pairs(scopes ^ hashes, distance):
+    for pair in near_hashes(scopes ^ hashes, distance):
         both = np.stack(pair)
         both = both[:, scopes[both[0]] == scopes[both[1]]]
         found.append(both)

@@ -54,7 +54,7 @@ def band_values(hashes: Hashes, mask: int) -> Hashes:
     return (hashes & np.uint64(mask)) >> np.uint64(max(low, 0))
 
 
-def near_pairs(hashes: Hashes, distance: int) -> Iterator[Pairs]:
+def near_hashes(hashes: Hashes, distance: int) -> Iterator[Pairs]:
     """Yields all pairs of hashes that differ in at most ``distance`` bits, each pair once.
 
     Args:
@@ -64,7 +64,7 @@ def near_pairs(hashes: Hashes, distance: int) -> Iterator[Pairs]:
     Yields:
         Positions in ``hashes``: those of the first of each pair, and of the second.
 
-    >>> found = near_pairs(np.array([0b1111, 0b0001, 0b0111], dtype=np.uint64), 2)
+    >>> found = near_hashes(np.array([0b1111, 0b0001, 0b0111], dtype=np.uint64), 2)
     >>> [(i, j) for first, second in found for i, j in zip(first, second)] # doctest: +SKIP
     [(0, 2), (1, 2)]
     """

@@ -11,7 +11,7 @@ from .functions import called, entry, matched_by
 from .nutch_forms import MATCH_SIGNS
 from .operators import calculated, compared, inverted, negated, sign_of
 from .syntax import Syntax
-from .values import Field, Type, Value, as_truth, combined, finite, folded, literal, same
+from .values import Field, Type, Value, as_literal, as_truth, combined, finite, literal, same
 
 # Nutch's names, and ours.
 NUTCH_NAMES = {
@@ -97,7 +97,7 @@ class _Compiler:
 
     def _value(self, node: ast.expr) -> Value:
         try:
-            return folded(self._compiled(node))
+            return as_literal(self._compiled(node))
         except Refused as error:
             raise self._syntax.error(str(error), node) from None
 
@@ -154,11 +154,11 @@ class _Compiler:
             pattern = self._pattern(right) if sign in ("==", "!=") else None
             if pattern is not None:
                 found = matched_by(left, pattern, whole=True)
-                parts.append(folded(found if sign == "==" else inverted(found)))
+                parts.append(as_literal(found if sign == "==" else inverted(found)))
                 left = pattern
                 continue
             value = self._value(right)
-            parts.append(folded(compared(left, sign, value)))
+            parts.append(as_literal(compared(left, sign, value)))
             left = value
         return combined(parts, every=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from .expression_error import Refused, or_nearest
-from .moments import time_of
+from .moments import iso_time
 from .values import Type, Value, as_truth, finite, literal, number, same, text, truth
 
 MAX_PATTERN = 1000
@@ -155,7 +155,7 @@ def _time(value: Value) -> Value:
         case Value(type=Type.TIME):
             return value
         case Value(type=Type.TEXT, constant=str() as written):
-            return Value(pl.lit(time_of(written)), Type.TIME)
+            return Value(pl.lit(iso_time(written)), Type.TIME)
         case Value(type=Type.NUMBER):
             return dataclasses.replace(finite(value), type=Type.TIME, is_constant=False)
     raise Refused("takes a text that is written out, or ms since 1970")

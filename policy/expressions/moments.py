@@ -4,13 +4,13 @@ from ...web.base import times
 from .expression_error import Refused
 
 
-def time_of(text: str) -> int:
+def iso_time(text: str) -> int:
     """Returns a time in ISO form as ms since 1970; without a zone it is UTC.
 
     Raises:
         Refused: It is no time.
 
-    >>> time_of("1970-01-02"), time_of("1970-01-01T00:00:01Z"), time_of("1970-01-01 01:00+01:00")
+    >>> iso_time("1970-01-02"), iso_time("1970-01-01T00:00:01Z"), iso_time("1970-01-01 01:00+01:00")
     (86400000, 1000, 0)
     """
     try:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .expression_error import ExpressionError
 
-MAX_CHARS = 4096
+_MAX_CHARS = 4096
 MAX_NESTING = 50  # of brackets
 _MAX_NUMBER = 40  # characters of a number
 
@@ -64,9 +64,9 @@ def python_form(text: str) -> PythonForm:
     >>> python_form("a =~ 'x' && !(b eq null)").source
     "a  == ~ 'x'  and  ~(b == None)"
     """
-    if len(text) > MAX_CHARS:
-        problem = f"an expression has at most {MAX_CHARS} characters, got {len(text)},"
-        raise ExpressionError(problem, text, MAX_CHARS)
+    if len(text) > _MAX_CHARS:
+        problem = f"an expression has at most {_MAX_CHARS} characters, got {len(text)},"
+        raise ExpressionError(problem, text, _MAX_CHARS)
     pieces: list[str] = []
     origin: list[int] = []
     opened: list[int] = []

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import polars as pl
 
 from .expression_error import Refused, or_nearest
-from .moments import time_of
-from .values import Codes, Type, Value, combined, finite, folded, literal, number, text, truth
+from .moments import iso_time
+from .values import Codes, Type, Value, as_literal, combined, finite, literal, number, text, truth
 
 MAX_EXPONENT = 64
 _SIGNS: dict[type[ast.AST], str] = {
@@ -120,7 +120,7 @@ def _alike(left: Value, right: Value) -> tuple[Value, Value]:
 def _as_time(value: Value) -> Value:
     """Returns a text such as 2026-01-31 as a time, or a number of ms, as Nutch has it."""
     if value.type is Type.TEXT and isinstance(value.constant, str):
-        return dataclasses.replace(value, expr=pl.lit(time_of(value.constant)), type=Type.TIME)
+        return dataclasses.replace(value, expr=pl.lit(iso_time(value.constant)), type=Type.TIME)
     if value.type is Type.NUMBER:
         return dataclasses.replace(value, type=Type.TIME)
     raise Refused(f"a time cannot be compared with {value.type.value}")
@@ -162,7 +162,7 @@ def _is_one_of(left: Value, right: Value) -> Value:
     else:
         parts = []
     parts += [compared(left, "==", option) for option in options]
-    return combined([folded(part) for part in parts], every=False)
+    return combined([as_literal(part) for part in parts], every=False)
 
 
 def calculated(left: Value, sign: str, right: Value) -> Value:

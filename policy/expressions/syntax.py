@@ -6,7 +6,7 @@ from .expression_error import ExpressionError
 from .nutch_forms import python_form
 
 MAX_NODES = 1000
-MAX_DEPTH = 100
+_MAX_DEPTH = 100
 MAX_SOURCE = 1 << 20  # more than any text has
 
 _ALLOWED = (
@@ -66,7 +66,7 @@ class Syntax:
     def _check(self, tree: ast.Expression) -> None:
         nodes = 0
         level: list[ast.AST] = [tree]
-        for _ in range(MAX_DEPTH):
+        for _ in range(_MAX_DEPTH):
             for node in level:
                 self._check_node(node)
             nodes += len(level)
@@ -76,7 +76,7 @@ class Syntax:
             level = [child for node in level for child in ast.iter_child_nodes(node)]
             if not level:
                 return
-        raise self.error(f"more than {MAX_DEPTH} levels", level[0])
+        raise self.error(f"more than {_MAX_DEPTH} levels", level[0])
 
     def _check_node(self, node: ast.AST) -> None:
         if not isinstance(node, _ALLOWED):

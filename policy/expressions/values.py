@@ -141,7 +141,7 @@ _FOLDED = {
 }
 
 
-def folded(value: Value) -> Value:
+def as_literal(value: Value) -> Value:
     """Returns a value without columns as the literal that it is; other values stay.
 
     polars' optimizer makes columns of one row of some expressions without columns.
@@ -169,7 +169,7 @@ def combined(parts: list[Value], every: bool) -> Value:
 
 def as_truth(value: Value) -> Value:
     """Returns whether a value counts as true: as in Python, and a missing value is false."""
-    return folded(_truth_of(value))
+    return as_literal(_truth_of(value))
 
 
 def _truth_of(value: Value) -> Value:

@@ -73,7 +73,7 @@ def graph_blocks(
     >>> [piece.sources.tolist() for piece in graph.pieces(0, 0)]
     [[0, 1]]
     """
-    limits = limits_of(limits, level)
+    limits = limits_of_level(limits, level)
     kept, counts = limit_links(to_level(edges, level), limits)
     keys = pl.concat([kept["source"], kept["target"]]).unique().sort().alias("key")
     ids = pl.DataFrame({"key": keys}).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -92,7 +92,7 @@ def graph_blocks(
     return MemoryGraph(nodes, starts, dict(_cut(numbered, starts)), counts)
 
 
-def limits_of(limits: LinkLimits, level: str) -> LinkLimits:
+def limits_of_level(limits: LinkLimits, level: str) -> LinkLimits:
     """Returns the limits of a level: those of pages say nothing of hosts and domains."""
     return limits if level == "page" else LinkLimits(False, False, False, False)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-KEPT = 256
+KEPT_HASHES = 256
 _HASH = np.dtype("<u8")
 _SPAN = 2.0**64
 _Hashes = npt.NDArray[np.uint64]
@@ -27,18 +27,18 @@ def domain_hashes(names: Iterable[str]) -> _Hashes:
     return np.frombuffer(digests, _HASH)
 
 
-def hashes_of(sketch: bytes) -> _Hashes:
+def sketch_hashes(sketch: bytes) -> _Hashes:
     """Returns the hashes that a sketch keeps."""
     return np.frombuffer(sketch[: len(sketch) // 8 * 8], _HASH)
 
 
 def unite_sketches(sketches: Iterable[bytes]) -> bytes:
     """Returns the sketch of the domains of several sketches."""
-    return _smallest(np.concatenate([hashes_of(b""), *map(hashes_of, sketches)]))
+    return _smallest(np.concatenate([sketch_hashes(b""), *map(sketch_hashes, sketches)]))
 
 
 def _smallest(hashes: _Hashes) -> bytes:
-    return np.unique(hashes)[:KEPT].astype(_HASH).tobytes()
+    return np.unique(hashes)[:KEPT_HASHES].astype(_HASH).tobytes()
 
 
 def number_of_domains(sketch: bytes | None) -> int:
@@ -48,7 +48,7 @@ def number_of_domains(sketch: bytes | None) -> int:
     ...                                   sketch_domains(["b.com"])]))
     2
     """
-    hashes = hashes_of(sketch or b"")
-    if len(hashes) < KEPT:
+    hashes = sketch_hashes(sketch or b"")
+    if len(hashes) < KEPT_HASHES:
         return len(hashes)
-    return round((KEPT - 1) / (float(hashes[-1]) / _SPAN))
+    return round((KEPT_HASHES - 1) / (float(hashes[-1]) / _SPAN))

@@ -12,7 +12,7 @@ from ...web.urls.row_keys import from_host_key, host_key
 from ..components.schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, empty
 
 # Columns of the state on which the numbers depend.
-COUNTED = ("key", "status", "retries")
+COUNTED_OF_STATE = ("key", "status", "retries")
 _NONE = empty(HOST_COUNTS)
 # A row's code is twice its status, plus 1 if it has failed. The last two codes stand for unknown
 # statuses, which have no count.
@@ -38,10 +38,10 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """Returns the differences that changes of rows make, as HOST_COUNTS rows in key order.
 
     Args:
-        before: The rows before, with the columns ``COUNTED``, in key order.
+        before: The rows before, with the columns ``COUNTED_OF_STATE``, in key order.
         after: The rows after. It is faster if they begin with the keys of those before.
     """
-    before, after = before.select(COUNTED), after.select(COUNTED)
+    before, after = before.select(COUNTED_OF_STATE), after.select(COUNTED_OF_STATE)
     known, new = after[: len(before)], after[len(before) :]
     if known.get_column("key").equals(before.get_column("key")):
         # Of most rows only a link was found: their hosts are not looked for.

@@ -36,9 +36,9 @@ _MADE = {
     "foreign_domains": (pl.Int64, "Number of foreign domains that link to it, if it is a domain."),
 }
 _TYPES = {pl.String: Type.TEXT, pl.Int64: Type.NUMBER, pl.Float64: Type.NUMBER}
-HEADER = ("hostname", "unfetched", "fetched", "gone", "redirTemp", "redirPerm", "notModified",
-          "numRecords", "dnsFail", "cnxFail", "sumFail", "score", "lastCheck", "homepage",
-          "metadata")  # fmt: skip
+DUMP_HEADER = ("hostname", "unfetched", "fetched", "gone", "redirTemp", "redirPerm", "notModified",
+               "numRecords", "dnsFail", "cnxFail", "sumFail", "score", "lastCheck", "homepage",
+               "metadata")  # fmt: skip
 
 
 def host_fields() -> dict[str, Field]:

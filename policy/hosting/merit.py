@@ -16,7 +16,7 @@ from ...web.base.columns import falses
 from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import from_host_key
 from ..traps import BudgetOptions
-from .domain_sketch import domain_hashes, hashes_of, number_of_domains
+from .domain_sketch import domain_hashes, number_of_domains, sketch_hashes
 from .host_counts import domain_keys
 from .page_findings import domain_links
 
@@ -114,7 +114,7 @@ def _edges(
     """Returns source, target and weight of the links between domains, as indexes of nodes."""
     hashes = domain_hashes(map(from_host_key, nodes))
     sketches = linked.get_column("linking_domains").to_list()
-    kept = [hashes_of(sketch) for sketch in sketches]
+    kept = [sketch_hashes(sketch) for sketch in sketches]
     sizes = np.array([len(each) for each in kept], dtype=np.int64)
     # A sketch has some of many domains; each stands for several.
     stands = np.array([number_of_domains(sketch) for sketch in sketches]) / np.maximum(sizes, 1)

@@ -1,11 +1,12 @@
 """Updates the host table from a scan: numbers of URLs, look-ups of addresses, purging."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
 from ...web.base.options import option, seconds
+from ...web.network.lookups import FOUND
 from ..base.row_status import Status
 from ..components.schema import HOSTS, URL_COUNTS, empty
 from .host_counts import count_urls, has_urls, urls_of_domains
@@ -16,9 +17,6 @@ from .response_sketch import add_sketches, sketch_hosts
 _SUMMED = (*URL_COUNTS, "domain_urls")
 _LIVING = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 CHECKS = ("none", "new", "known", "failed", "all")
-# What a look-up ends with: no error, or the reason of the failure.
-FOUND = ""
-Lookups = Callable[[pl.Series], Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,10 +7,10 @@ from ...web.urls.domains import registered_domain
 from ...web.urls.key_columns import from_keys
 from ...web.urls.url_parts import host_of_url
 from .index_filter import IndexFilter
-from .index_pages import hosts_of
+from .index_pages import hosts_of_keys
 
 
-class Basic(IndexFilter):
+class IndexBasic(IndexFilter):
     """Indexes host, URL, title, text, caching policy and time."""
 
     name = "basic"
@@ -48,7 +48,7 @@ class Basic(IndexFilter):
 
 def _hosts(pages: pl.DataFrame) -> pl.Series:
     """Returns the host of the URL to show: as in Nutch, the representative URL if there is one."""
-    hosts, shown = hosts_of(pages.get_column("key")), pages.get_column("repr_url")
+    hosts, shown = hosts_of_keys(pages.get_column("key")), pages.get_column("repr_url")
     if shown.null_count() == len(pages):
         return hosts
     others = pl.Series([url and host_of_url(url) for url in shown], dtype=pl.String)

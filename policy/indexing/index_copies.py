@@ -5,7 +5,7 @@ import polars as pl
 from ...web.urls.domains import suffix_and_domain
 from ...web.urls.key_columns import from_keys
 from .index_filter import IndexFilter
-from .index_pages import entries_of, header, hosts_of, target_urls
+from .index_pages import entries_of, header, hosts_of_keys, target_urls
 
 
 class MetadataFields(IndexFilter):
@@ -41,7 +41,7 @@ class LinkFields(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
         options = self.options
-        own = hosts_of(pages.get_column("key"))
+        own = hosts_of_keys(pages.get_column("key"))
         outlinks = target_urls(pages.get_column("outlinks"))
         inlinks = pages.get_column("inlinks").cast(pl.List(pl.String))
         return documents.with_columns(
@@ -86,7 +86,7 @@ class TopLevelDomain(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the field."""
-        hosts = hosts_of(pages.get_column("key"))
+        hosts = hosts_of_keys(pages.get_column("key"))
         known = hosts.drop_nulls().unique()
         suffixes = pl.Series([suffix_and_domain(host)[0] for host in known], dtype=pl.String)
         found = hosts.replace_strict(known, suffixes, return_dtype=pl.String)

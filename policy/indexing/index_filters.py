@@ -8,7 +8,7 @@ from ...web.base.columns import nulls
 from ...web.urls.key_columns import from_keys
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
-from .index_basic import Anchor, Basic
+from .index_basic import Anchor, IndexBasic
 from .index_copies import (
     FeedFields,
     Headings,
@@ -29,7 +29,7 @@ MakeFilter = Callable[[IndexFilterOptions], IndexFilter]
 BUILT_IN: Mapping[str, type[IndexFilter]] = {
     made.name: made
     for made in (
-        *(Basic, Anchor, More, MetadataFields, LinkFields, Static, Replace, ExprFilter),
+        *(IndexBasic, Anchor, More, MetadataFields, LinkFields, Static, Replace, ExprFilter),
         *(MimeTypeFilter, Language, SubcollectionFields, Headings, FeedFields, TopLevelDomain),
         GeoIp,
     )

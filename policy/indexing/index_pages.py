@@ -51,10 +51,10 @@ def with_anchors(pages: pl.DataFrame, anchors: pl.DataFrame) -> pl.DataFrame:
     return joined_rows.select([name for name in order if name in joined_rows.columns])
 
 
-def hosts_of(keys: pl.Series) -> pl.Series:
+def hosts_of_keys(keys: pl.Series) -> pl.Series:
     """Returns the hosts of row keys.
 
-    >>> hosts_of(pl.Series(["com.foo.www:http/"])).to_list()
+    >>> hosts_of_keys(pl.Series(["com.foo.www:http/"])).to_list()
     ['www.foo.com']
     """
     names = host_keys(keys)

@@ -6,7 +6,7 @@ from typing import Any
 from ...web.pages.page import NoParser, ParseFailed
 from ..components.schema import ParseMinor, ParseStatus
 
-Result = dict[str, Any]
+ParseResult = dict[str, Any]
 
 # Reasons with these prefixes mean that a document is not of its type.
 _INVALID = ("malformed", "not_text")
@@ -15,7 +15,7 @@ _NAME = "[a-z0-9][a-z0-9!#$&^_.+-]{0,126}"
 _TYPE = re.compile(f"{_NAME}/{_NAME}")
 
 
-def succeeded(refresh: str | None) -> Result:
+def succeeded(refresh: str | None) -> ParseResult:
     """Returns the status of a page that was parsed with success.
 
     Args:
@@ -25,7 +25,7 @@ def succeeded(refresh: str | None) -> Result:
     return _status(ParseStatus.SUCCESS, minor)
 
 
-def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
+def not_parsed(error: NoParser, mime: str) -> tuple[ParseResult, tuple[str, str]]:
     """Returns (the status of a page without a parser for its type, names of its counts).
 
     Servers invent types, so ``capped`` limits the number of names.
@@ -39,7 +39,7 @@ def not_parsed(error: NoParser, mime: str) -> tuple[Result, tuple[str, str]]:
     return status, (f"skipped/{error.reason}", f"no_parser/{kind}")
 
 
-def cut_off(why: str) -> Result:
+def cut_off(why: str) -> ParseResult:
     """Returns the status of a page that is not parsed because its body was cut.
 
     Args:
@@ -48,7 +48,7 @@ def cut_off(why: str) -> Result:
     return _status(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, f"truncated: {why}")
 
 
-def failed(error: Exception, truncated: bool) -> tuple[Result, str]:
+def failed(error: Exception, truncated: bool) -> tuple[ParseResult, str]:
     """Returns (the status of a page that failed to parse, the name of its count).
 
     Args:
@@ -101,5 +101,5 @@ def status_text(major: int | None, minor: int | None, message: str | None) -> st
     return f"{ParseStatus(major).name.lower()}({major},{minor}){suffix}"
 
 
-def _status(major: ParseStatus, minor: ParseMinor, message: str | None = None) -> Result:
+def _status(major: ParseStatus, minor: ParseMinor, message: str | None = None) -> ParseResult:
     return {"parse_status": int(major), "parse_minor": int(minor), "parse_message": message}

@@ -20,7 +20,7 @@ from xml.etree.ElementTree import Element
 from ...web.base.quoting import quoted
 from ...web.rule_files.rule_files import RuleFile
 from ..indexing.nutch_xml import read_xml
-from .index_routes import FieldMapping, IndexRoutes, Route, WriterRule
+from .index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 
 _KINDS = {"elastic": "elasticsearch", "opensearch1x": "opensearch"}
 # Kinds of Nutch's writers that are not built in.
@@ -97,13 +97,13 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _route(record: dict[str, Any], several: bool) -> Iterator[Route]:
+def _route(record: dict[str, Any], several: bool) -> Iterator[IndexRoute]:
     only, otherwise = record.get("only", ""), record.get("otherwise", False)
     if not isinstance(only, str) or not isinstance(otherwise, bool) or (only and otherwise):
         raise ValueError(
             f"writer {quoted(record['name'])} must have only = an expression, or otherwise = true"
         )
-    yield Route("" if otherwise else only or "True", (record["name"],))
+    yield IndexRoute("" if otherwise else only or "True", (record["name"],))
 
 
 def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> IndexRoutes:
@@ -115,7 +115,7 @@ def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> I
         ValueError: A file is not XML, or lacks a name; the message names the file.
     """
     found = tuple(_nutch_writer(writers, element) for element in read_xml(writers).iter("writer"))
-    routes: tuple[Route, ...] = ()
+    routes: tuple[IndexRoute, ...] = ()
     if exchanges is not None:
         elements = read_xml(exchanges).iter("exchange")
         routes = tuple(_nutch_route(exchanges, element) for element in elements)
@@ -148,14 +148,14 @@ def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
     return WriterRule(name, _KINDS.get(kind, kind), parameters, mapping)
 
 
-def _nutch_route(file: RuleFile, element: Element) -> Route:
+def _nutch_route(file: RuleFile, element: Element) -> IndexRoute:
     names = tuple(_attribute(file, one, "id") for one in element.findall("writers/writer"))
     if element.get("class") == "default" or element.get("id") == "default":
-        return Route("", names)
+        return IndexRoute("", names)
     expr = _parameters(element, "params").get("expr", "")
     if not expr.strip():
         raise ValueError(f"{file.name}: exchange {quoted(element.get('id'))} has no expr")
-    return Route(expr, names)
+    return IndexRoute(expr, names)
 
 
 def _parameters(element: Element, name: str) -> dict[str, str]:

@@ -65,7 +65,7 @@ class WriterRule:
 
 
 @dataclasses.dataclass(frozen=True)
-class Route:
+class IndexRoute:
     """Documents that go to some writers.
 
     Attributes:
@@ -90,7 +90,7 @@ class IndexRoutes:
     """
 
     writers: tuple[WriterRule, ...]
-    routes: tuple[Route, ...] = ()
+    routes: tuple[IndexRoute, ...] = ()
 
     def __post_init__(self) -> None:
         names = [writer.name for writer in self.writers]

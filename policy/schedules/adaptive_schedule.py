@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from .host_intervals import HostIntervals
-from .visits import FETCHED, ScheduleContext, content_time, next_fetch, rounded, server_time
+from .visits import FETCH_TIME, ScheduleContext, content_time, next_fetch, rounded, server_time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,15 +52,15 @@ def adapt(
         .otherwise(old)
     )
     shortest, longest = hosts.bounds(visits, options.shortest, options.longest)
-    modified_time = content_time(pl.coalesce(server_time(), FETCHED))
+    modified_time = content_time(pl.coalesce(server_time(), FETCH_TIME))
     visits = visits.with_columns(modified_time=modified_time)
     if not options.sync_delta:
         return visits.with_columns(**next_fetch(interval.clip(shortest, longest)))
     changed = pl.col("modified_time")
-    age = pl.when(changed > 0).then((FETCHED - changed).clip(0)).fill_null(0)
+    age = pl.when(changed > 0).then((FETCH_TIME - changed).clip(0)).fill_null(0)
     interval = pl.max_horizontal(interval, age / 1000).clip(shortest, longest)
     offset = sync_offset(age, interval, shortest, options.sync_delta_rate)
-    return visits.with_columns(**next_fetch(interval, FETCHED - offset))
+    return visits.with_columns(**next_fetch(interval, FETCH_TIME - offset))
 
 
 def sync_offset(age: pl.Expr, interval: pl.Expr, shortest: pl.Expr, rate: float) -> pl.Expr:

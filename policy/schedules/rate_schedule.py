@@ -21,7 +21,7 @@ from .change_rate import PRIOR_DAYS, PRIOR_SHAPE, Array, ChangeRate, changed, da
 from .schedule import DAY_MS, DAY_S
 from .visits import (
     EARLIEST_CHANGE_MS,
-    FETCHED,
+    FETCH_TIME,
     ScheduleContext,
     content_time,
     next_fetch,
@@ -41,7 +41,7 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
     options = context.options
     facts = visits.select(
         *_FACTS,
-        elapsed=(FETCHED - pl.col("last_fetch_time")) / DAY_MS,
+        elapsed=(FETCH_TIME - pl.col("last_fetch_time")) / DAY_MS,
         age=_age(),
         content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
     )
@@ -59,7 +59,7 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
     return visits.with_columns(
         change_shape=pl.Series(known.shape, dtype=pl.Float32),
         change_days=pl.Series(known.days, dtype=pl.Float32),
-        modified_time=content_time(pl.coalesce(server_time(), FETCHED)),
+        modified_time=content_time(pl.coalesce(server_time(), FETCH_TIME)),
         **next_fetch(pl.lit(pl.Series(intervals))),
     )
 
@@ -70,8 +70,8 @@ def _age() -> pl.Expr:
     Before the first visit a sitemap may have told the time of the last change.
     """
     first = pl.col("last_fetch_time").is_null()
-    usable = pl.col("modified_time").is_between(EARLIEST_CHANGE_MS, FETCHED)
-    age = FETCHED - pl.coalesce(server_time(), pl.when(first & usable).then("modified_time"))
+    usable = pl.col("modified_time").is_between(EARLIEST_CHANGE_MS, FETCH_TIME)
+    age = FETCH_TIME - pl.coalesce(server_time(), pl.when(first & usable).then("modified_time"))
     return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
 
 

@@ -11,7 +11,7 @@ from ...web.base.quoting import quoted
 from ..base.row_status import Status
 from .default_schedule import default_schedule
 from .schedule import gone_interval, retry_time
-from .visits import FETCHED, SCHEDULED, Schedule, ScheduleContext, content_time
+from .visits import FETCH_TIME, SCHEDULED, Schedule, ScheduleContext, content_time
 
 
 def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
@@ -45,8 +45,8 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
         return scheduled
     interval = pl.col("fetch_interval")
     gone = gone_interval(interval, context.options)
-    retry = retry_time(FETCHED, pl.col("event.retry_after"))
-    other = pl.when("gone").then(FETCHED + gone.cast(pl.Int64) * 1000).otherwise(retry)
+    retry = retry_time(FETCH_TIME, pl.col("event.retry_after"))
+    other = pl.when("gone").then(FETCH_TIME + gone.cast(pl.Int64) * 1000).otherwise(retry)
     return scheduled.with_columns(
         fetch_interval=pl.when("gone").then(gone).otherwise(interval),
         fetch_time=pl.when("visited").then("fetch_time").otherwise(other),
@@ -80,7 +80,7 @@ def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
         return f"it must keep all columns, and has dropped {', '.join(lost)}"
     if len(after) != len(before) or not after["key"].equals(before["key"]):
         return "it must return all rows, in their order"
-    wait = pl.col("fetch_time") - FETCHED
+    wait = pl.col("fetch_time") - FETCH_TIME
     limit = pl.max_horizontal(pl.lit(longest), "fixed_interval").cast(pl.Int64)
     interval = pl.col("fetch_interval")
     right = (interval > 0) & (interval <= limit) & wait.is_between(0, limit * 1000)

@@ -5,8 +5,8 @@ import dataclasses
 from ...web.base.options import option
 from .schedule import DAY_S, ScheduleOptions
 
-SHORTEST_S = 60
-LONGEST_S = 31_536_000
+_SHORTEST_S = 60
+_LONGEST_S = 31_536_000
 _OF_HOSTS = ("adaptive", "mime_adaptive")
 
 
@@ -116,12 +116,12 @@ class RescheduleOptions(ScheduleOptions):
     @property
     def shortest(self) -> int:
         """The shortest interval of all schedules but default, s."""
-        return min(SHORTEST_S, self.longest) if self.min_interval is None else self.min_interval
+        return min(_SHORTEST_S, self.longest) if self.min_interval is None else self.min_interval
 
     @property
     def longest(self) -> int:
         """The longest interval of all schedules but default, s."""
-        most = LONGEST_S if self.max_interval is None else self.max_interval
+        most = _LONGEST_S if self.max_interval is None else self.max_interval
         return min(most, self.max_fetch_interval)
 
     def mean_interval(self, pages: int | None) -> float:

@@ -38,13 +38,13 @@ class ScheduleContext(NamedTuple):
 
 
 Schedule = Callable[[pl.DataFrame, ScheduleContext], pl.DataFrame]
-FETCHED = pl.col("event.fetch_time")
+FETCH_TIME = pl.col("event.fetch_time")
 # The columns of STATE that a schedule may set.
 SCHEDULED = ("fetch_interval", "fetch_time", "modified_time", "change_shape", "change_days",
              "metadata")  # fmt: skip
 
 
-def content_time(since: pl.Expr = FETCHED) -> pl.Expr:
+def content_time(since: pl.Expr = FETCH_TIME) -> pl.Expr:
     """Returns the new ``modified_time``: ``since`` if the content is new, else the old one.
 
     Args:
@@ -65,12 +65,12 @@ def server_time() -> pl.Expr:
     date = pl.col("event.last_modified").str.replace_all(_AROUND, "").str.strip_chars()
     read = (date.str.to_datetime(form, time_unit="ms", strict=False) for form in _HTTP_DATES)
     when, last = pl.coalesce(read).dt.epoch("ms"), pl.col("last_fetch_time")
-    right = when.is_between(EARLIEST_CHANGE_MS, FETCHED + TOLERANCE_MS)
+    right = when.is_between(EARLIEST_CHANGE_MS, FETCH_TIME + TOLERANCE_MS)
     later = last.is_null() | (when > last)
-    return pl.when(right & later).then(pl.min_horizontal(when, FETCHED))
+    return pl.when(right & later).then(pl.min_horizontal(when, FETCH_TIME))
 
 
-def next_fetch(interval: pl.Expr, since: pl.Expr = FETCHED) -> dict[str, pl.Expr]:
+def next_fetch(interval: pl.Expr, since: pl.Expr = FETCH_TIME) -> dict[str, pl.Expr]:
     """Returns the columns ``fetch_interval`` and ``fetch_time`` for intervals in s.
 
     An interval that the seed list sets for good has priority, and counts from the fetch.
@@ -80,7 +80,7 @@ def next_fetch(interval: pl.Expr, since: pl.Expr = FETCHED) -> dict[str, pl.Expr
     return {
         "fetch_interval": pl.when(is_fixed).then(fixed).otherwise(rounded(interval)).cast(pl.Int32),
         "fetch_time": pl.when(is_fixed)
-        .then(FETCHED + fixed.cast(pl.Int64) * 1000)
+        .then(FETCH_TIME + fixed.cast(pl.Int64) * 1000)
         .otherwise(since + rounded(interval * 1000)),
     }
 

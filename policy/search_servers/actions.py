@@ -97,11 +97,13 @@ def _documents(documents: pl.DataFrame, *, dotted: bool) -> Iterator[tuple[str, 
         yield row[place], id_, encode(fields).encode()
 
 
-def batches(actions: Iterable[Action], max_bytes: int, max_count: int) -> Iterator[list[Action]]:
+def action_batches(
+    actions: Iterable[Action], max_bytes: int, max_count: int
+) -> Iterator[list[Action]]:
     """Yields actions in batches; one that is larger than the limit is alone.
 
     >>> some = [Action("a", "a", b"12"), Action("b", "b", b"3"), Action("c", "c", b"4567")]
-    >>> [[action.id for action in batch] for batch in batches(some, 3, 2)]
+    >>> [[action.id for action in batch] for batch in action_batches(some, 3, 2)]
     [['a', 'b'], ['c']]
     """
     batch: list[Action] = []

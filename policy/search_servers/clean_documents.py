@@ -11,7 +11,7 @@ _UNWANTED = (
     + "]"
 )
 # 1 January of the year 1 to the end of 9999: what dates in texts of four digits can say.
-EARLIEST_MS, LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
+_EARLIEST_MS, _LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 def clean_documents(
@@ -52,7 +52,7 @@ def clean_documents(
 def _as_texts(column: pl.Series, counts: Counter[str]) -> pl.Series:
     """Returns times, ms, as texts such as ``2026-11-24T00:00:00.000Z``."""
     times = column.cast(pl.Int64, strict=False)
-    strange = ~times.is_between(EARLIEST_MS, LATEST_MS) | (times.is_null() & column.is_not_null())
+    strange = ~times.is_between(_EARLIEST_MS, _LATEST_MS) | (times.is_null() & column.is_not_null())
     return (
         _without(times, strange, "cleaned_dates", counts)
         .cast(pl.Datetime("ms"))

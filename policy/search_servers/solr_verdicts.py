@@ -6,13 +6,13 @@ from typing import Any
 
 from ...web.base.errors import one_line
 from .actions import Action
-from .verdicts_on_batches import Answer, Verdict, judge_request
+from .verdicts_on_batches import BatchVerdict, ServerAnswer, judge_request
 
 _NAMED = re.compile(r"\[doc=(.*?)\]")
 _SHOWN = 300
 
 
-def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
+def judge_update(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
     """Returns the verdict about documents, or deletes, that were sent to ``/update``.
 
     Without an update chain that tolerates errors, Solr stops at the first bad document: it has
@@ -29,12 +29,12 @@ def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
         return whole
     header = answer.record.get("responseHeader")
     if not isinstance(header, Mapping) or header.get("status") != 0:
-        return Verdict(again=list(batch), why=f"it answered no JSON of Solr: {answer.text}")
+        return BatchVerdict(again=list(batch), why=f"it answered no JSON of Solr: {answer.text}")
     errors = _errors(header.get("errors"))
     known = {action.id for action in batch}
     if not set(errors) <= known:
-        return Verdict(again=list(batch), too_large=True, why=next(iter(errors.values())))
-    verdict = Verdict()
+        return BatchVerdict(again=list(batch), too_large=True, why=next(iter(errors.values())))
+    verdict = BatchVerdict()
     for action in batch:
         if action.id in errors:
             verdict.refused.append((action, errors[action.id]))
@@ -43,13 +43,13 @@ def judge_update(batch: Sequence[Action], answer: Answer) -> Verdict:
     return verdict
 
 
-def _without_bad_one(batch: Sequence[Action], answer: Answer) -> Verdict:
+def _without_bad_one(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
     named = _NAMED.search(answer.text)
     bad = [action for action in batch if named and action.id == named[1]]
     if not bad:
-        return Verdict(again=list(batch), too_large=True, why=answer.text)
+        return BatchVerdict(again=list(batch), too_large=True, why=answer.text)
     rest = [action for action in batch if action.id != bad[0].id]
-    return Verdict(refused=[(bad[0], answer.text)], again=rest, why=answer.text, at_once=True)
+    return BatchVerdict(refused=[(bad[0], answer.text)], again=rest, why=answer.text, at_once=True)
 
 
 def _errors(found: Any) -> dict[str, str]:

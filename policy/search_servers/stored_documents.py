@@ -25,12 +25,14 @@ STORED = pl.Schema(
 STORED_FIELDS = ("id", "url", "tstamp", "segment", "digest", "boost")
 
 
-def stored_rows(found: Iterable[tuple[str, Mapping[str, Any], int | None, int | None]]) -> Any:
+def stored_document_rows(
+    found: Iterable[tuple[str, Mapping[str, Any], int | None, int | None]],
+) -> Any:
     """Returns STORED rows of documents: (id in the index, fields, sequence, term) of each.
 
     A document without ``url`` has its ``id`` as its URL.
 
-    >>> stored_rows([("a", {"digest": "00", "tstamp": "1970-01-01T00:00:01Z"}, 1, 2)]).row(0)
+    >>> stored_document_rows([("a", {"digest": "00", "tstamp": "1970-01-01T00:00:01Z"}, 1, 2)]).row(0)
     ('a', 'a', 1000, None, '00', None, 1, 2)
     """
     rows = [
@@ -52,7 +54,7 @@ def stored_rows(found: Iterable[tuple[str, Mapping[str, Any], int | None, int | 
 def stored_deletes(documents: pl.DataFrame) -> Iterator[Action]:
     """Yields deletes of STORED rows; a document that has changed in the meantime stays.
 
-    >>> rows = stored_rows([("a", {}, 1, 2)])
+    >>> rows = stored_document_rows([("a", {}, 1, 2)])
     >>> next(stored_deletes(rows)).data
     b'{"delete":{"_id":"a","if_seq_no":1,"if_primary_term":2}}\\n'
     """

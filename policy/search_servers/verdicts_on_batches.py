@@ -30,7 +30,7 @@ class Blocked(UserError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ServerAnswer:
     """An answer of a server.
 
     Attributes:
@@ -58,13 +58,13 @@ class Answer:
     @property
     def text(self) -> str:
         """The reason in the body, in one line."""
-        return reason_of(self.record.get("error")) or one_line(
+        return _reason_of(self.record.get("error")) or one_line(
             self.body[:_SHOWN].decode("utf-8", "replace")
         )
 
 
 @dataclasses.dataclass
-class Verdict:
+class BatchVerdict:
     """What has become of a batch.
 
     Attributes:
@@ -86,7 +86,7 @@ class Verdict:
     retry_after: str = ""
 
 
-def judge_bulk(batch: Sequence[Action], answer: Answer) -> Verdict:
+def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
     """Returns what has become of a batch that was sent to ``_bulk``.
 
     Raises:
@@ -97,8 +97,8 @@ def judge_bulk(batch: Sequence[Action], answer: Answer) -> Verdict:
         return whole
     items = answer.record.get("items")
     if not isinstance(items, list):
-        return Verdict(again=list(batch), why=f"it answered no list of items: {answer.text}")
-    verdict = Verdict()
+        return BatchVerdict(again=list(batch), why=f"it answered no list of items: {answer.text}")
+    verdict = BatchVerdict()
     at = 0
     for action, item in zip(batch, items, strict=False):
         if not isinstance(item, dict) or len(item) != 1:
@@ -114,7 +114,7 @@ def judge_bulk(batch: Sequence[Action], answer: Answer) -> Verdict:
     return verdict
 
 
-def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> None:
+def _judge_item(action: Action, result: Mapping[str, Any], verdict: BatchVerdict) -> None:
     status = result.get("status")
     status = status if isinstance(status, int) else 500
     deletes = action.document is None
@@ -123,7 +123,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> 
         return
     error = result.get("error")
     kind = str(error.get("type", "")) if isinstance(error, Mapping) else ""
-    why = reason_of(error)
+    why = _reason_of(error)
     if status == 404 and deletes and not kind:
         verdict.counts["not_there"] += 1
     elif status == 409:  # a later operation was faster
@@ -138,7 +138,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: Verdict) -> 
         verdict.refused.append((action, why or f"status {status}"))
 
 
-def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
+def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict | None:
     """Returns the verdict on a request that failed as a whole; None if it did not.
 
     Raises:
@@ -149,13 +149,13 @@ def judge_request(batch: Sequence[Action], answer: Answer) -> Verdict | None:
         return None
     why = f"status {status}, {answer.text}".rstrip(", ")
     if status == 413 or (status == 429 and never_fits(answer.text)):
-        return Verdict(again=list(batch), too_large=True, why=why)
+        return BatchVerdict(again=list(batch), too_large=True, why=why)
     if status in BUSY or status >= 500:
-        return Verdict(again=list(batch), why=why, retry_after=answer.retry_after)
+        return BatchVerdict(again=list(batch), why=why, retry_after=answer.retry_after)
     if status == 400 and len(batch) > 1:  # something in the batch: look for it
-        return Verdict(again=list(batch), too_large=True, why=why)
+        return BatchVerdict(again=list(batch), too_large=True, why=why)
     if status == 400:
-        return Verdict(refused=[(batch[0], answer.text or why)])
+        return BatchVerdict(refused=[(batch[0], answer.text or why)])
     if status in NOT_ADMITTED:
         kind = _type_of(answer.record.get("error"))
         if kind in _BLOCKED:
@@ -181,12 +181,12 @@ def never_fits(reason: str) -> bool:
     return bool(needed and allowed and int(needed[1]) > int(allowed[1]))
 
 
-def reason_of(error: Any) -> str:
+def _reason_of(error: Any) -> str:
     """Returns type and reason of an error of OpenSearch, Elasticsearch or Solr, in one line.
 
-    >>> reason_of({"type": "a", "reason": "b", "caused_by": {"type": "c", "reason": "d"}})
+    >>> _reason_of({"type": "a", "reason": "b", "caused_by": {"type": "c", "reason": "d"}})
     'a: b (c: d)'
-    >>> reason_of({"msg": "no such field", "code": 400})
+    >>> _reason_of({"msg": "no such field", "code": 400})
     'no such field'
     """
     if isinstance(error, str):
@@ -195,7 +195,7 @@ def reason_of(error: Any) -> str:
         return ""
     parts = [error.get("type"), error.get("reason") or error.get("msg")]
     text = ": ".join(str(part) for part in parts if part)
-    cause = reason_of(error.get("caused_by"))
+    cause = _reason_of(error.get("caused_by"))
     return one_line(f"{text} ({cause})" if cause and cause not in text else text, _SHOWN)
 
 

@@ -15,7 +15,7 @@ ANALYZERS = (*STEMMERS, OTHER)
 _SAME = {"nb": "no", "nn": "no"}
 # Scripts that are written without spaces: each character is a term.
 SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-CHARACTERS = rf"[{SPACELESS}]|[\w&&[^{SPACELESS}]]+"
+SPACELESS_TERM = rf"[{SPACELESS}]|[\w&&[^{SPACELESS}]]+"
 # Words that questions have, and that pages which answer them need not have.
 _QUESTION_WORDS = """
 a about all am an and any are as at be been but by can could did do does for from get had has have

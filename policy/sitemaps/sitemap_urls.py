@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.columns import reason_if
-from ...web.parsers.sitemap_entries import INDEXED, SitemapContent, SitemapEntry
+from ...web.parsers.sitemap_entries import CHILD_SITEMAP, SitemapContent, SitemapEntry
 from ...web.urls.resolve import resolve
 from ...web.urls.row_keys import host_key, to_key
 from ...web.urls.url_parts import host_of_url
@@ -48,7 +48,7 @@ def interval_of(changefreq: str, options: RescheduleOptions) -> int:
 
 def children_of(content: SitemapContent, base: str) -> list[str]:
     """Returns the absolute URLs of the sitemaps that an index names."""
-    found = [entry.url for entry in content.entries if entry.kind == INDEXED]
+    found = [entry.url for entry in content.entries if entry.kind == CHILD_SITEMAP]
     return (
         resolve(pl.Series([base] * len(found), dtype=pl.String), pl.Series(found, dtype=pl.String))
         .drop_nulls()
@@ -114,7 +114,7 @@ def merge_sitemap_urls(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frame(entries: list[SitemapEntry]) -> pl.DataFrame:
-    own = [entry for entry in entries if entry.kind != INDEXED]
+    own = [entry for entry in entries if entry.kind != CHILD_SITEMAP]
     return pl.DataFrame(own, schema=_FIELDS, orient="row")
 
 

@@ -7,7 +7,7 @@ import pytest
 from guide_blocks import blocks, run_as_typed
 from here import ROOT
 
-from nutbeam.pipelines.command_line.arguments import command_options, read, split
+from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -113,7 +113,7 @@ def test_a_command_that_is_not_run_is_one_that_could_be(path, words):
     options = command_options(module)
     typed = split(words[1:], options, module.ARGUMENTS, beam_parser)
     known = Known(options, COMMANDS, option_names)
-    invocation, _ = read(words[0], module, typed, {}, known)
+    invocation, _ = read_invocation(words[0], module, typed, {}, known)
     check(invocation.options)  # name and contact are there
     assert not invocation.beam_args
     assert invocation.table or invocation.arguments.get("address")

@@ -122,7 +122,7 @@ def check_charset(data: bytes) -> None:
     header, _, body = data.partition(b"\n")
     content_type = header.decode("latin-1")
     with Clock(SECONDS):
-        text, name = charset.decode(body, content_type)
+        text, name = charset.decode_body(body, content_type)
         utf8, same = charset.to_utf8(body, content_type)
         mime = sniff(body, content_type)
     assert charset.canonical(name) == name == same, (name, same)

@@ -30,10 +30,10 @@ from nutbeam.io.batches import page_writer as pages
 from nutbeam.io.snapshots import commit as written
 from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
+from nutbeam.pipelines import dedup, fetch, generate, inject, update
 from nutbeam.pipelines.fetching import host_findings
 from nutbeam.pipelines.generating import survey
-from nutbeam.transforms import apply_changes, for_each
+from nutbeam.transforms import apply_changes, for_each, parse_pages
 from nutbeam.transforms import operations as steps
 from nutbeam.web.urls.row_keys import from_key
 
@@ -121,7 +121,7 @@ TRAPS = {
         Trap(pages, "write_file", at=4),
         Trap(host_findings, "write_file"),  # what was learnt about hosts
     ],
-    "parse": [*ENDS, Trap(documents, "write_file"), *both(parse, "parse_file", at=2)],
+    "parse": [*ENDS, Trap(documents, "write_file"), *both(parse_pages, "parse_file", at=2)],
     "updatedb": [*ENDS, Trap(update, "changes_of"), Trap(update, "changes_of", at=2), *APPLY],
     # Few rows change: they become a run.
     "dedup": [*ENDS, Trap(dedup, "comparable"), APPLY[0], *both(resolve, "write_run")],

@@ -8,7 +8,7 @@ from web_servers import reply, serve
 
 from nutbeam.policy.components.schema import Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.web.base.clock import clock_of, now_ms
+from nutbeam.web.base.clock import now_ms, replaced_clock
 from nutbeam.web.urls.row_keys import from_key
 
 HOST = "http://a.example.com"
@@ -54,7 +54,7 @@ class Site:
 @pytest.fixture
 def site():
     site = Site()
-    with serve(site) as site.server, clock_of(lambda: site.now):
+    with serve(site) as site.server, replaced_clock(lambda: site.now):
         yield site
 
 

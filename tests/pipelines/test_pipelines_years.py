@@ -5,7 +5,7 @@ from crawling import nutbeam, rows_of
 from web_servers import reply, serve
 
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.web.base.clock import clock_of, now_ms
+from nutbeam.web.base.clock import now_ms, replaced_clock
 
 PAGES = {"/": b'<a href="/news">news</a>', "/news": b'<a href="/">home</a>'}
 
@@ -19,7 +19,7 @@ def answer(path, _):
 @pytest.mark.long
 def test_each_month_every_page_is_fetched_once(tmp_path, capsys):
     table, time = tmp_path / "table", [now_ms()]
-    with serve(answer) as server, clock_of(lambda: time[0]):
+    with serve(answer) as server, replaced_clock(lambda: time[0]):
         words = ["--connect_to", f"a.example.com:80:127.0.0.1:{server.port}", "--server_delay", "0"]
         assert nutbeam("crawl", table, "http://a.example.com/", *words) == 0
         for month in range(2, 8):

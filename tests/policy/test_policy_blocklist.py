@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
 from nutbeam.policy.components.kinds import kind_of
 from nutbeam.policy.components.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
-from nutbeam.policy.purging import pattern_of, purge_rows
+from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.web.urls.row_keys import from_host_key, from_key
 
 NAMES = Names(urls=("com.foo:http/a?b=1",), hosts=("com.bar", "[::1]"), domains=("org.evil",))
@@ -72,18 +72,18 @@ def test_a_domain_is_itself_and_what_is_below_it(hosts, domain):
 
 @pytest.mark.parametrize("key", HIT)
 def test_a_text_that_names_what_is_purged(key):
-    pattern = pattern_of(NAMES)
+    pattern = pattern_of_names(NAMES)
     for text in (from_key(key), f"<{from_key(key).upper()}>; rel=next", f"x={from_key(key)}"):
         assert pl.Series([text]).str.contains(pattern)[0], text
 
 
 @pytest.mark.parametrize("key", MISSED)
 def test_a_text_that_names_something_else(key):
-    assert not pl.Series([from_key(key)]).str.contains(pattern_of(NAMES))[0]
+    assert not pl.Series([from_key(key)]).str.contains(pattern_of_names(NAMES))[0]
 
 
 def purged(table, kind):
-    return purge_rows(table, kind_of(kind), blocklist_of(NAMES.rows(0)), pattern_of(NAMES))
+    return purge_rows(table, kind_of(kind), blocklist_of(NAMES.rows(0)), pattern_of_names(NAMES))
 
 
 def test_rows_of_pages():

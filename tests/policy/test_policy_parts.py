@@ -15,7 +15,7 @@ from nutbeam.policy.links import (
     BatchOrigin,
     LinkOptions,
 )
-from nutbeam.policy.purging import pattern_of, purge_rows
+from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.updating.status import UpdateOptions, update_state
@@ -199,7 +199,7 @@ def test_a_purge_takes_the_name_of_the_whole_out_of_its_parts():
     names = Names(urls=(FEED,))
     rows = table_of(DOCUMENTS, WHOLE, PART, PART | {"key": OTHER, "part_of": OTHER})
     kept, gone, mentions = purge_rows(
-        rows, KINDS["documents"], blocklist_of(names.rows(0)), pattern_of(names)
+        rows, KINDS["documents"], blocklist_of(names.rows(0)), pattern_of_names(names)
     )
     assert (gone, mentions) == (1, 1)
     assert kept.select(["key", "part_of"]).to_pylist() == [

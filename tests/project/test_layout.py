@@ -1,12 +1,12 @@
 import ast
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 from here import ROOT
-from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, public_names
+from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, repeated_names
 
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
@@ -56,16 +56,22 @@ WITHOUT_BEAM = ("policy", "web")
 UPWARDS = {
     "pipelines/launch/workers.py": {"nutbeam.pipelines.crawl"},  # workers import all jobs at first
 }
-# Public names that several modules of a room may define, and why.
+# Public names that several modules may define: the beginnings of these modules' paths, and why.
 SAME_NAMES = {
-    "pipelines": {
-        **dict.fromkeys(("ARGUMENTS", "FORMATS", "Options", "run"), "each command has them"),
-        "build": "each job has it",
-        "main": "each module that is run by its name has it",
-    },
-    "io": dict.fromkeys(
+    **dict.fromkeys(
+        ("ARGUMENTS", "FORMATS", "Options", "run"), (("pipelines/",), "each command has them")
+    ),
+    "build": (("pipelines/",), "each job has it"),
+    "main": (
+        ("pipelines/", "io/parsing/parse_worker.py", "web/simweb/worker.py"),
+        "each module that is run as a program has it",
+    ),
+    **dict.fromkeys(
         ("names", "opened", "remove_empty_folders", "remove_tree"),
-        "storage/files.py calls that of storage/stores.py for a place in a store",
+        (
+            ("io/storage/files.py", "io/storage/stores.py"),
+            "files.py calls that of stores.py for a place in a store",
+        ),
     ),
 }
 # Modules that may ask whether other machines find a place under the same name.
@@ -227,25 +233,31 @@ def test_only_one_module_reads_the_wall_clock():
     assert reading == {"web/base/clock.py"}
 
 
-def test_a_public_name_means_one_thing_in_a_room():
-    found = {place: defaultdict(set) for place in ROOMS}
-    for path in FILES:
-        for name in public_names(path):
-            found[room(path)][name].add(label(path))
-    several = {
-        place: {name: sorted(paths) for name, paths in names.items() if len(paths) > 1}
-        for place, names in found.items()
-    }
-    allowed = {place: SAME_NAMES.get(place, {}) for place in ROOMS}
+def test_a_public_name_means_one_thing():
+    several = repeated_names(FILES)
     strange = {
         name: paths
-        for place, names in several.items()
-        for name, paths in names.items()
-        if name not in allowed[place]
+        for name, paths in several.items()
+        if not all(path.startswith(SAME_NAMES.get(name, ((), ""))[0]) for path in paths)
     }
     assert strange == {}
-    assert {place: set(names) for place, names in several.items()} == {
-        place: set(names) for place, names in allowed.items()
+    assert set(several) == set(SAME_NAMES)
+
+
+def test_a_public_name_with_two_meanings_is_found(tmp_path):
+    texts = {
+        "io/rows/a.py": "class Kind: ...\nSHOWN, KEPT = 1, 2\n_Own = Later = int\n",
+        "web/b.py": "if True:\n    def Kind(): ...\ntry:\n    KEPT: int = 3\nfinally:\n    Made = 1\n",
+        "web/c.py": "from b import Kind\n_Own = 4\ndef Made(): Later = SHOWN = 5\n",
+    }
+    files = [tmp_path / name for name in texts]
+    for file, text in zip(files, texts.values(), strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert repeated_names(files, tmp_path) == {
+        "KEPT": ["io/rows/a.py", "web/b.py"],
+        "Kind": ["io/rows/a.py", "web/b.py"],
+        "Made": ["web/b.py", "web/c.py"],
     }
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from running import run
 
 from nutbeam.transforms.fetching import (
-    DEAD_LETTERS,
-    PAGES,
+    DEAD_LETTERS_OUTPUT,
+    PAGES_OUTPUT,
     admit,
 )
 
@@ -34,7 +34,7 @@ def fetched(elements, transform):
         return {tag: part | tag >> beam.Map(plain) for tag, part in found.items()}
 
     found = run(build)
-    return found[PAGES], found[DEAD_LETTERS]
+    return found[PAGES_OUTPUT], found[DEAD_LETTERS_OUTPUT]
 
 
 def plain(element):

@@ -108,7 +108,7 @@ class Running:
 
 
 # Who waits for another job stops here: it must be let on until that one is through.
-WAITS = [(hold, "pause"), (purge_commit, "pause")]
+WAITS = [(hold, "pause_in_hold"), (purge_commit, "pause_in_hold")]
 
 
 @contextlib.contextmanager

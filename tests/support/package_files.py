@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from collections import defaultdict
 from pathlib import Path
 
 import nutbeam.web
@@ -95,12 +96,29 @@ def names_in(node):
 
 
 def public_names(path):
-    """Yields the names that a module defines at its top, without those that begin with _."""
-    for node in parsed(path).body:
-        found = []
+    """Yields the names that a module defines at its top, without those that begin with _.
+
+    What it imports is not among them; what it defines under a condition is.
+    """
+    yield from (name for name in _defined(parsed(path).body) if not name.startswith("_"))
+
+
+def _defined(body):
+    for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found = [node.name]
+            yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             places = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found = [n.id for place in places for n in ast.walk(place) if isinstance(n, ast.Name)]
-        yield from (name for name in found if not name.startswith("_"))
+            yield from (n.id for p in places for n in ast.walk(p) if isinstance(n, ast.Name))
+        else:
+            for part in ("body", "handlers", "orelse", "finalbody"):
+                yield from _defined(getattr(node, part, ()))
+
+
+def repeated_names(files, top=PACKAGE):
+    """Returns the public names that several files define, and the paths of these below ``top``."""
+    places = defaultdict(set)
+    for path in files:
+        for name in public_names(path):
+            places[name].add(str(path.relative_to(top)))
+    return {name: sorted(found) for name, found in places.items() if len(found) > 1}

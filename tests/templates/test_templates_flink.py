@@ -29,7 +29,7 @@ from flink_templates import (
 )
 from guide_blocks import blocks
 
-from nutbeam.pipelines.command_line.arguments import command_options, read, split
+from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -157,7 +157,7 @@ def test_commands_could_be_run(where, words, config):
     parser = beam_parser if COMMANDS[words[0]].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser)
     known = Known(options, COMMANDS, option_names)
-    invocation, _ = read(words[0], module, typed, {}, known)
+    invocation, _ = read_invocation(words[0], module, typed, {}, known)
     check(invocation.options)
     # Beam's Python parser passes what it does not know on to the job server.
     flags = {word.partition("=")[0] for word in invocation.beam_args}

@@ -20,9 +20,9 @@ from nutbeam.transforms.elements.chunks import MAX_BYTES, Chunk
 from nutbeam.transforms.elements.records import DeadLetter, FetchedPage
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.fetching import (
-    DEAD_LETTERS,
+    DEAD_LETTERS_OUTPUT,
     FETCHED,
-    PAGES,
+    PAGES_OUTPUT,
     WANTED,
     FetchPagesOptions,
     RowsFetching,
@@ -95,8 +95,8 @@ def test_pages_and_dead_letters_have_declared_types(web):
     rows = pipeline | beam.Create(rows_of("http://h0.example.com/"))
     found = rows | FetchPages(**options(web))
     assert {tag: part.element_type for tag, part in found.items()} == {
-        PAGES: FetchedPage,
-        DEAD_LETTERS: DeadLetter,
+        PAGES_OUTPUT: FetchedPage,
+        DEAD_LETTERS_OUTPUT: DeadLetter,
     }
     chunks = pipeline | "Chunks" >> beam.Create([pa.table({"url": ["http://h0.example.com/"]})])
     found = chunks | "Fetch" >> FetchPages(**options(web))
@@ -113,8 +113,10 @@ def test_bad_urls_are_dead_letters(web):
         return {tag: part | tag >> beam.Map(plain) for tag, part in found.items()}
 
     found = run(build)
-    assert found[PAGES] == []
-    got = {letter["url"]: (letter["reason"], letter["key"]) for letter in found[DEAD_LETTERS]}
+    assert found[PAGES_OUTPUT] == []
+    got = {
+        letter["url"]: (letter["reason"], letter["key"]) for letter in found[DEAD_LETTERS_OUTPUT]
+    }
     assert got == {url: (reason, f"k{n}") for n, (url, reason) in enumerate(BAD.items())}
 
 
@@ -257,19 +259,19 @@ def test_a_host_is_left_in_peace_with_two_partitions_at_once(web):
 
 def test_the_twin_gives_what_the_transform_gives(web):
     urls = [*some(web.site), "http://127.0.0.1/"]
-    found = {PAGES: [], DEAD_LETTERS: []}
+    found = {PAGES_OUTPUT: [], DEAD_LETTERS_OUTPUT: []}
     opened = FetchPagesOptions(connect_to=web.connect_to, server_delay=0.0)
     for tag, row in fetch_pages(RowsFetching(wanted_of(*urls), opened)):
         found[tag].append(row)
     pages, dead = fetched(rows_of(*urls), FetchPages(opened))
-    assert by_url(pages) == by_url(found[PAGES])
-    assert by_url(dead) == by_url(found[DEAD_LETTERS])
+    assert by_url(pages) == by_url(found[PAGES_OUTPUT])
+    assert by_url(dead) == by_url(found[DEAD_LETTERS_OUTPUT])
 
 
 def collected(rows):
     found = module._Collected(None)
     for row in rows:
-        found.add(PAGES, row)
+        found.add(PAGES_OUTPUT, row)
     found.flush()
     return found.take()
 

@@ -18,15 +18,15 @@ from nutbeam.transforms import fetch_pages as module
 from nutbeam.transforms import fetching as twin
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.fetching import (
-    DEAD_LETTERS,
-    PAGES,
+    DEAD_LETTERS_OUTPUT,
+    PAGES_OUTPUT,
     WANTED,
     FetchPagesOptions,
     RowsFetching,
     fetch_pages,
 )
 
-KEPT = {PAGES: [], DEAD_LETTERS: []}
+KEPT = {PAGES_OUTPUT: [], DEAD_LETTERS_OUTPUT: []}
 
 
 def keep(element, tag):
@@ -56,7 +56,7 @@ def retried(web, monkeypatch, **more):
             part | f"Plain {tag}" >> beam.Map(plain) | f"Keep {tag}" >> beam.Map(keep, tag)
     assert len(visits) >= 9  # it did fail
     monkeypatch.setattr(twin, "page_row", right)
-    return KEPT[PAGES], KEPT[DEAD_LETTERS], asked(web, began)
+    return KEPT[PAGES_OUTPUT], KEPT[DEAD_LETTERS_OUTPUT], asked(web, began)
 
 
 def test_a_retry_gives_the_same_and_each_url_once(web, monkeypatch):
@@ -103,7 +103,7 @@ def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
     options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)
     rows = fetch_pages(RowsFetching(wanted_of(*web.site.urls("page")), options))
-    assert next(rows)[0] == PAGES
+    assert next(rows)[0] == PAGES_OUTPUT
     assert threads()
     rows.close()
     wait_until(lambda: not threads())
@@ -125,7 +125,7 @@ def test_a_pipeline_that_fails_leaves_no_engine_behind(web, monkeypatch):
     urls = web.site.urls("page")
     pipeline = beam.Pipeline("FnApiRunner", options=PipelineOptions([]))
     found = pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web, server_delay=0.5))
-    found[PAGES] | beam.Map(always_fail)
+    found[PAGES_OUTPUT] | beam.Map(always_fail)
     with pytest.raises(Exception, match="always"):
         pipeline.run()
     wait_until(lambda: not threads())

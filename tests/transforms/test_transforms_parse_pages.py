@@ -18,9 +18,9 @@ from nutbeam.transforms import parse_pages as module
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.elements.records import DeadLetter, ParsedPage
 from nutbeam.transforms.fetch_pages import FetchPages
-from nutbeam.transforms.fetching import DEAD_LETTERS
+from nutbeam.transforms.fetching import DEAD_LETTERS_OUTPUT
 from nutbeam.transforms.parse_pages import (
-    DOCUMENTS,
+    DOCUMENTS_OUTPUT,
     PARSED,
     ParsePages,
     ParsePagesOptions,
@@ -288,13 +288,13 @@ def test_rows_and_chunks_agree():
         chunks = fetched_and_parsed(web, [pa.table({"url": urls})], no_filter=True)
         pages, duplicates = web.site.urls("page"), web.site.duplicates()
     flat = {tag: [row for chunk in some for row in chunk] for tag, some in chunks.items()}
-    for tag in (DOCUMENTS, DEAD_LETTERS):
+    for tag in (DOCUMENTS_OUTPUT, DEAD_LETTERS_OUTPUT):
         for row in [*rows[tag], *flat[tag]]:
             row.pop("fetch_time", None)
         assert sorted(rows[tag], key=str) == sorted(flat[tag], key=str)
-    assert {row["url"] for row in rows[DOCUMENTS]} == pages
-    assert {row["url"] for row in rows[DEAD_LETTERS]} == set(urls) - pages
-    signature = {row["url"]: row["signature"] for row in rows[DOCUMENTS]}
+    assert {row["url"] for row in rows[DOCUMENTS_OUTPUT]} == pages
+    assert {row["url"] for row in rows[DEAD_LETTERS_OUTPUT]} == set(urls) - pages
+    signature = {row["url"]: row["signature"] for row in rows[DOCUMENTS_OUTPUT]}
     for copies in duplicates:
         assert len({signature[url] for url in copies}) == 1
 
@@ -304,7 +304,7 @@ def test_documents_and_dead_letters_have_declared_types():
     rows = pipeline | beam.Create([beam.Row(url="http://a.test/", body=b"x")])
     found = rows | ParsePages(error_handling={"output": "errors"})
     kinds = {tag: part.element_type for tag, part in found.items()}
-    assert kinds == {DOCUMENTS: ParsedPage, "errors": DeadLetter}
+    assert kinds == {DOCUMENTS_OUTPUT: ParsedPage, "errors": DeadLetter}
     chunks = pipeline | "Chunks" >> beam.Create([table(page())])
     assert {p.element_type for p in (chunks | "Parse" >> ParsePages()).values()} == {Chunk}
 

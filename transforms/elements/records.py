@@ -90,7 +90,7 @@ class DeadLetter(NamedTuple):
     message: Optional[str]
 
 
-class Link(NamedTuple):
+class ParsedLink(NamedTuple):
     """A link of a page.
 
     Attributes:
@@ -142,12 +142,12 @@ class ParsedPage(NamedTuple):
     directives: Sequence[str]
     refresh: Optional[str]
     canonical: Optional[str]
-    links: Sequence[Link]
+    links: Sequence[ParsedLink]
     metadata: Mapping[str, str]
     signature: bytes
     fetch_time: Optional[int]
     part_of: Optional[str]
 
 
-for _record in (Header, FetchedPage, DeadLetter, Link, ParsedPage):
+for _record in (Header, FetchedPage, DeadLetter, ParsedLink, ParsedPage):
     beam.coders.registry.register_coder(_record, beam.coders.RowCoder)

@@ -38,7 +38,7 @@ RowType: TypeAlias = RowTypeConstraint
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class FieldKind:
     """How values of one type are stored in a chunk.
 
     Attributes:
@@ -68,7 +68,7 @@ def arrow_schema(row_type: Any) -> pa.Schema:
     return pa.schema([(name, kind.arrow) for name, kind in kinds_of(row_type).items()])
 
 
-def with_fields(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
+def extended_row_type(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
     """Returns a type of rows with additional fields.
 
     Raises:
@@ -115,13 +115,13 @@ def constraint_of(hint: Any) -> RowType | None:
     return RowType.from_user_type(hint) if isinstance(hint, type) else None
 
 
-def kinds_of(row_type: Any) -> dict[str, Kind]:
+def kinds_of(row_type: Any) -> dict[str, FieldKind]:
     fields = constraint_of(row_type)
     assert fields is not None
     return {name: _kind(hint, name) for name, hint in fields._fields}
 
 
-def _kind(hint: Any, field: str) -> Kind:
+def _kind(hint: Any, field: str) -> FieldKind:
     """Returns how values of a type are stored in a chunk."""
     if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
         hint = native_type_compatibility.convert_to_python_type(hint)
@@ -131,7 +131,7 @@ def _kind(hint: Any, field: str) -> Kind:
         if len(some) == 1:
             return _kind(some[0], field)
     elif hint in _PLAIN:
-        return Kind(_PLAIN[hint])
+        return FieldKind(_PLAIN[hint])
     elif (row_type := constraint_of(hint)) is not None:
         return _struct(row_type, field)
     elif isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
@@ -147,7 +147,7 @@ def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
     return args[1:] == ((...,) if origin is tuple else ())
 
 
-def _struct(row_type: RowType, field: str) -> Kind:
+def _struct(row_type: RowType, field: str) -> FieldKind:
     kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in row_type._fields}
     packs = {name: kind.pack or _same for name, kind in kinds.items()}
     unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
@@ -159,7 +159,7 @@ def _struct(row_type: RowType, field: str) -> Kind:
     )
 
 
-def _map(key: Kind, item: Kind) -> Kind:
+def _map(key: FieldKind, item: FieldKind) -> FieldKind:
     pack, unpack = item.pack or _same, item.unpack or _same
     return _nested(
         pa.map_(key.arrow, item.arrow),
@@ -168,7 +168,7 @@ def _map(key: Kind, item: Kind) -> Kind:
     )
 
 
-def _list(item: Kind) -> Kind:
+def _list(item: FieldKind) -> FieldKind:
     pack, unpack = item.pack or _same, item.unpack or _same
     return _nested(
         pa.large_list(item.arrow),
@@ -177,9 +177,9 @@ def _list(item: Kind) -> Kind:
     )
 
 
-def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> Kind:
+def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> FieldKind:
     """Returns a kind whose values may also be None."""
-    return Kind(
+    return FieldKind(
         arrow,
         lambda value: None if value is None else pack(value),
         lambda value: None if value is None else unpack(value),
@@ -199,7 +199,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
+def rows_to_table(rows: list[Any], kinds: Mapping[str, FieldKind]) -> pa.Table:
     """Returns rows as one table.
 
     Raises:
@@ -217,7 +217,7 @@ def rows_to_table(rows: list[Any], kinds: Mapping[str, Kind]) -> pa.Table:
 
 
 def table_to_rows(
-    table: pa.Table, kinds: Mapping[str, Kind], make: Callable[..., Any]
+    table: pa.Table, kinds: Mapping[str, FieldKind], make: Callable[..., Any]
 ) -> Iterator[Any]:
     """Yields the rows of a table; ``make`` makes each row from the values of its fields."""
     columns: list[Iterable[Any]] = []

@@ -25,7 +25,7 @@ from ...io.tablets.ranges import Sample, sample_keys
 from ...io.tablets.written import Written
 from ...policy.choosing.selection import groups
 from ...policy.components.schema import TEXT, conform, to_frame
-from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of, number_of
+from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of_level, number_of
 from ...policy.graph.link_limits import (
     LinkLimits,
     count_sources,
@@ -68,7 +68,7 @@ _NUMBERED = pa.schema(
 )  # fmt: skip
 _NODES, _RECEIPTS = "nodes", "receipts"
 # Rows of a row group between steps: the links of a range of sources are read from few of them.
-ROW_GROUP_ROWS = 1 << 14
+_ROW_GROUP_ROWS = 1 << 14
 
 
 @dataclasses.dataclass
@@ -97,7 +97,7 @@ class WriteBlocks(Displayed):
     def __post_init__(self) -> None:
         if self.block_nodes < 1:
             raise ValueError(f"block_nodes must be at least 1, got {self.block_nodes}")
-        self.limits = limits_of(self.limits, self.level)
+        self.limits = limits_of_level(self.limits, self.level)
 
     def expand(self, inputs: Any) -> beam.PCollection[Written]:
         operations, links = inputs
@@ -228,7 +228,7 @@ def _limit(
 def _put(operation: Operation, how: GraphShape, frame: pl.DataFrame) -> str:
     path = f"{how.folder(operation)}/{new_name()}"
     with creating(operation.root / path) as file:
-        frame.write_parquet(file, compression="lz4", row_group_size=ROW_GROUP_ROWS)
+        frame.write_parquet(file, compression="lz4", row_group_size=_ROW_GROUP_ROWS)
     return path
 
 

@@ -10,12 +10,12 @@ from typing import Any, Optional, TypeVar
 from ...web.base.options import Option, check_value, default_text, options_of, parse_value, validate
 
 Transform = TypeVar("Transform", bound=type)
-Options = TypeVar("Options")
+_Options = TypeVar("_Options")
 
 
 def options_from(
-    cls: type[Options], given: Any, keywords: Mapping[str, Any], **defaults: Any
-) -> Options:
+    cls: type[_Options], given: Any, keywords: Mapping[str, Any], **defaults: Any
+) -> _Options:
     """Returns the checked options of a transform, from one object or from keywords.
 
     Texts are parsed as on the command line, so ``"2m"`` is 120 s.

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from apache_beam.metrics import Metrics
 
-from ...policy.rule_counts import FAMILIES as BY_RULE
-from ...policy.rule_counts import is_of_rule
+from ...policy.rule_counts import RULE_FAMILIES, is_of_rule
 
 # Namespaces of jobs; that of another job is nutbeam_JOB.
 NAMESPACES = {
@@ -63,7 +62,7 @@ STATUSES = (("fetch", "protocol"), ("update", "status"))
 
 # Counts of fetch that are metrics of parse: a fetch may parse its pages, too.
 _PARSED = ("parsed", "outlinks", "parts")
-_PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *BY_RULE)
+_PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *RULE_FAMILIES)
 # Reasons why fetch drops a task; for all other reasons it drops a link.
 DROPPED_TASKS = frozenset(
     {"address_changed", "agent_missing", "backoff", "bad_url", "proxy_error", "robots_deferred",

@@ -1,6 +1,6 @@
 """Reads the wall clock, which may be wrong; no other module reads it.
 
-Programs that simulate years use ``clock_of``: then all jobs of the process have its time.
+Programs that simulate years use ``replaced_clock``: then all jobs of the process have its time.
 """
 
 import contextlib
@@ -36,7 +36,9 @@ def pause(seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def clock_of(read: Callable[[], int], wait: Callable[[float], None] = time.sleep) -> Iterator[None]:
+def replaced_clock(
+    read: Callable[[], int], wait: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
     """Replaces the clock of this process, in all threads, until the block ends.
 
     Waiting for politeness takes real time, as before.
@@ -45,7 +47,7 @@ def clock_of(read: Callable[[], int], wait: Callable[[float], None] = time.sleep
         read: Returns the time, UTC ms.
         wait: Lets a number of seconds pass on this clock.
 
-    >>> with clock_of(lambda: EARLIEST_MS + 5):
+    >>> with replaced_clock(lambda: EARLIEST_MS + 5):
     ...     now_ms() - EARLIEST_MS
     5
     """

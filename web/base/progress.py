@@ -15,7 +15,7 @@ _LOOK_SECONDS, _LOOK_SHARE = 1.0, 50
 
 
 @dataclasses.dataclass(frozen=True)
-class SlowHost:
+class WaitingHost:
     """A host with waiting pages.
 
     Attributes:
@@ -45,7 +45,7 @@ class HostActivity:
 
     active: int = 0
     waiting: int = 0
-    slowest: tuple[SlowHost, ...] = ()
+    slowest: tuple[WaitingHost, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -94,7 +94,7 @@ class Phase:
 
 
 @dataclasses.dataclass(frozen=True)
-class Snapshot:
+class Phases:
     """The current phase, if any, those before it, oldest first, and the round of a crawl."""
 
     current: Phase | None
@@ -190,11 +190,11 @@ class Progress:
             self._round = ""
             self._clear()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Phases:
         """Returns the current phase and the history, consistent with each other."""
         self._look_again()
         with self._lock:
-            return Snapshot(self._current(finished=False), tuple(self._history), self._round)
+            return Phases(self._current(finished=False), tuple(self._history), self._round)
 
     def _look_again(self) -> None:
         """Reads the hosts if the last reading is old; without the lock, because it takes time."""

@@ -85,7 +85,7 @@ class VisibleStream:
         return getattr(self.stream, name)
 
 
-class View:
+class LiveView:
     """A live view at the end of a stream, which shows the lines of other writers above itself.
 
     Args:
@@ -109,11 +109,11 @@ class View:
         return self._begun
 
 
-_VIEWS: dict[Any, View] = {}  # by the stream that a visible stream writes to
+_VIEWS: dict[Any, LiveView] = {}  # by the stream that a visible stream writes to
 
 
 @contextlib.contextmanager
-def view_at(view: View, streams: Iterable[TextIO | None]) -> Iterator[None]:
+def view_at(view: LiveView, streams: Iterable[TextIO | None]) -> Iterator[None]:
     """Shows what visible streams write above a view, until the end of the block."""
     known = {unwrapped(stream) for stream in streams if stream is not None}
     _VIEWS.update(dict.fromkeys(known, view))

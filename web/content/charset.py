@@ -41,7 +41,7 @@ _PARAMETER = re.compile(
 )
 
 
-def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
+def decode_body(body: bytes, content_type: str | None) -> tuple[str, str]:
     """Returns the text of a body and the name of its encoding.
 
     The first of these that names a known encoding wins: a byte-order mark; the charset of
@@ -54,7 +54,7 @@ def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The
     byte-order mark is not part of the text.
 
-    >>> decode(b"caf\\xe9", "text/html; charset=ISO-8859-1")
+    >>> decode_body(b"caf\\xe9", "text/html; charset=ISO-8859-1")
     ('café', 'windows-1252')
     """
     name, start = _detect(body, content_type)
@@ -95,7 +95,7 @@ def encoding_as_declared(start: bytes, content_type: str | None) -> str:
 def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     """Returns a body as valid UTF-8, and the name of the encoding it was in.
 
-    The result is that of ``decode`` and a new encoding. A body that is already UTF-8, as most
+    The result is that of ``decode_body`` and a new encoding. A body that is already UTF-8, as most
     are, is returned unchanged, which saves both conversions.
     """
     name, start = _detect(body, content_type)

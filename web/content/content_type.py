@@ -4,7 +4,7 @@ import functools
 import re
 
 from .charset import unmarked_utf
-from .magic import BINARY, magic
+from .magic import BINARY_BYTES, magic
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
 ATOM = "application/atom+xml"
@@ -17,7 +17,7 @@ SVG = "image/svg+xml"
 XHTML = "application/xhtml+xml"
 XML = "application/xml"
 OCTETS = "application/octet-stream"
-TEXT = "text/plain"
+PLAIN_TEXT = "text/plain"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
@@ -99,7 +99,7 @@ _JSON_END = re.compile(rb"[}\]]\s*+\Z")
 _BY_EXTENSION = {
     **dict.fromkeys(("html", "htm", "shtml"), HTML),
     **dict.fromkeys(("xhtml", "xht"), XHTML),
-    **dict.fromkeys(("txt", "text", "rst", "log"), TEXT),
+    **dict.fromkeys(("txt", "text", "rst", "log"), PLAIN_TEXT),
     "csv": "text/csv",
     "json": "application/json",
     "md": "text/markdown",
@@ -191,7 +191,11 @@ def _declared(header: str | None) -> str | None:
 def _by_text(body: bytes) -> str:
     """Returns the type of a body without a usable header or signature."""
     start = body[:_START_BYTES]
-    if not start.startswith(_TEXT_MARKS) and BINARY.search(start) and unmarked_utf(start) is None:
+    if (
+        not start.startswith(_TEXT_MARKS)
+        and BINARY_BYTES.search(start)
+        and unmarked_utf(start) is None
+    ):
         return OCTETS
     start = start.removeprefix(b"\xef\xbb\xbf")
     text = start.lstrip()
@@ -206,7 +210,7 @@ def _by_text(body: bytes) -> str:
             return HTML
     if _JSON.match(text) and _JSON_END.search(body[-100:]):
         return "application/json"
-    return TEXT
+    return PLAIN_TEXT
 
 
 def _by_root(body: bytes) -> str | None:

@@ -111,7 +111,7 @@ _STREAMS = tuple(
 _MEMBERS_BYTES = 65_536
 _TAR = (b"ustar\0", b"ustar ")
 # WHATWG MIME Sniffing 3: bytes that no text holds.
-BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+BINARY_BYTES = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def magic(body: bytes) -> str | None:
@@ -138,7 +138,7 @@ def magic(body: bytes) -> str | None:
 
 
 def _is_text(body: bytes) -> bool:
-    return BINARY.search(body, 0, 512) is None
+    return BINARY_BYTES.search(body, 0, 512) is None
 
 
 def _closer(body: bytes, mime: str) -> str:

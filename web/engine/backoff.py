@@ -10,7 +10,7 @@ _JITTER = 0.2
 _MAX_LEVEL = 30
 
 
-def back_off(visit: Visit, options: FetchOptions) -> tuple[float, bool, str | None]:
+def back_off_after(visit: Visit, options: FetchOptions) -> tuple[float, bool, str | None]:
     """Counts a failure, or a success, which reduces the back-off.
 
     Returns:

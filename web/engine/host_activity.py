@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Callable, Iterable
 
-from ..base.progress import HostActivity, SlowHost
+from ..base.progress import HostActivity, WaitingHost
 from .host_queue import HostQueue
 
 _SLOWEST = 3
@@ -30,7 +30,7 @@ def host_activity(
             seconds = first + max(0, pages - 1) * queue.rest(delay)
             known.append((seconds, pages, queue.name, queue.ready_at, in_progress))
     slowest = (
-        SlowHost(host, pages, seconds, at, in_progress)
+        WaitingHost(host, pages, seconds, at, in_progress)
         for seconds, pages, host, at, in_progress in heapq.nlargest(_SLOWEST, known)
     )
     return HostActivity(active, waiting, tuple(slowest))

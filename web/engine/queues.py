@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from .host_queue import HostQueue, Visit
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
-from .schedule import Schedule
+from .schedule import QueueSchedule
 from .tasks import Result, Task, body_bytes
 
 _MAX_RESULTS = 1000
@@ -21,15 +21,15 @@ _MAX_RESULT_BYTES = 8 << 20
 _MAX_COLLECTED_BYTES = 4 << 20
 
 
-class Queues(Schedule):
+class Queues(QueueSchedule):
     """A schedule with the workers and the collector of results that wait for it; safe for threads.
 
     Args:
         options: The limits.
         known: Function that returns the findings of an earlier run about a host.
         deadline: Time on the monotonic clock after which no visit begins.
-        requested_until: See ``Schedule``.
-        on_drop: See ``Schedule``.
+        requested_until: See ``QueueSchedule``.
+        on_drop: See ``QueueSchedule``.
 
     Attributes:
         workers: Largest number of visits at a time.

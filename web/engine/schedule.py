@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
 from .address_limit import AddressLimit
-from .backoff import back_off
+from .backoff import back_off_after
 from .failed_hosts import given_up
 from .host_queue import HostQueue, Visit, origin_of
 from .host_records import HostRecord
@@ -23,7 +23,7 @@ from .tasks import Result, Task, body_bytes
 _MAX_KEPT_BYTES = 128 << 20
 
 
-class Schedule:
+class QueueSchedule:
     """All queues, and the results that were not taken yet.
 
     Args:
@@ -232,7 +232,7 @@ class Schedule:
 
     def _back_off(self, visit: Visit) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
-        wait, rests, reason = back_off(visit, self._options)
+        wait, rests, reason = back_off_after(visit, self._options)
         if rests:  # the next generate skips the host for this time
             until = now_ms() + int(wait * 1000)
             visit.queue.backoff_until = max(visit.queue.backoff_until, until)

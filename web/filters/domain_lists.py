@@ -54,7 +54,7 @@ class DomainFilter(UrlFilter):
         # Few hosts are in or below a listed name; only they need their public suffix.
         below = self._is_below(each.get_column("host"))
         each = pl.concat([each.filter(below), each.filter(~below)])
-        listed = map(names_of, each.get_column("host").head(int(below.sum())))
+        listed = map(_names_of, each.get_column("host").head(int(below.sum())))
         names = text_frame(listed, "suffix", "domain", "whole", "top")
         found = names.select(
             self._names.lines(names.get_column(name)).alias(name) for name in names.columns
@@ -78,10 +78,10 @@ class DomainFilter(UrlFilter):
 
 
 @functools.lru_cache(maxsize=1 << 17)
-def names_of(host: str) -> tuple[str | None, str, str, str]:
+def _names_of(host: str) -> tuple[str | None, str, str, str]:
     """Returns the entries that match a host: public suffix, registered domain, host, last label.
 
-    >>> names_of("www.bbc.co.uk")
+    >>> _names_of("www.bbc.co.uk")
     ('co.uk', 'bbc.co.uk', 'www.bbc.co.uk', 'uk')
     """
     host = host.removesuffix(".")

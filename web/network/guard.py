@@ -97,11 +97,11 @@ def is_public(address: str) -> bool:
     >>> [is_public(a) for a in ("1.1.1.1", "224.0.0.1", "64:ff9b::7f00:1", "2606:4700::1111")]
     [True, False, False, True]
     """
-    parsed = parse_address(address)
+    parsed = parse_ip(address)
     return parsed is not None and _is_public(parsed)
 
 
-def parse_address(text: str) -> Address | None:
+def parse_ip(text: str) -> Address | None:
     """Parses an IP address; returns None if the text is not one."""
     try:
         return ipaddress.ip_address(text)
@@ -182,7 +182,7 @@ def parse_connect_to(entry: str) -> ConnectTo:
         raise ValueError(f"connect_to must be HOST:PORT:ADDRESS:PORT, got {entry!r}")
     host, port, address, to_port = match.groups()
     host = host.lower()
-    bracketed = isinstance(parse_address(host[1:-1]), ipaddress.IPv6Address) and host[0] == "["
+    bracketed = isinstance(parse_ip(host[1:-1]), ipaddress.IPv6Address) and host[0] == "["
     if not _NAME.fullmatch(host) and not bracketed:
         raise ValueError(f"connect_to must name a host, or *.DOMAIN, got {entry!r}")
     if max(int(port or 0), int(to_port or 0)) > 65535:
@@ -288,7 +288,7 @@ class Guard:
 
     def allows(self, address: str) -> bool:
         """Returns whether ``allow_addresses`` contains an address literal."""
-        parsed = parse_address(address)
+        parsed = parse_ip(address)
         if parsed is None:
             return False
         mapped = getattr(parsed, "ipv4_mapped", None) or parsed

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from .guard import Denied, Guard
 
+# What a look-up ends with: no error, or the reason of the failure.
 FOUND = ""
 _PORT = 80
 _PAUSE_S = 0.05

@@ -5,7 +5,7 @@ import socket
 from typing import NamedTuple
 
 from ..urls.domains import is_known_suffix, names_above
-from .guard import Denied, is_public, parse_address
+from .guard import Denied, is_public, parse_ip
 
 _PROXY = re.compile(r"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})/?")
 # Names of no public host, although their last label is a top-level domain: infrastructure (RFC
@@ -118,7 +118,7 @@ def as_address(host: str) -> str | None:
     >>> as_address("0x7f.1"), as_address("2130706433"), as_address("www.example.com")
     ('127.0.0.1', '127.0.0.1', None)
     """
-    address = parse_address(host.split("%")[0])
+    address = parse_ip(host.split("%")[0])
     if address is not None:
         return str(address)
     labels = host.rstrip(".").split(".")

@@ -10,7 +10,7 @@ from ..base.agent import DEFAULT_NAME
 from .page import Page, Source
 from .parse_options import ParseOptions
 
-HEADER = "x-robots-tag"
+_HEADER = "x-robots-tag"
 
 _MAX_DATE_CHARS = 100
 _TOKENS = {
@@ -38,7 +38,7 @@ def header_directives(source: Source, options: ParseOptions) -> set[str]:
     """
     directives: set[str] = set()
     for name, value in source.headers:
-        if name == HEADER:  # each by itself: a robot's name counts to the end of its header
+        if name == _HEADER:  # each by itself: a robot's name counts to the end of its header
             directives |= robots_directives(value, robot_names(options), source.fetch_time)
     return directives
 

@@ -16,7 +16,7 @@ from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
 from .sitemap_pieces import INVALID, unpacked_pieces, utf8_pieces
 
-URL, INDEXED = "url", "sitemap"
+URL, CHILD_SITEMAP = "url", "sitemap"
 ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
 LINK_KINDS = (ALTERNATE, IMAGE, VIDEO)
 FREQUENCIES = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
@@ -236,7 +236,7 @@ class _Reader:
         if not url:
             self._dropped["no_url"] += 1
             return
-        kind = INDEXED if name == "sitemap" else URL
+        kind = CHILD_SITEMAP if name == "sitemap" else URL
         added = self._add(
             SitemapEntry(kind, url, self._lastmod(), self._changefreq(), self._priority())
         )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from ..content.charset import decode
+from ..content.charset import decode_body
 from ..pages.directives import header_directives, obey
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
@@ -52,14 +52,14 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
 
 
 def text_page(
-    source: Source, options: ParseOptions, decoder: Callable[..., tuple[str, str]] = decode
+    source: Source, options: ParseOptions, decoder: Callable[..., tuple[str, str]] = decode_body
 ) -> tuple[str, Page]:
     """Returns the decoded text of a document, and a page without text and links so far.
 
     Args:
         source: The document.
         options: For the directives of its header.
-        decoder: Returns (text, encoding) of a body and its content type, as ``decode`` does.
+        decoder: Returns (text, encoding) of a body and its content type, as ``decode_body`` does.
     """
     text, charset = decoder(source.body, source.content_type)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))

@@ -20,8 +20,8 @@ _BEGINNING, _END, _WHOLE, _WITHIN = np.array([1, 2, 3, 4], np.uint64) << np.uint
 _ANYWHERE = np.uint32(0)  # hash for rules without pieces
 _HIGH = np.uint64(32)
 
-Hashes = NDArray[np.uint32]
-Numbers = NDArray[np.int64]
+_Hashes = NDArray[np.uint32]
+_Numbers = NDArray[np.int64]
 
 
 class Index:
@@ -64,7 +64,7 @@ class Index:
         fitting.sort()
         return fitting.tolist()
 
-    def _hashes_of(self, path: str) -> Hashes:
+    def _hashes_of(self, path: str) -> _Hashes:
         """Returns the hashes of all pieces of a path under which a rule may be listed."""
         sums = _Sums(np.frombuffer(path.encode(), np.uint8))
         places = np.arange(len(path) + 1)
@@ -92,11 +92,11 @@ class _Pieces(NamedTuple):
         hashes: Hashes under which they are listed.
     """
 
-    rules: Numbers
-    starts: Numbers
-    ends: Numbers
+    rules: _Numbers
+    starts: _Numbers
+    ends: _Numbers
     within: NDArray[np.bool_]
-    hashes: Hashes
+    hashes: _Hashes
 
 
 def _pieces(octets: NDArray[np.uint8], rule_ends: NDArray[np.int32]) -> _Pieces:
@@ -113,7 +113,7 @@ def _pieces(octets: NDArray[np.uint8], rule_ends: NDArray[np.int32]) -> _Pieces:
     return _Pieces(rules, starts, ends, within, _Sums(octets).hashes(listed, ends, kinds))
 
 
-def _rarest(pieces: _Pieces) -> Numbers:
+def _rarest(pieces: _Pieces) -> _Numbers:
     """Returns the rarest piece of each rule with pieces; the longest one if several are as rare."""
     buckets = (pieces.hashes & np.uint32(0x3FFFF)).astype(np.int64)
     most = np.bincount(buckets)[buckets]
@@ -126,7 +126,7 @@ def _rarest(pieces: _Pieces) -> Numbers:
     return np.minimum.reduceat(costs, first) & 0xFFFFFF
 
 
-def _cut(lengths: Numbers) -> Numbers:
+def _cut(lengths: _Numbers) -> _Numbers:
     """Returns, for each length, the greatest of ``_LENGTHS`` that is not longer."""
     return _LENGTHS[np.searchsorted(_LENGTHS, lengths, "right") - 1]
 
@@ -139,7 +139,7 @@ class _Sums:
         self._sums = np.zeros(len(octets) + 1, np.uint64)
         np.cumsum(octets * powers[:-1], out=self._sums[1:])
 
-    def hashes(self, starts: Numbers, ends: Numbers, kinds: np.uint64 | NDArray) -> Hashes:
+    def hashes(self, starts: _Numbers, ends: _Numbers, kinds: np.uint64 | NDArray) -> _Hashes:
         """Returns the hashes of some parts, each of a kind."""
         parts = (self._sums[ends] - self._sums[starts]) * self._inverses[starts]
         return ((parts ^ kinds) * _MIXER >> _HIGH).astype(np.uint32)

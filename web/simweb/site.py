@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .model import PagePlace, SimPage, SitePlan
 from .render import lone_html, page_html
-from .sitemaps import INDEX, is_named, lone_number, sitemap_of
+from .sitemaps import INDEX_PATH, is_named, lone_number, sitemap_of
 
 _HTML = "text/html; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
@@ -157,7 +157,7 @@ class Site:
         delay = host == self.hosts - 1 and self.crawl_delay > 0
         named = self.sitemaps and is_named(host)
         lines = (
-            *((f"Sitemap: {self.plan.at(host, INDEX)}", "") if named else ()),
+            *((f"Sitemap: {self.plan.at(host, INDEX_PATH)}", "") if named else ()),
             *("User-agent: otherbot", "Disallow: /", "", "User-agent: *"),
             *((f"Crawl-delay: {self.crawl_delay:g}",) if delay else ()),
             *("Allow: /private/open-", "Disallow: /private/  # not for you", ""),

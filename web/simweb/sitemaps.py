@@ -4,7 +4,7 @@ import gzip
 
 from .model import SimPage, SitePlan
 
-INDEX, PAGES, ALONE = "/sitemap.xml", "/sitemaps/pages.xml.gz", "/sitemaps/alone.txt"
+INDEX_PATH, PAGES_PATH, ALONE_PATH = "/sitemap.xml", "/sitemaps/pages.xml.gz", "/sitemaps/alone.txt"
 _XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 # Hosts in turn: robots.txt names the index; it does not, and crawlers try /sitemap.xml.
@@ -32,18 +32,18 @@ def sitemap_of(plan: SitePlan, host: int, path: str) -> tuple[bytes, str] | None
     The index names a packed sitemap with the first pages of the host, and a list of the pages that
     no link leads to. It also names itself, and pages of another host, which count for nothing.
     """
-    if path == INDEX:
-        names = (PAGES, ALONE, INDEX)
+    if path == INDEX_PATH:
+        names = (PAGES_PATH, ALONE_PATH, INDEX_PATH)
         entries = "".join(
             f"<sitemap><loc>{plan.at(host, name)}</loc></sitemap>\n" for name in names
         )
         return f"{_HEAD}<sitemapindex {_XMLNS}>\n{entries}</sitemapindex>\n".encode(), "text/xml"
-    if path == PAGES:
+    if path == PAGES_PATH:
         shown = range(min(plan.sizes[host], 50))
         entries = "".join(_entry(plan, SimPage(host, number)) for number in shown)
         body = f"{_HEAD}<urlset {_XMLNS}>\n{entries}</urlset>\n".encode()
         return gzip.compress(body, mtime=0), "application/gzip"
-    if path == ALONE:
+    if path == ALONE_PATH:
         lines = [plan.at(host, lone_path(number)) for number in lone_pages(plan, host)]
         return "\n".join([*lines, plan.at(0, "/alone/foreign.html"), ""]).encode(), "text/plain"
     return None

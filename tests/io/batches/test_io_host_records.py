@@ -8,7 +8,7 @@ from web_tables import Snapshot
 
 from nutbeam.io.batches import known_hosts
 from nutbeam.io.batches.attempts import Note
-from nutbeam.io.batches.known_hosts import KnownHosts, host_tables
+from nutbeam.io.batches.known_hosts import HostRecords, host_tables
 from nutbeam.policy.components.schema import to_frame
 from nutbeam.web.engine.host_records import HostRecord
 
@@ -23,7 +23,7 @@ def answer(path, _):
 def known(table, hosts, notes=None):
     pinned = Snapshot(table)
     keys = pl.Series([".".join(reversed(host.split("."))) for host in hosts], dtype=pl.String)
-    return KnownHosts(pinned.root, pinned.files("hosts"), keys, notes or {})
+    return HostRecords(pinned.root, pinned.files("hosts"), keys, notes or {})
 
 
 @pytest.mark.few(1)

@@ -13,7 +13,7 @@ from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.key_ranges import KeyRange, plan_key_ranges
 from nutbeam.io.bigtable.limits import (
     MAX_CELL_BYTES,
-    MAX_KEY_BYTES,
+    MAX_ROW_KEY_BYTES,
     check_limits,
     split_by_limits,
 )
@@ -32,7 +32,7 @@ def cells(*rows):
 
 BEYOND = [
     ("key_empty", (b"", b"x")),
-    ("key_too_long", (b"k" * (MAX_KEY_BYTES + 1), b"x")),
+    ("key_too_long", (b"k" * (MAX_ROW_KEY_BYTES + 1), b"x")),
     ("cell_too_large", (b"k", bytes(MAX_CELL_BYTES + 1))),
     ("row_too_large", (b"k", bytes(52 << 20))),  # five versions are more than 256 MiB
 ]
@@ -46,16 +46,16 @@ def test_what_bigtable_would_refuse_is_named(reason, row):
 
 
 def test_what_is_just_within_the_limits_is_taken():
-    check_limits(cells((b"k" * MAX_KEY_BYTES, b"x"), (b"k", bytes(51 << 20))))
+    check_limits(cells((b"k" * MAX_ROW_KEY_BYTES, b"x"), (b"k", bytes(51 << 20))))
 
 
 def test_rows_are_left_out_and_counted_by_what_their_cells_would_be():
     rows = table_of(
-        STATE, {"key": "a"}, {"key": "k" * (MAX_KEY_BYTES + 1)}, {"key": "b", "etag": "e" * (52 << 20)},
-        {"key": ""}, {"key": ""}, {"key": "k" * MAX_KEY_BYTES},
+        STATE, {"key": "a"}, {"key": "k" * (MAX_ROW_KEY_BYTES + 1)}, {"key": "b", "etag": "e" * (52 << 20)},
+        {"key": ""}, {"key": ""}, {"key": "k" * MAX_ROW_KEY_BYTES},
     )  # fmt: skip
     kept, dropped = split_by_limits(rows, STATE_CELL)
-    assert kept.column("key").to_pylist() == ["a", "k" * MAX_KEY_BYTES]
+    assert kept.column("key").to_pylist() == ["a", "k" * MAX_ROW_KEY_BYTES]
     assert dropped == {"key_too_long": 1, "row_too_large": 1, "key_empty": 2}
     assert split_by_limits(kept, STATE_CELL) == (kept, {})
 

@@ -28,7 +28,7 @@ from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.fold import Groups, folded, group_bounds, read_tablets, rows_with_keys
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
-from nutbeam.io.tablets.tablets import NUMBER, Tablet
+from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet
 from nutbeam.policy.components.schema import OUTCOME, STATE
 from nutbeam.web.base.errors import UserError
 
@@ -50,7 +50,7 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     for order, (numbers, at, score, fresh) in enumerate(
         [([0, 80, 81, 198], [0, 40, 100, 99], 2.0, 1), ([80, 100], [40, 50], 3.0, 0)], start=2
     ):
-        rows = rows_of(numbers, score).with_columns(pl.Series(NUMBER, at, dtype=pl.UInt32))
+        rows = rows_of(numbers, score).with_columns(pl.Series(ROW_NUMBER, at, dtype=pl.UInt32))
         runs.append(write_run(root, "state", base, rows, fresh, order))
     tablet = Tablet(base, tuple(runs))
     expected = dict.fromkeys(range(0, 200, 2), 1.0) | {0: 2.0, 81: 2.0, 198: 2.0, 80: 3.0, 100: 3.0}
@@ -76,7 +76,7 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     found = rows_with_keys(
         root, "state", tablet, pl.Series("key", ["com.a:http/081", "com.a:http/100"])
     )
-    assert found.select("score", NUMBER).rows() == [(2.0, 100), (3.0, 50)]
+    assert found.select("score", ROW_NUMBER).rows() == [(2.0, 100), (3.0, 50)]
 
 
 @everywhere

@@ -19,7 +19,7 @@ from nutbeam.io.tablets.resolve import (
     within,
     write_bases,
 )
-from nutbeam.io.tablets.tablets import MOST_RUNS, NUMBER, Tablet, tablets
+from nutbeam.io.tablets.tablets import MOST_RUNS, ROW_NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import plan_folds
 from nutbeam.policy.components.schema import CHANGES, OUTCOME, STATE, conform
 from nutbeam.web.base.errors import UserError
@@ -333,7 +333,7 @@ def test_a_tablet_that_changes_swamp_is_cut_and_rewritten(tmp_path):
 
 def test_a_resolver_may_not_lose_rows():
     old = frame_of(STATE, {"key": "a"}, {"key": "b"})
-    old = old.with_columns(pl.Series(NUMBER, [0, 1], dtype=pl.UInt32))
+    old = old.with_columns(pl.Series(ROW_NUMBER, [0, 1], dtype=pl.UInt32))
     with pytest.raises(ValueError, match="must keep all rows: of 2 there are 1"):
         rows_of_run(old, frame_of(STATE, {"key": "b"}), 2)
 
@@ -341,7 +341,7 @@ def test_a_resolver_may_not_lose_rows():
 def test_equal_rows_are_not_changed_whatever_they_hold():
     record = {"key": "a", "score": float("nan"), "signature": b"x", "metadata": [("k", "v")]}
     old = frame_of(STATE, record, {"key": "b"})
-    numbers = pl.Series(NUMBER, [0, 1], dtype=pl.UInt32)
+    numbers = pl.Series(ROW_NUMBER, [0, 1], dtype=pl.UInt32)
     assert len(rows_of_run(old.with_columns(numbers), old, 2)) == 0
     new = frame_of(STATE, record | {"metadata": [("k", "w")]}, {"key": "b"})
     assert rows_of_run(old.with_columns(numbers), new, 2)["key"].to_list() == ["a"]

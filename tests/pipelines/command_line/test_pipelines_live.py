@@ -15,7 +15,7 @@ from waiting import wait_until
 from nutbeam.pipelines.command_line.live import duration, line, live_view
 from nutbeam.web.base.progress import Phase, Progress
 from nutbeam.web.base.terminal import close_views, visible_streams
-from nutbeam.web.engine.host_activity import HostActivity, SlowHost
+from nutbeam.web.engine.host_activity import HostActivity, WaitingHost
 
 
 def crawl(progress, seconds=0.0):
@@ -176,7 +176,7 @@ def test_warnings_and_errors_scroll_above_the_view(monkeypatch):
 def test_the_view_names_the_host_that_all_waits_for(monkeypatch):
     progress = Progress()
     progress.start("fetch", total=41)
-    slow = SlowHost("slow.example.com", 40, 200.0, time.monotonic() + 60)
+    slow = WaitingHost("slow.example.com", 40, 200.0, time.monotonic() + 60)
     progress.watch(lambda: HostActivity(0, 1, (slow,)))
     with on_screen(monkeypatch, progress) as chunks:
         progress.add(1)
@@ -213,7 +213,7 @@ def test_names_of_strangers_are_text_in_a_live_view(monkeypatch):
         live_view(progress=progress, stream=stream),
     ):
         progress.start(name, total=4)
-        progress.watch(lambda: HostActivity(7, 30, (SlowHost(name, 50, 250.0),)))
+        progress.watch(lambda: HostActivity(7, 30, (WaitingHost(name, 50, 250.0),)))
         progress.add(1, **{name: 1})
         time.sleep(0.5)
         progress.finish()
@@ -232,7 +232,7 @@ def test_line_without_anything_done():
 def test_hosts_and_bytes_are_shown(monkeypatch):
     progress, stream = Progress(), io.StringIO()
     progress.start("fetch", total=100)
-    progress.watch(lambda: HostActivity(7, 30, (SlowHost("slow.example.com", 50, 250.0),)))
+    progress.watch(lambda: HostActivity(7, 30, (WaitingHost("slow.example.com", 50, 250.0),)))
     with live_view(progress=progress, stream=stream, interval=0.1):
         for _ in range(10):
             progress.add(2, bytes=40_000, success=2)

@@ -11,7 +11,7 @@ from simulated_web import SimWeb
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.pipelines.querying.sql import connect
+from nutbeam.pipelines.querying.sql import connect_duckdb
 from nutbeam.pipelines.querying.sql_rows import StoredRows
 from nutbeam.web.base.errors import UserError
 
@@ -52,7 +52,7 @@ def connected(table):
     manifest = newest_manifest(str(table))
     stored = StoredRows(str(table), manifest.snapshot)
     files = open_table(str(table)).files
-    return stored, connect(duckdb, files, manifest, in_rows=stored.kinds)
+    return stored, connect_duckdb(duckdb, files, manifest, in_rows=stored.kinds)
 
 
 @pytest.mark.parametrize("failure", [UserError("the snapshot is too old"), KeyboardInterrupt()])

@@ -19,7 +19,7 @@ from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.fold import folded, read_tablets
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
-from nutbeam.io.tablets.tablets import NUMBER, Tablet, tablets
+from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import fold, plan_folds
 from nutbeam.policy.components.schema import DOCUMENTS, STATE
@@ -39,7 +39,9 @@ def add_run(table, numbers, score, name):
     """Commits a run as an update does that changes some rows of the first tablet."""
     operation = begin(str(table), "update", name)
     (tablet, *_) = tablets(operation.files("state"))
-    rows = rows_of(numbers, score).with_columns(pl.Series(NUMBER, list(numbers), dtype=pl.UInt32))
+    rows = rows_of(numbers, score).with_columns(
+        pl.Series(ROW_NUMBER, list(numbers), dtype=pl.UInt32)
+    )
     run = write_run(operation.root, "state", tablet.base, rows, 0, operation.snapshot + 1)
     return operation, Written("state", (run,))
 

@@ -93,7 +93,7 @@ def test_purge_waits_for_it(table, caplog):
         job = under_way(table)
         purge = Running("purge", lambda: launch("purge", table, operation="p", url=(URLS[0],)))
         purge.advance()
-        while not (purge.done or purge.at.endswith(".pause")):
+        while not (purge.done or purge.at.endswith(".pause_in_hold")):
             purge.advance()
         assert "purge 'p.purge' waits for lift 'slow.lift' to commit" in caplog.text
         job.finish()

@@ -32,7 +32,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import Options, names_of
 from nutbeam.policy.blocklist import blocklist_of
 from nutbeam.policy.components.kinds import kinds_in_rows
-from nutbeam.policy.purging import pattern_of
+from nutbeam.policy.purging import pattern_of_names
 from nutbeam.web.urls.row_keys import host_key_of
 
 # What other pages say in their own words is theirs.
@@ -104,7 +104,7 @@ def texts_in(table):
 def found_in(what, words):
     """Returns the (column, value) of a file, or of rows, that name what was purged."""
     purged = names(*words)
-    blocklist, pattern = blocklist_of(purged.rows(0)), re.compile(pattern_of(purged))
+    blocklist, pattern = blocklist_of(purged.rows(0)), re.compile(pattern_of_names(purged))
 
     def bad(name, value):
         text = value.decode("latin-1") if isinstance(value, bytes) else value

@@ -67,7 +67,7 @@ def purge(table, **options):
 def advance_far(job):
     """Lets a job on, to its end or until it waits for another one."""
     job.advance()
-    while not job.done and not job.at.endswith(".pause"):
+    while not job.done and not job.at.endswith(".pause_in_hold"):
         job.advance()
 
 
@@ -131,7 +131,7 @@ def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
             update.advance()
         job = purge(table)
         advance_far(job)
-        assert job.at.endswith("purge_commit.pause")
+        assert job.at.endswith("purge_commit.pause_in_hold")
         assert "purge 'p.purge' waits for update 'slow.update' to commit" in caplog.text
         update.finish()
         assert update.error is None
@@ -221,7 +221,7 @@ def root(tmp_path):
 def clock(monkeypatch):
     """The time as who waits sees it: each look takes a second."""
     now = [0.0]
-    monkeypatch.setattr(hold, "pause", lambda: now.__setitem__(0, now[0] + 1))
+    monkeypatch.setattr(hold, "pause_in_hold", lambda: now.__setitem__(0, now[0] + 1))
     monkeypatch.setattr(hold.time, "monotonic", lambda: now[0])
     return now
 
@@ -252,13 +252,13 @@ def test_nobody_waits_long_for_a_hold_that_is_written_no_more(root, clock, conte
 
 def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
     leave_hold(root, boot="another machine")
-    later = hold.pause
+    later = hold.pause_in_hold
 
     def beat():
         later()
         (root / hold.HOLD).write_text(json.dumps({"operation": "p.purge", "beat": clock[0]}))
 
-    monkeypatch.setattr(hold, "pause", beat)
+    monkeypatch.setattr(hold, "pause_in_hold", beat)
     begin(str(root), "generate", "next.generate")
     assert clock == [hold.HOLD_TIMES.most]
     assert (root / hold.HOLD).exists()

@@ -14,7 +14,7 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
-from nutbeam.io.tablets.tablets import NUMBER, tablets
+from nutbeam.io.tablets.tablets import ROW_NUMBER, tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.schema import STATE
 
@@ -34,7 +34,7 @@ def tablet_of(table):
 
 def add_run(table, names, numbers, score, name, fresh=0):
     operation = begin(str(table), "update", name)
-    rows = rows_of(names, score).with_columns(pl.Series(NUMBER, numbers, dtype=pl.UInt32))
+    rows = rows_of(names, score).with_columns(pl.Series(ROW_NUMBER, numbers, dtype=pl.UInt32))
     base = tablets(operation.files("state"))[0].base
     run = write_run(operation.root, "state", base, rows, fresh, operation.snapshot + 1)
     commit(operation, [Written("state", (run,))])
@@ -159,7 +159,7 @@ def test_a_lost_list_is_made_anew(table, capsys, merged):
         older = tablet_of(table).runs
         operation = begin(str(table), "update", "c.update")
         rows = rows_of(["b", "c", "e1", "z"], 4.0)
-        rows = rows.with_columns(pl.Series(NUMBER, [1, 2, 20, 21], dtype=pl.UInt32))
+        rows = rows.with_columns(pl.Series(ROW_NUMBER, [1, 2, 20, 21], dtype=pl.UInt32))
         base = tablets(operation.files("state"))[0].base
         run = write_run(operation.root, "state", base, rows, 2, operation.snapshot + 1)
         commit(operation, [Written("state", (run,), tuple(file.path for file in older))])

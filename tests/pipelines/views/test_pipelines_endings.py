@@ -11,15 +11,15 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
-from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, REFUSED, TARGETS, explained
+from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explained
 from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
     Stopped,
     Work,
+    crawl_warnings,
     ending_of,
     unfetched_of,
-    warnings_of,
     work_of,
 )
 from nutbeam.pipelines.views.next_due import NextUrl
@@ -38,12 +38,12 @@ ROBOTS = reply(b"", "404 Not Found")
 def test_each_reason_is_explained_and_each_cure_can_be_written():
     fetching = {name for _, name in _REASONS} | NOT_SENT | DROPPED_TASKS
     assert fetching - NOT_FETCHED.keys() == set()
-    for known in (NOT_FETCHED, REFUSED, TARGETS):
+    for known in (NOT_FETCHED, NOT_INJECTED, TARGETS):
         for reason in known:
             text = explained({reason: 1}, known, {reason: URL}, OPTIONS)
             assert text.startswith(f"{reason} 1 ({URL}: ")
             assert "{" not in text
-    named = {word for _, cure in [*NOT_FETCHED.values(), *REFUSED.values(), *TARGETS.values()]
+    named = {word for _, cure in [*NOT_FETCHED.values(), *NOT_INJECTED.values(), *TARGETS.values()]
              for word in re.findall(r"--(\w+)", cure)}  # fmt: skip
     assert {name for name in named if not hasattr(OPTIONS, name)} == set()
 
@@ -78,7 +78,7 @@ def test_cures_name_what_the_url_needs(url, reason, cure):
 
 
 def test_a_seed_that_is_excluded_names_the_option():
-    text = explained({"excluded": 1}, REFUSED, {"excluded": URL}, OPTIONS)
+    text = explained({"excluded": 1}, NOT_INJECTED, {"excluded": URL}, OPTIONS)
     assert (
         text
         == f"excluded 1 ({URL}: a pattern of --exclude is in it; without that pattern it is taken)"
@@ -183,7 +183,7 @@ def test_warnings_name_number_and_option():
     counts = {"dropped/max_outlinks": 1, "truncated/content_limit": 2_000,
               "truncated/document_limit": 1}  # fmt: skip
     options = Options(content_limit=9_000_000, time_limit=60.0)
-    assert [warning["message"] for warning in warnings_of(work, counts, options)] == [
+    assert [warning["message"] for warning in crawl_warnings(work, counts, options)] == [
         "1 link was left out of pages with more than 10,000 links (--max_outlinks)",
         "2,000 pages were cut at 9,000,000 bytes, and not parsed (--content_limit)",
         "1 document was cut at 9,000,000 bytes, and not parsed (--document_limit)",
@@ -192,18 +192,18 @@ def test_warnings_name_number_and_option():
             "60 s)"
         ),
     ]
-    found = warnings_of(Work(), counts, Options(skip_truncated=False, max_outlinks=5))
+    found = crawl_warnings(Work(), counts, Options(skip_truncated=False, max_outlinks=5))
     assert [(w["count"], w.get("option")) for w in found] == [
         (1, "--max_outlinks"), (2_000, "--content_limit"), (1, "--document_limit"),
     ]  # fmt: skip
     assert "more than 5 links" in found[0]["message"]
     assert "not parsed" not in found[1]["message"]
-    assert warnings_of(Work(), {}, OPTIONS) == []
+    assert crawl_warnings(Work(), {}, OPTIONS) == []
 
 
 def test_a_warning_says_what_index_writers_have_refused():
     def refused(**counts):
-        return [(w["count"], w["message"]) for w in warnings_of(Work(index=counts), {}, OPTIONS)]
+        return [(w["count"], w["message"]) for w in crawl_warnings(Work(index=counts), {}, OPTIONS)]
 
     ((number, line),) = refused(indexed=1, refused=2)
     assert (number, line.startswith("the index writer refused 2 documents: ")) == (2, True)

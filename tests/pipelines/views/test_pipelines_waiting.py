@@ -16,7 +16,7 @@ from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.summary import last_lines
 from nutbeam.pipelines.views.waiting import wait_for_due
 from nutbeam.policy.hosting import slow_hosts
-from nutbeam.web.base.clock import EARLIEST_MS, clock_of
+from nutbeam.web.base.clock import EARLIEST_MS, replaced_clock
 
 DAY_MS = 86_400_000
 
@@ -39,7 +39,7 @@ class Clock:
 
     def __enter__(self):
         self._stack = contextlib.ExitStack()
-        self._stack.enter_context(clock_of(self.read, self.wait))
+        self._stack.enter_context(replaced_clock(self.read, self.wait))
         return self
 
     def __exit__(self, *_):
@@ -94,7 +94,7 @@ def test_pages_that_are_due_and_not_fetched_are_tried_again_more_and_more_rarely
         assert clock.waits == 0
         clock.wait = lambda seconds: setattr(clock, "now", clock.now + int(seconds * 1000))
         waited = []
-        with clock_of(clock.read, clock.wait):
+        with replaced_clock(clock.read, clock.wait):
             for idle in (1, 2, 3, 30):
                 begun = clock.now
                 assert wait_for_due(str(table), Options(), None, idle)

@@ -5,7 +5,7 @@ import pytest
 
 from nutbeam.policy.dedup import near_pairs as module
 from nutbeam.policy.dedup.clusters import leaders
-from nutbeam.policy.dedup.near_pairs import bands, near_any, near_pairs
+from nutbeam.policy.dedup.near_pairs import bands, near_any, near_hashes
 
 
 def cloud(random, count, flips, most):
@@ -29,7 +29,7 @@ def all_pairs(hashes, distance):
 def found_pairs(hashes, distance):
     found = [
         (min(i, j), max(i, j))
-        for first, second in near_pairs(hashes, distance)
+        for first, second in near_hashes(hashes, distance)
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
     ]
     assert len(found) == len(set(found))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nutbeam.policy.hosting.domain_sketch import (
-    KEPT,
+    KEPT_HASHES,
     number_of_domains,
     sketch_domains,
     unite_sketches,
@@ -51,5 +51,5 @@ def test_domains_count_once():
 
 def test_many_domains_are_estimated_in_little_space():
     sketch = unite_sketches(sketch_domains([f"d{n}.com"]) for n in range(20_000))
-    assert len(sketch) == 8 * KEPT
+    assert len(sketch) == 8 * KEPT_HASHES
     assert number_of_domains(sketch) == pytest.approx(20_000, rel=0.2)

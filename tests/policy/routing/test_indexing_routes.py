@@ -8,8 +8,8 @@ from nutbeam.policy.indexing.index_fields import read_replacements
 from nutbeam.policy.routing.index_route_files import read_nutch_routes, read_routes
 from nutbeam.policy.routing.index_routes import (
     FieldMapping,
+    IndexRoute,
     IndexRoutes,
-    Route,
     WriterRule,
     mapped_fields,
 )
@@ -160,7 +160,7 @@ def test_wrong_xml(writers, exchanges, message):
 
 
 def test_a_wrong_expression_of_a_route_is_named():
-    routes = IndexRoutes((WriterRule("a", "dummy", {}),), (Route("hots == 'x'", ("a",)),))
+    routes = IndexRoutes((WriterRule("a", "dummy", {}),), (IndexRoute("hots == 'x'", ("a",)),))
     with pytest.raises(ExpressionError, match="unknown name 'hots'; did you mean 'host'"):
         routes.shares(DOCUMENTS)
 

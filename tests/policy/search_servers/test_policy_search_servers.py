@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nutbeam.policy.search_servers.actions import (
     Action,
-    batches,
+    action_batches,
     bulk_actions,
     letter,
     solr_actions,
@@ -21,8 +21,8 @@ from nutbeam.policy.search_servers.document_ids import document_id, document_ids
 from nutbeam.policy.search_servers.retry_plan import RetryPlan, seconds_of
 from nutbeam.policy.search_servers.solr_schema import read_schema
 from nutbeam.policy.search_servers.solr_verdicts import judge_update
-from nutbeam.policy.search_servers.stored_documents import stored_rows
-from nutbeam.policy.search_servers.verdicts_on_batches import Answer
+from nutbeam.policy.search_servers.stored_documents import stored_document_rows
+from nutbeam.policy.search_servers.verdicts_on_batches import ServerAnswer
 
 NONE = pl.Series([], dtype=pl.String)
 
@@ -82,7 +82,7 @@ def test_documents_are_cleaned():
 )
 def test_batches_keep_order_and_limits(sizes, most_bytes, most):
     actions = [Action(str(n), str(n), b"x" * size) for n, size in enumerate(sizes)]
-    made = list(batches(actions, most_bytes, most))
+    made = list(action_batches(actions, most_bytes, most))
     assert [action for batch in made for action in batch] == actions
     for batch in made:
         assert 0 < len(batch) <= most
@@ -120,7 +120,7 @@ def solr_batch(*ids):
 
 def test_solr_names_the_bad_document_and_the_others_are_sent_again():
     body = b'{"error":{"msg":"ERROR: [doc=b] unknown field","code":400}}'
-    verdict = judge_update(solr_batch("a", "b", "c"), Answer(400, body))
+    verdict = judge_update(solr_batch("a", "b", "c"), ServerAnswer(400, body))
     assert [action.id for action in verdict.again] == ["a", "c"]
     assert [(action.id, why) for action, why in verdict.refused] == [
         ("b", "ERROR: [doc=b] unknown field")
@@ -128,20 +128,20 @@ def test_solr_names_the_bad_document_and_the_others_are_sent_again():
 
 
 def test_solr_names_no_document_and_the_batch_is_split():
-    verdict = judge_update(solr_batch("a", "b"), Answer(400, b'{"error":{"msg":"bad"}}'))
+    verdict = judge_update(solr_batch("a", "b"), ServerAnswer(400, b'{"error":{"msg":"bad"}}'))
     assert verdict.too_large
     assert len(verdict.again) == 2
 
 
 def test_solr_tolerates_bad_documents():
     body = b'{"responseHeader":{"status":0,"errors":[{"type":"ADD","id":"b","message":"no"}]}}'
-    verdict = judge_update(solr_batch("a", "b"), Answer(200, body))
+    verdict = judge_update(solr_batch("a", "b"), ServerAnswer(200, body))
     assert verdict.counts == {"added": 1}
     assert [(action.id, why) for action, why in verdict.refused] == [("b", "no")]
 
 
 def test_an_answer_that_is_not_of_solr_counts_for_nothing():
-    verdict = judge_update(solr_batch("a"), Answer(200, b"<html>log in</html>"))
+    verdict = judge_update(solr_batch("a"), ServerAnswer(200, b"<html>log in</html>"))
     assert len(verdict.again) == 1
     assert "<html>" in verdict.why
 
@@ -170,7 +170,7 @@ def test_a_schema_says_what_it_lacks_and_which_fields_are_dates():
 
 
 def test_stored_documents_of_any_program_are_read():
-    rows = stored_rows(
+    rows = stored_document_rows(
         [
             ("a", {"url": ["u", "v"], "tstamp": 5, "boost": "no", "digest": 7}, None, None),
             ("b", {"id": "http://b/", "tstamp": "soon"}, 1, 2),

@@ -10,7 +10,7 @@ from nutbeam.policy.scope import Seeds
 from nutbeam.policy.sitemaps.sitemap_list import Sitemap
 from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
 from nutbeam.policy.sitemaps.sitemap_urls import children_of, interval_of, judge_sitemap
-from nutbeam.web.parsers.sitemap_entries import INDEXED, URL, SitemapContent, SitemapEntry
+from nutbeam.web.parsers.sitemap_entries import CHILD_SITEMAP, URL, SitemapContent, SitemapEntry
 
 HERE = "http://example.com/news/sitemap.xml"
 NOW = 1_790_000_000_000
@@ -105,7 +105,7 @@ def test_intervals_are_within_the_bounds_of_the_schedule():
 
 
 def test_sitemaps_of_an_index_are_no_pages():
-    index = SitemapContent("sitemapindex", [SitemapEntry(INDEXED, "s.xml")] * 2, Counter())
+    index = SitemapContent("sitemapindex", [SitemapEntry(CHILD_SITEMAP, "s.xml")] * 2, Counter())
     assert children_of(index, HERE) == ["http://example.com/news/s.xml"] * 2
     assert judged(*index.entries) == ([], {})
 

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from nutbeam.web.base.progress import Progress
-from nutbeam.web.engine.host_activity import HostActivity, SlowHost, host_activity
+from nutbeam.web.engine.host_activity import HostActivity, WaitingHost, host_activity
 
 
 def test_counts_belong_to_the_phase_under_way():
@@ -92,7 +92,7 @@ def test_hosts_are_looked_at_now_and_then_while_the_phase_lasts():
 
     def look():
         looks.append(1)
-        return HostActivity(2, 1, (SlowHost("a.com", 9, 40.0),))
+        return HostActivity(2, 1, (WaitingHost("a.com", 9, 40.0),))
 
     progress.watch(look)  # nothing is under way
     assert progress.snapshot().current is None
@@ -131,11 +131,11 @@ def test_the_tail_is_the_host_that_politeness_makes_slowest():
     activity = host_activity(queues, lambda asked: asked or 5.0, 100.0)
     assert (activity.active, activity.waiting) == (2, 4)
     assert activity.slowest == (
-        SlowHost("slow.com", 3, 60.0, 90.0),
-        SlowHost("many.com", 11, 53.0, 103.0, active=True),
-        SlowHost("two.com", 2, 5.0),
+        WaitingHost("slow.com", 3, 60.0, 90.0),
+        WaitingHost("many.com", 11, 53.0, 103.0, active=True),
+        WaitingHost("two.com", 2, 5.0),
     )
     assert activity.seconds == 60.0
     last = host_activity(queues[:2], lambda asked: 5.0, 100.0)
-    assert last.slowest == (SlowHost("last.com", 0, 0.0, active=True),)
+    assert last.slowest == (WaitingHost("last.com", 0, 0.0, active=True),)
     assert host_activity([], lambda asked: 5.0, 0.0) == HostActivity()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.content.charset import decode, to_utf8
+from nutbeam.web.content.charset import decode_body, to_utf8
 
 SAMPLES = [
     ("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1250"),
@@ -45,7 +45,7 @@ SAMPLES = [
     ],
 )
 def test_header(body, header, expected):
-    assert decode(body, header) == expected
+    assert decode_body(body, header) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_header(body, header, expected):
 )
 def test_a_byte_order_mark_beats_the_header_and_is_not_text(mark, codec, name):
     body = mark + "naïve".encode(codec)
-    assert decode(body, "text/html; charset=latin1") == ("naïve", name)
+    assert decode_body(body, "text/html; charset=latin1") == ("naïve", name)
     assert to_utf8(body, None) == ("naïve".encode(), name)
 
 
@@ -102,12 +102,12 @@ def test_a_byte_order_mark_beats_the_header_and_is_not_text(mark, codec, name):
     ],
 )
 def test_markup(markup, expected):
-    assert decode(markup, "text/html")[1] == expected
+    assert decode_body(markup, "text/html")[1] == expected
 
 
 def test_the_declaration_of_xml_beats_what_looks_like_meta_elements():
     body = b"<?xml version='1.0' encoding='big5'?><x><meta charset=koi8-r/></x>"
-    assert [decode(body, kind)[1] for kind in ("text/xml", "application/xhtml+xml", None)] == [
+    assert [decode_body(body, kind)[1] for kind in ("text/xml", "application/xhtml+xml", None)] == [
         "big5", "big5", "koi8-r"
     ]  # fmt: skip
 
@@ -118,23 +118,23 @@ def test_the_declaration_of_xml_beats_what_looks_like_meta_elements():
 def test_broken_markup_is_gone_through_once(piece):
     body = (piece * 8192)[:8192]
     start = time.perf_counter()
-    decode(b"<meta>charset" + body, None)
+    decode_body(b"<meta>charset" + body, None)
     assert time.perf_counter() - start < 0.1
 
 
 def test_the_header_beats_the_markup():
-    assert decode(b"<meta charset=koi8-r>", "text/html; charset=big5")[1] == "big5"
+    assert decode_body(b"<meta charset=koi8-r>", "text/html; charset=big5")[1] == "big5"
 
 
 @pytest.mark.parametrize(("text", "codec", "name"), SAMPLES)
 def test_guesses_where_nothing_is_said(text, codec, name):
-    assert decode((text * 20).encode(codec), "text/html") == (text * 20, name)
+    assert decode_body((text * 20).encode(codec), "text/html") == (text * 20, name)
 
 
 def test_undeclared_utf8_with_a_mistake_stays_utf8():
-    assert decode("é".encode() * 9 + b"\xff.", None) == ("é" * 9 + "\ufffd.", "utf-8")
+    assert decode_body("é".encode() * 9 + b"\xff.", None) == ("é" * 9 + "\ufffd.", "utf-8")
     cut = ("a" * 100 + "é").encode()[:-1]  # by a limit on the body
-    assert decode(cut, None) == ("a" * 100 + "\ufffd", "utf-8")
+    assert decode_body(cut, None) == ("a" * 100 + "\ufffd", "utf-8")
 
 
 def test_valid_utf8_is_not_copied():
@@ -144,5 +144,5 @@ def test_valid_utf8_is_not_copied():
 
 @given(st.binary(max_size=60), st.sampled_from([None, "a/b; charset=utf-16", "a/b;charset=gbk"]))
 def test_any_bytes_become_text_and_both_ways_agree(body, header):
-    text, name = decode(body, header)
+    text, name = decode_body(body, header)
     assert to_utf8(body, header) == (text.encode("utf-8", "replace"), name)

@@ -7,7 +7,7 @@ import pytest
 import webencodings.labels
 
 from nutbeam.web.content import whatwg_encodings
-from nutbeam.web.content.charset import decode, to_utf8
+from nutbeam.web.content.charset import decode_body, to_utf8
 from nutbeam.web.content.whatwg_encodings import canonical
 from nutbeam.web.html.html import parse_html
 from nutbeam.web.pages.page import Source
@@ -145,7 +145,7 @@ def test_there_are_at_least_40():
 @pytest.mark.parametrize(("label", "text", "codec", "name"), ENCODINGS, ids=IDS)
 def test_declared_by_the_header(label, text, codec, name):
     header = f'text/html; charset="{label.upper()}"'
-    assert decode(text.encode(codec), header) == (text, name)
+    assert decode_body(text.encode(codec), header) == (text, name)
     assert to_utf8(text.encode(codec), header) == (text.encode(), name)
 
 
@@ -164,7 +164,7 @@ def test_declared_by_a_meta_element(label, text, codec, name):
 @pytest.mark.parametrize("times", [1, 5, 20])
 def test_detected_where_nothing_is_declared(label, text, codec, name, times):
     body = f"<!doctype html><title>x</title><p>{text * times}</p>"
-    assert decode(body.encode(codec), "text/html")[0] == body
+    assert decode_body(body.encode(codec), "text/html")[0] == body
 
 
 # (codec, the language's text)
@@ -208,20 +208,20 @@ SHORT = [
 def test_latin_alphabets_are_distinguished(codec, text, times):
     times *= 3 if (codec, text) in SHORT else 1
     body = f"<html><head><title>{text[:30]}</title><body><p>{text * times}</p>"
-    assert decode(body.encode(codec), None)[0] == body
+    assert decode_body(body.encode(codec), None)[0] == body
 
 
 def test_a_text_with_few_letters_beyond_ascii_may_be_mistaken_as_in_browsers():
     text = "Vyriausybė šiandien paskelbė naują ekonomikos planą. Orai savaitgalį bus šilti. "
-    assert decode(text.encode("cp1257") * 9, None)[1] == "windows-1252"
+    assert decode_body(text.encode("cp1257") * 9, None)[1] == "windows-1252"
 
 
 def test_detection_looks_at_20_kb():
     body = b"<p>" + RUSSIAN.encode("cp1251") * 50_000  # 4 MB
-    assert decode(body, None)[1] == "windows-1251"
+    assert decode_body(body, None)[1] == "windows-1251"
     # What comes later is not looked at.
     later = RUSSIAN.encode("cp1251") * 400 + HEBREW.encode("cp1255") * 4000
-    assert decode(later, None)[1] == "windows-1251"
+    assert decode_body(later, None)[1] == "windows-1251"
 
 
 @pytest.mark.parametrize("label", sorted(webencodings.labels.LABELS))
@@ -264,8 +264,8 @@ def test_every_codec_exists():
     ],
 )
 def test_a_wrong_label_is_believed_as_in_browsers(label, body, expected):
-    assert decode(body, f"text/html; charset={label}")[0] == expected
-    assert decode(f"<meta charset={label}>".encode() + body, None)[0].endswith(expected)
+    assert decode_body(body, f"text/html; charset={label}")[0] == expected
+    assert decode_body(f"<meta charset={label}>".encode() + body, None)[0].endswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_a_wrong_label_is_believed_as_in_browsers(label, body, expected):
     ],
 )
 def test_letters_that_browsers_read_and_python_does_not(name, body, expected):
-    assert decode(body, f"text/html; charset={name}") == (expected, name)
+    assert decode_body(body, f"text/html; charset={name}") == (expected, name)
 
 
 # The index files of the standard: bytes that Python has no character for and they have.
@@ -312,16 +312,18 @@ NOTHING = {
 @pytest.mark.parametrize("name", CONTROLS)
 def test_undefined_bytes_are_the_controls_of_the_standard(name):
     body = bytes.fromhex(CONTROLS[name])
-    assert decode(body, f"a/b;charset={name}") == (body.decode("latin-1"), name)
+    assert decode_body(body, f"a/b;charset={name}") == (body.decode("latin-1"), name)
     last = bytes(byte for byte in range(0x80, 0xA0) if byte not in body)
-    assert decode(last, f"a/b;charset={name}")[0] == last.decode(name.replace("windows-", "cp"))
+    assert decode_body(last, f"a/b;charset={name}")[0] == last.decode(
+        name.replace("windows-", "cp")
+    )
 
 
 @pytest.mark.parametrize("name", NOTHING)
 def test_bytes_that_the_standard_has_no_character_for(name):
     body = b" ".join(bytes([byte]) for byte in bytes.fromhex(NOTHING[name]))
     text = " ".join("\ufffd" * (len(body) // 2 + 1))
-    assert decode(body, f"a/b;charset={name}") == (text, name)
+    assert decode_body(body, f"a/b;charset={name}") == (text, name)
 
 
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
@@ -330,4 +332,4 @@ def test_bytes_that_the_standard_has_no_character_for(name):
 )
 def test_wide_text_without_a_mark(codec, text):
     body = text.encode(codec)
-    assert decode(body, "text/html") == (text, codec.replace("-le", "le").replace("-be", "be"))
+    assert decode_body(body, "text/html") == (text, codec.replace("-le", "le").replace("-be", "be"))

@@ -13,7 +13,7 @@ from web_tables import newest
 
 from nutbeam.io.snapshots.operations import MOST_AHEAD, begin
 from nutbeam.io.table.opening import open_table
-from nutbeam.web.base.clock import clock_of
+from nutbeam.web.base.clock import replaced_clock
 
 URLS = ("http://a.example.com/", "http://b.example.com/")
 # One that is committed, and one that is not.
@@ -296,13 +296,13 @@ def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
     assert fsck(table)["left"]["unfinished"] == []
     began = json.loads(record_of(table, OPEN).read_text())["now"]
     for days, unfinished in ((0.9, []), (1.1, [OPEN])):  # by the clock of jobs, not that of files
-        with clock_of(lambda now=began + int(days * 86_400_000): now):
+        with replaced_clock(lambda now=began + int(days * 86_400_000): now):
             left = fsck(table)["left"]
         assert left["unfinished"] == unfinished
     assert left["temporary"] == before["temporary"] + 1
     assert left["orphans"] == before["orphans"] + 2
     capsys.readouterr()
-    with clock_of(lambda: began + 2 * 86_400_000):
+    with replaced_clock(lambda: began + 2 * 86_400_000):
         assert nutbeam("fsck", table) == 0
     assert f"1 operation that began more than a day ago and never committed, such as {OPEN}" in (
         capsys.readouterr().out

@@ -39,7 +39,9 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"the action must be one of {', '.join(ACTIONS)}, got {action!r}")
     text = invocation.arguments["address"]
     if is_place(text):
-        raise UsageError(f"a table in a folder needs no {action}, got {text!r}: inject makes it")
+        raise UsageError(
+            f"a table in a folder or a store needs no {action}, got {text!r}: inject makes it"
+        )
     return ACTIONS[action](parse_address(text), invocation)
 
 

@@ -24,6 +24,7 @@ Counts = dict[str, int]
 Numbers = npt.NDArray[np.int64]
 # What the target of a redirect inherits.
 HERITAGE = ("repr_url", *INHERITED)
+_OF_FETCHED = ("last_fetch_time", "document", "page", "http_code", "protocol_status")
 _NOT_OF_EVENTS = ("key", "at", "order", "inlink_score", "inlink_distance", *HERITAGE)
 
 
@@ -71,10 +72,8 @@ def arrive(
     total = known + len(fresh)
     events, links = _timely(_events(changes), now), _links(changes, scorings)
     event_of = index_by_number(events, total)
-    of_rows = events["fetch_time", "part"][nullable(event_of[:known])]
-    part = _fetched(rows) & of_rows.get_column("part").fill_null(False)
-    stale = _stale(rows, of_rows.get_column("fetch_time"), now).fill_null(False)
-    event_of[:known][(stale | part).to_numpy()] = -1
+    part, stale = _left_out(events.filter(pl.col("at") < known), rows, now)
+    event_of[part], event_of[stale] = -1, -1
     new, dropped = links.clear(), Counts()
     if len(fresh):
         pages = _pages(changes, events)
@@ -94,8 +93,8 @@ def arrive(
             incoming = incoming.with_columns(pl.when(pl.Series(tried)).then(pl.col(*timely)))
     counts = {
         "added": len(new),
-        "stale_results": int((stale & ~part).sum()),
-        "dropped/part_fetched": int(part.sum()),
+        "stale_results": len(stale),
+        "dropped/part_fetched": len(part),
         **dropped,
     }
     timely_events = _whole(changes, events[event_of[tried]])
@@ -182,10 +181,23 @@ def _whole(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     return whole.rename(lambda name: f"event.{name}")
 
 
-def _stale(rows: pl.DataFrame, fetched: pl.Series, now: int) -> pl.Series:
-    """Returns a mask of the rows that are newer than their event; ignores future times."""
-    last = rows.get_column("last_fetch_time")
-    return (last > fetched) & (last <= now + TOLERANCE_MS)
+def _left_out(events: pl.DataFrame, rows: pl.DataFrame, now: int) -> tuple[Numbers, Numbers]:
+    """Returns the numbers of rows whose event does not count: (that of a part, an older one).
+
+    Args:
+        events: Events of known rows.
+        rows: Known rows.
+        now: The time that counts as now, ms. Later times of rows are wrong, and do not count.
+    """
+    at, last = events.get_column("at"), rows.get_column("last_fetch_time")
+    last = last.gather(at)
+    stale = ((last > events.get_column("fetch_time")) & (last <= now + TOLERANCE_MS)).fill_null(
+        False
+    )
+    part = events.get_column("part").fill_null(False)
+    if part.any():
+        part &= _fetched(rows.select(_OF_FETCHED)[at])
+    return at.filter(part).to_numpy(), at.filter(stale & ~part).to_numpy()
 
 
 def _fetched(rows: pl.DataFrame) -> pl.Series:

@@ -194,7 +194,7 @@ def test_bad_usage_is_one_line_that_quotes_the_value(fake, capsys, words, messag
         (["T", "--top_m", "5"], "unknown option '--top_m'; did you mean '--top_n'?"),
         (
             ["T", "--top", "5"],
-            "'--top' is an option of readdb, readlinkdb, not of fake; did you mean '--top_n'?",
+            "'--top' is an option of nodedumper, readdb, readlinkdb, search, not of fake; did you mean '--top_n'?",
         ),
         (["T", "-top-n", "5"], "unknown option '-top-n'; did you mean '--top_n'?"),
         (["T", "--rounds", "5"], "'--rounds' is an option of crawl, linkrank, not of fake"),

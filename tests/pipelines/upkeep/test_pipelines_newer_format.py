@@ -178,7 +178,7 @@ def forget_settings():
     """Forgets what this process knows of tables in Bigtable, as a new one would know nothing."""
     module = sys.modules.get("nutbeam.io.bigtable.snapshot_log")
     if module is not None:
-        module.settings_of.cache_clear()
+        module.settings_of_table.cache_clear()
 
 
 LATER = b"\x80\0\0\0\0\0\0\0\x05a layout to come"

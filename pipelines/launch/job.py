@@ -17,7 +17,7 @@ from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.storage.places import is_place, place_of
-from ...io.storage.reach import make_folder, missing_folders
+from ...io.storage.reach import missing_folders
 from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
@@ -44,7 +44,7 @@ from ..command_line.url_rules import rules_of
 from .beam_internals import quick_stages
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
-from .workers import Arrive, check_worker
+from .workers import Arrive, check_worker, snapshot_to_find
 
 _LOG = logging.getLogger(__name__)
 Build = Callable[[Any, Any], Any]
@@ -177,7 +177,7 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        check = beam.Map(check_worker, _newest_snapshot(ticket.table), chosen_plugins(options))
+        check = beam.Map(check_worker, snapshot_to_find(ticket.table), chosen_plugins(options))
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)
@@ -192,13 +192,6 @@ def job_name(job: str, operation: str) -> str:
     """
     words = re.sub(r"[^a-z0-9]+", "-", f"nutbeam-{job}-{operation}".lower())
     return words[:60].strip("-")
-
-
-def _newest_snapshot(table: str) -> int:
-    """Returns the newest snapshot's number, which workers check; makes a new table's folder."""
-    root = open_table(table)
-    make_folder(root.files)
-    return root.latest_snapshot()
 
 
 @contextlib.contextmanager

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import apache_beam as beam
 
 from ...io.parsing.plugins import Chosen, load_plugins
-from ...io.storage.reach import check_client, exists, is_shared
+from ...io.storage.places import is_place
+from ...io.storage.reach import check_client, exists, is_shared, make_folder
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
@@ -51,6 +52,18 @@ def _importing() -> Callable[[int], tuple[int, int]]:
 
 def _give(_: object, ticket: Ticket) -> Ticket:
     return ticket
+
+
+def snapshot_to_find(table: str) -> int:
+    """Returns the number of the newest snapshot, for ``check_worker``; makes a new table's folder.
+
+    It is 0, without a request, for a table that all machines find under its address.
+    """
+    root = open_table(table)
+    if not is_place(table) or is_shared(root.files):
+        return 0
+    make_folder(root.files)
+    return root.latest_snapshot()
 
 
 def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -119,6 +120,26 @@ class ServerIndex:
         shown = {record["url"]: record.get("content", "") for record in found}
         assert len(shown) == len(found)  # nothing is there twice
         return shown
+
+
+def results_of_writes_through_a_kill(server, write):
+    """Returns what ``write(number)`` returns 40 times, while the server is killed and started."""
+    sent, results = threading.Event(), []
+
+    def send():
+        for n in range(40):
+            results.append(write(n))
+            if n == 10:
+                sent.set()
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert sent.wait(200)
+    server.stop(signal.SIGKILL)
+    time.sleep(1)
+    server.start()
+    sender.join(300)
+    return results
 
 
 def create_core(server, name, configset):

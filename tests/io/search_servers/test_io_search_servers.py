@@ -1,13 +1,11 @@
 """The writers for OpenSearch and Elasticsearch on real servers; run by ``make test-servers``."""
 
-import signal
 import threading
-import time
 
 import polars as pl
 import pytest
 import requests
-from search_servers_here import LIMITS, search_server
+from search_servers_here import LIMITS, results_of_writes_through_a_kill, search_server
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
@@ -186,22 +184,9 @@ def test_a_full_rebuild_leaves_an_index_that_is_no_alias(server, name):
 
 def test_a_server_that_is_killed_in_the_middle_loses_nothing(server, name):
     opened = writer(server, name, max_documents="3")
-    sent = threading.Event()
-    results = []
-
-    def send():
-        for n in range(40):
-            results.append(opened.write(documents(10, begin=10 * n), NONE))
-            if n == 10:
-                sent.set()
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    assert sent.wait(200)
-    server.stop(signal.SIGKILL)
-    time.sleep(1)
-    server.start()
-    sender.join(300)
+    results = results_of_writes_through_a_kill(
+        server, lambda n: opened.write(documents(10, begin=10 * n), NONE)
+    )
     assert len(results) == 40
     writer(server, name).finish()
     assert len(found(server, name)) == 400

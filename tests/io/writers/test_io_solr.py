@@ -1,13 +1,16 @@
 """The writer for Solr on a real server; run by ``make test-servers``."""
 
-import signal
-import threading
 import time
 
 import polars as pl
 import pytest
 import requests
-from search_servers_here import create_core, managed_configset, search_server
+from search_servers_here import (
+    create_core,
+    managed_configset,
+    results_of_writes_through_a_kill,
+    search_server,
+)
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
@@ -154,21 +157,9 @@ def test_commit_within(server):
 def test_a_server_that_is_killed_in_the_middle_loses_nothing(server):
     core = make_core(server, "pages")
     opened = writer(core, max_documents="3")
-    sent, results = threading.Event(), []
-
-    def send():
-        for n in range(40):
-            results.append(opened.write(documents(10, begin=10 * n), NONE))
-            if n == 10:
-                sent.set()
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    assert sent.wait(200)
-    server.stop(signal.SIGKILL)
-    time.sleep(1)
-    server.start()
-    sender.join(300)
+    results = results_of_writes_through_a_kill(
+        server, lambda n: opened.write(documents(10, begin=10 * n), NONE)
+    )
     assert len(results) == 40
     opened.finish()
     assert len(found(core)) == 400

@@ -4,17 +4,23 @@ Both jobs only write files of their batch. If a purge is committed while they ru
 are not lost: blocked rows are removed from the new files before these are committed.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable
 
 from ...policy.blocklist import REASON
-from ...policy.components.kinds import kind_of
+from ...policy.components.component_names import folders_of
+from ...policy.components.kinds import KINDS, kind_of
+from ...web.base.errors import UserError
+from ..batches.batches import batch_component
 from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
-from ..table.edits import edit_file
+from ..storage.files import list_files, remove_file
+from ..storage.places import below
+from ..table.edits import edit_file, is_touched
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .purge import Purge
@@ -41,17 +47,40 @@ def commit_over_purges(
     newest, left = operation, written
     while True:
         try:
-            return commit_once(newest, left, reads, batch)
+            made = commit_once(newest, left, reads, batch)
         except ConflictError:
             if not purged_since(operation.root, newest.snapshot):
                 note_loss(operation)
                 raise
+        else:
+            _remove_leftovers(operation, made)
+            return made
         done = committed(operation)
         if done is not None:
             return done
         newest = _after_purges(operation, written, reads)
         purge = Purge(read_blocklist(newest))
         left = [_without_blocked(operation, part, purge) for part in written]
+
+
+def _remove_leftovers(operation: Operation, made: Manifest) -> None:
+    """Removes files of the batch that have purged rows, and that no snapshot names.
+
+    They were written after the purge, by this attempt or by one that the purge has made begin anew.
+    """
+    root, now = operation.root.files, dataclasses.replace(operation, snapshot=made.snapshot)
+    blocklist = read_blocklist(now)
+    if not blocklist or operation.batch is None:
+        return
+    for name in (kind.name for kind in KINDS.values() if kind.flushed is not None):
+        component = batch_component(operation.batch, name)
+        named = {file.path for file in now.files(component)}
+        for found in (one for folder in folders_of(component) for one in list_files(root / folder)):
+            if below(root, found.path) in named or found.path.name.startswith("."):
+                continue
+            with contextlib.suppress(UserError):  # it is damaged, and the job has committed
+                if is_touched(found.path, component, Purge(blocklist)):
+                    remove_file(found.path)
 
 
 def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:

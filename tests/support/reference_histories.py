@@ -57,6 +57,12 @@ CONTENT_TYPES = (None, "text/html", "Text/HTML; charset=utf-8", "application/pdf
 HOST_SETTINGS = {"h0.example.com": (2 * DAY_S, None), "h3.example.com": (None, DAY_S),
                  "h4.example.com": (DAY_S, 5 * DAY_S), "h5.example.com": (400 * DAY_S, None),
                  "h6.example.com": (10, 20)}  # fmt: skip
+# Settings of the adaptive schedules; the file of intervals by host suits all of them.
+ADAPTIVES = (
+    Adaptive(),
+    Adaptive(inc_rate=1.0, dec_rate=0.5, sync_delta=False),
+    Adaptive(inc_rate=0.05, dec_rate=0.9, sync_delta_rate=0.9, min_interval=30),
+)
 # How long before a fetch a server says that a page has changed, in ms; some cannot be right.
 AGES_MS = (0, 59_000, 61_000, 3_600_000, DAY_MS, 9 * DAY_MS, 400 * DAY_MS, -240_000, -900_000)
 TEXTS_OF_DATES = ("yesterday", "", "Thu, 01 Jan 1970 00:00:00 GMT", "Mon, 14 Nov 1994 12:13:20 GMT",
@@ -76,6 +82,7 @@ class Web:
         redirects: Redirects lead to some pages.
         schedule: ``default``, ``adaptive``, ``mime_adaptive``, ``rate``, or ``lively``: that of the
             plug-in. With another one than the default some seeds have an interval for good.
+        others: Schedules that the operator changes to, and back, with other settings each time.
         host_file: An adaptive schedule has a file of intervals by host.
         host_settings: Settings of some hosts bound their intervals.
         budget: Fetches a day for the schedule rate; 0: as many as in the usual interval.
@@ -88,6 +95,7 @@ class Web:
     orphans: bool = False
     redirects: bool = False
     schedule: str = "default"
+    others: tuple[str, ...] = ()
     host_file: bool = False
     host_settings: bool = False
     budget: float = 0.0
@@ -121,7 +129,7 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
     """
     numbers = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
-    rules = _rules(limits, numbers.random() < 0.5, web, folder)
+    rules = _rules(numbers, limits, numbers.random() < 0.5, web, folder)
     keys = [f"com.example.h{at % 7}:http/{at:05}" for at in range(web.pages)]
     rows = {key: _seed(numbers, key, limits, web) for key in keys[: web.pages // 3]}
     product = reference = Updated(rows, {})
@@ -139,6 +147,9 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
         changes = [*fetched.values(), *_ignored(numbers, reference.rows, fetched), *links]
         numbers.shuffle(changes)
         before = product.rows
+        if web.others and numbers.random() < 0.2:
+            changed = dataclasses.replace(web, schedule=numbers.choice((web.schedule, *web.others)))
+            rules = _rules(numbers, limits, rules.delete_failed_parse, changed, folder)
         rules = dataclasses.replace(rules, pages=len(reference.rows))
         product = run_product(before.values(), changes, now, rules)
         reference = run_reference(reference.rows.values(), changes, now, rules)
@@ -146,11 +157,18 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
         yield Step(now, rules, before, fetched, sums, product, reference)
 
 
-def _rules(limits: Limits, delete_failed_parse: bool, web: Web, folder: Path | None) -> Rules:
+def _rules(
+    numbers: random.Random,
+    limits: Limits,
+    delete_failed_parse: bool,
+    web: Web,
+    folder: Path | None,
+) -> Rules:
+    adaptive = numbers.choice(ADAPTIVES) if "adaptive" in web.schedule else None
     return Rules(
         limits,
         delete_failed_parse=delete_failed_parse,
-        adaptive=_adaptive(limits, web, folder) if "adaptive" in web.schedule else None,
+        adaptive=_with_files(adaptive, limits, web, folder) if adaptive else None,
         rate=Rate(web.budget) if web.schedule == "rate" else None,
         plugin=web.schedule == "lively",
         hosts=HOST_SETTINGS if web.host_settings else {},
@@ -158,9 +176,8 @@ def _rules(limits: Limits, delete_failed_parse: bool, web: Web, folder: Path | N
     )
 
 
-def _adaptive(limits: Limits, web: Web, folder: Path | None) -> Adaptive:
-    """Returns the settings of an adaptive schedule, after writing its files."""
-    settings = Adaptive()
+def _with_files(settings: Adaptive, limits: Limits, web: Web, folder: Path | None) -> Adaptive:
+    """Returns the settings of an adaptive schedule with its files, after writing them."""
     if web.host_file:
         hosts = read_hosts(HOST_INTERVALS.splitlines(), settings, limits)
         settings = _with_file(settings, folder, "host_intervals", HOST_INTERVALS, hosts=hosts)
@@ -187,7 +204,7 @@ def _seed(numbers: random.Random, key: str, limits: Limits, web: Web) -> Row:
     row = dict.fromkeys(KNOWN) | {"key": key, "status": UNFETCHED, "fetch_time": START}
     row |= {"retries": 0, "score": 1.0, "distance": 0, "metadata": {"seed": key[-5:]}}
     row |= {"fetch_interval": numbers.choice(intervals)}
-    if web.schedule != "default" and numbers.random() < 0.4:
+    if {web.schedule, *web.others} != {"default"} and numbers.random() < 0.4:
         row["fixed_interval"] = numbers.choice((1, 7200, longest, 2 * longest, 2 * longest))
     if numbers.random() < 0.7:  # a sitemap has said when it was changed
         ages = (0, DAY_MS, 30 * DAY_MS, 90 * DAY_MS, START, START - 9)

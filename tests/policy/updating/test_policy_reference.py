@@ -5,6 +5,7 @@ which the design corrects Nutch are apart, one part for each correction.
 """
 
 import dataclasses
+import functools
 import itertools
 
 import pytest
@@ -15,6 +16,8 @@ from reference_adapter import (
     run_product,
     run_reference,
 )
+from reference_rate_schedule import Rate
+from reference_schedules import Adaptive
 from reference_update import (
     DUPLICATE,
     GONE,
@@ -103,6 +106,12 @@ def part_of(case):
 PARTS = ("plain", "returned", "returned_from_orphan", "long_interval", "long_interval_returned",
          "long_interval_304")  # fmt: skip
 
+OTHER_SCHEDULES = {
+    "adaptive": Rules(adaptive=Adaptive()),
+    "rate": Rules(rate=Rate(), pages=100),
+    "plugin": Rules(plugin=True, pages=100),
+}
+
 
 def rows_and_changes(cases):
     """Returns the rows and the changes of the cases, each of a URL of its own."""
@@ -139,6 +148,12 @@ def disagreements(cases, rules, compare=differences):
 @pytest.mark.parametrize("part", PARTS)
 def test_every_transition(part):
     assert disagreements([case for case in CASES if part_of(case) == part], Rules()) == []
+
+
+@pytest.mark.parametrize("name", OTHER_SCHEDULES)
+def test_every_transition_with_each_schedule(name, folder):
+    compare = functools.partial(differences, tolerance=1e-3 if name == "rate" else 0.0)
+    assert disagreements(CASES, OTHER_SCHEDULES[name], compare) == []
 
 
 def test_every_transition_of_pages_that_failed_to_parse():

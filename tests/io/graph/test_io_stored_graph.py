@@ -1,0 +1,82 @@
+"""A stored graph is the one that was written, block by block; nodes that were purged keep their ids."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+from linked_tables import random_edges
+
+from nutbeam.io.graph.stored_graph import StoredGraph, write_edges, write_nodes
+from nutbeam.policy.graph.edge_pieces import Piece
+from nutbeam.policy.graph.graph_blocks import graph_blocks
+from nutbeam.policy.graph.link_limits import LinkLimits
+from nutbeam.policy.graph.linkrank import PageRank
+from nutbeam.policy.graph.ranking import rank_iterations
+
+ALL = LinkLimits(False, False, False, False)
+
+
+@pytest.fixture(params=[1000, 7])
+def graph(request):
+    return graph_blocks(random_edges(1), ALL, block_nodes=request.param)
+
+
+def rows_of_block(graph, number):
+    first, end = graph.starts[number : number + 2]
+    return graph.nodes.slice(first, end - first)
+
+
+def write(root, graph):
+    nodes, edges = [], []
+    for number in range(graph.blocks):
+        nodes.append(write_nodes(root, "page", graph.starts[number], rows_of_block(graph, number)))
+        pieces = [(at, piece) for at in range(graph.blocks) for piece in graph.pieces(at, number)]
+        edges.append(write_edges(root, "page", number, pieces))
+    return StoredGraph(root, "page", tuple(nodes), tuple(edges))
+
+
+def links_of(graph):
+    return {
+        (source, target): [array.tolist() for piece in graph.pieces(source, target)
+                           for array in piece[:2]]
+        for source in range(graph.blocks) for target in range(graph.blocks)
+    }  # fmt: skip
+
+
+def test_a_stored_graph_is_the_graph_and_has_its_ranks(tmp_path, graph):
+    stored = write(tmp_path, graph)
+    assert (stored.blocks, stored.all_nodes) == (graph.blocks, len(graph.nodes))
+    keys = pl.concat([stored.keys(number)["key"] for number in range(stored.blocks)])
+    assert keys.equals(graph.nodes["key"])
+    for number in range(graph.blocks):
+        for ours, theirs in zip(stored.block(number), graph.block(number), strict=True):
+            assert np.array_equal(ours, theirs)
+    assert links_of(stored) == links_of(graph)
+    found, expected = (rank_iterations(PageRank(), some, 20) for some in (stored, graph))
+    assert found[1] == expected[1]
+    assert np.array_equal(found[0]["pagerank"], expected[0]["pagerank"])
+
+
+def test_nodes_that_were_purged_keep_their_ids_and_have_no_links(tmp_path, graph):
+    stored = write(tmp_path, graph)
+    rows = rows_of_block(graph, 0)
+    file = write_nodes(tmp_path, "page", 0, rows.gather_every(2))
+    purged = dataclasses.replace(file, partition=len(rows))
+    stored = dataclasses.replace(stored, nodes=(purged, *stored.nodes[1:]))
+    block, whole = stored.block(0), graph.block(0)
+    assert (block.nodes, stored.all_nodes) == (whole.nodes, len(graph.nodes))
+    assert block.out_links[::2].tolist() == whole.out_links[::2].tolist()
+    assert not block.out_links[1::2].any()
+
+
+def test_only_chosen_pieces_are_read(tmp_path):
+    graph = graph_blocks(random_edges(2), ALL)
+    (whole,) = graph.pieces(0, 0)
+    part = Piece(whole.sources[:3], whole.targets[:3])
+    stored = write(tmp_path, graph)
+    edges = write_edges(tmp_path, "page", 0, [(0, whole), (0, part), (2, whole)])
+    stored = dataclasses.replace(stored, edges=(edges,))
+    (found,) = stored.pieces(0, 0, [False, True])
+    assert found.sources.tolist() == part.sources.tolist()
+    assert [len(list(stored.pieces(source, 0))) for source in range(3)] == [2, 0, 1]

@@ -115,16 +115,16 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
 def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
     """Returns how long queries take in an open index of eight shards, and to open it, in ms."""
     from nutbeam.io.shards.shard_search import ShardSearch
-    from nutbeam.io.shards.shard_views import open_view
+    from nutbeam.io.shards.unpacked_index import unpack_index
     from nutbeam.io.tablets.file_lists import DataFile
     from nutbeam.policy.searching.search_query import parse_search
 
     paths = write(folder, documents, 8)["files"]
     files = [DataFile(path, 0, 0, order=order + 1) for order, path in enumerate(paths)]
-    times = {"opened first": _ms(lambda: open_view(pathlib.Path(folder), files, _cache(folder)))}
-    view = open_view(pathlib.Path(folder), files, _cache(folder))
-    times["opened again"] = _ms(lambda: ShardSearch(view))
-    search, rng, words = ShardSearch(view), random.Random(3), _words()[:2_000]
+    times = {"opened first": _ms(lambda: unpack_index(pathlib.Path(folder), files, _cache(folder)))}
+    unpacked = unpack_index(pathlib.Path(folder), files, _cache(folder))
+    times["opened again"] = _ms(lambda: ShardSearch(unpacked))
+    search, rng, words = ShardSearch(unpacked), random.Random(3), _words()[:2_000]
     found = []
     for number in range(queries):
         text = " ".join(rng.sample(words, 1 + number % 2))

@@ -105,12 +105,10 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
         nutch="crawl -w, crawl --wait",
         group="crawl",
     )
-    time_limit: float = also(fetch.Options, "time_limit", default=-1.0)
-    fetch_time_limit: float = seconds(
-        10_800.0,
-        "Time after which each fetch of a crawl begins no request; waiting pages stay due. "
-        "Negative for no limit but --time_limit.",
-        nutch="crawl --time-limit-fetch",
+    time_limit: float = seconds(
+        -1.0,
+        "Time after which the whole crawl begins no request; waiting pages stay due. Negative for "
+        "no limit.",
         minimum=None,
         group="crawl",
     )
@@ -260,9 +258,7 @@ def _rounds(
     Before the ``first`` round of all, sitemaps were read already.
     """
     # Built once: the graph contains the table and the launch id; each run finds its round.
-    pipeline = prepare(
-        ticket, lambda t, o: build_crawl(t, o, options.rounds), _in_rounds(options), beam_args
-    )
+    pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     table, launched = ticket.table, ticket.operation
     while _in_time(ticket):
         upcoming = _next_round(table, launched, options, options.rounds)
@@ -293,11 +289,6 @@ def _goes_on(ticket: Ticket) -> bool:
     return _in_time(ticket) and stop_file(open_table(ticket.table)) is None
 
 
-def _in_rounds(options: Options) -> Options:
-    """Returns the options as the jobs of a round understand them."""
-    return dataclasses.replace(options, time_limit=options.fetch_time_limit)
-
-
 def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequence[str]) -> None:
     """Adds the URLs in the sitemaps of all hosts, before round ``number``."""
     from .sitemaps import sitemap
@@ -305,7 +296,7 @@ def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequ
     # Not the id of a round: what it names has begun then.
     named = dataclasses.replace(ticket, operation=f"{ticket.operation}.sitemaps{number}")
     reading = prepare(
-        named, lambda t, o: sitemap.build(t, o, hosts=(ALL_HOSTS,)), _in_rounds(options), beam_args,
+        named, lambda t, o: sitemap.build(t, o, hosts=(ALL_HOSTS,)), options, beam_args,
         "sitemap",
     )  # fmt: skip
     run_over_conflicts(reading, ticket.table, ticket.operation)

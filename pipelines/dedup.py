@@ -53,6 +53,7 @@ from ..transforms.lead_near_pages import LeadNearPages
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.partition import split_by_hash
 from ..transforms.wiring.display import Displayed
+from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .command_line.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
@@ -67,7 +68,14 @@ _STATE = "state"
 
 @dataclasses.dataclass(frozen=True)
 class Options(DedupOptions, BatchOptions):
-    """Options of dedup. Without a batch, all pages are compared."""
+    """Options of dedup."""
+
+    batch: str = option(
+        "",
+        "Compare only the pages of this batch with all others. Without it, all pages with one "
+        "another.",
+        group="dedup",
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Options(crawl.RoundOptions):
     """Options of next: those of all phases."""
 
     parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching")
-    wait: bool = option(
+    wait_until_done: bool = option(
         False,
         "Wait until the phase is done. Without it, a phase whose workers are elsewhere is only "
         "submitted.",
@@ -51,7 +51,7 @@ def run(invocation: Invocation) -> int:
     given = {n: v for n, v in vars(invocation.options).items() if n in names}
     given["operation"] = invocation.options.operation or operation_id(manifest, name, batch)
     beam_args = list(invocation.beam_args)
-    if not invocation.options.wait and workers_elsewhere(beam_args):
+    if not invocation.options.wait_until_done and workers_elsewhere(beam_args):
         beam_args.append("--no_wait_until_finish")
     invocation = dataclasses.replace(
         invocation, options=module.Options(**given), beam_args=beam_args

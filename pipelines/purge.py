@@ -15,7 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.shards.shard_views import forget_views
+from ..io.shards.unpacked_index import forget_unpacked
 from ..io.snapshots.hold import held
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
@@ -69,7 +69,7 @@ class Options(JobOptions):
 def run(invocation: Invocation) -> int:
     names = names_of(invocation.options)
     code = run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
-    forget_views(str(invocation.table))  # they may have what was purged
+    forget_unpacked(str(invocation.table))  # they may have what was purged
     return code
 
 
@@ -96,9 +96,7 @@ def _host_key(flag: str, name: str) -> str:
         hint = ", an IPv6 address in brackets" if name.count(":") > 1 else ""
         raise UsageError(f"--{flag} must be a name such as www.example.com{hint}, got {name!r}")
     if flag == "domain" and is_public_suffix(found):
-        raise UsageError(
-            f"--domain is a public suffix, below which are domains of many: name these, got {name!r}"
-        )
+        raise UsageError(f"--domain must be a registered domain, not a public suffix, got {name!r}")
     return host_key(found)
 
 

@@ -19,7 +19,7 @@ class Options:
     processes: int = option(1, "How many processes serve.", unit="processes", minimum=1)
     crawl_delay: float = seconds(1.0, "Crawl-delay in the robots.txt of one host.")
     latency: float = seconds(0.0, "How long each answer waits.", maximum=3599)
-    sitemaps: bool = option(
+    serve_sitemaps: bool = option(
         False, "Give each host sitemaps, and pages that only its sitemaps name."
     )
     list: bool = option(False, "List the hostile hosts, with what each does, and serve nothing.")
@@ -36,4 +36,5 @@ def run(invocation: Invocation) -> int:
         print(listing())
         return 0
     with configuration():
-        return server.serve(server.SimWeb(**options))
+        sitemaps = options.pop("serve_sitemaps")
+        return server.serve(server.SimWeb(sitemaps=sitemaps, **options))

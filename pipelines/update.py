@@ -90,8 +90,8 @@ class Options(UpdateTableOptions, BatchOptions):
 
     batch: str = option(
         "",
-        "Ids of batches, with commas between them, applied in this order; none takes the oldest "
-        "one that is parsed. A batch that is named must be fetched; if it is not parsed, its pages "
+        "Ids of batches, with commas between them, applied in this order. Without it, the "
+        "oldest one that is parsed. A batch that is named must be fetched; if it is not parsed, its pages "
         "bring no links, keep the text that they had, and cannot be parsed any more.",
     )
 

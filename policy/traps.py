@@ -84,16 +84,16 @@ class BudgetOptions:
     )
     domain_budget: float = option(
         2.0,
-        "With --scope any: how many URLs of a registered domain the table holds, as a multiple of "
-        "its share: all URLs are shared out by the links that lead from the domains of seeds to "
-        "others; -1 is no limit. Domains of seeds have no limit.",
+        "With --scope any: how many URLs of a registered domain the table holds at most, as a "
+        "multiple of the domain's share. A domain's share of all URLs grows with the links to it "
+        "from domains of seeds. Domains of seeds have no limit; -1 is no limit for any.",
         minimum=-1,
     )
     unlinked_domain_budget: int = option(
         10,
-        "With --scope any: most URLs of a registered domain to which no counted link leads. Links "
-        "of a domain with a smaller budget do not count, and add no new domains. In a small crawl, "
-        "a domain with an average share may have domain_budget times this number.",
+        "With --scope any: most URLs of a registered domain to which no link counts. Links count if "
+        "their domain has a larger budget than this; only such links add new domains. In a small "
+        "crawl, a domain with an average share may have domain_budget times this number.",
         minimum=1,
     )
     max_same_pages: int = option(

@@ -84,7 +84,7 @@ SITEMAP_LEASES = "sitemaps"
 
 
 def times_at(place: Place) -> LeaseTimes:
-    """Returns ``LEASE_TIMES``, where the place takes writes as often."""
+    """Returns ``LEASE_TIMES``, with notes no more often than the place takes writes."""
     return LEASE_TIMES._replace(note=max(LEASE_TIMES.note, write_interval(place)))
 
 

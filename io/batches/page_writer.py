@@ -196,9 +196,10 @@ def _cut_types(group: pa.Table) -> list[str | None]:
 
 
 def _requests(group: pa.Table) -> int:
-    """Returns the number of pages that were requested: robots.txt may deny it, a name be unknown.
+    """Returns the number of pages that were requested.
 
-    A page whose robots.txt could not be fetched was not requested, either.
+    Not requested is a page that robots.txt denies, one whose robots.txt could not be fetched, and one
+    of a host whose name is unknown.
     """
     unsent = pc.is_in(group["protocol_message"], pa.array(_NO_CONNECTION, TEXT))
     return pc.sum(pc.and_not(pc.is_valid(group["response_ms"]), unsent)).as_py() or 0

@@ -75,7 +75,7 @@ def sources(words: Sequence[str]) -> list[SeedSource]:
 
 
 def unread_folders(words: Sequence[str]) -> list[str]:
-    """Returns the folders in those folders among the words that hold seed files; none is read."""
+    """Returns the folders in the given folders: seed files in them are not read."""
     places = [place_of(word) for word in words if not _is_url(word)]
     return [folder for place in places for folder in folders_in(place) if not _is_hidden(folder)]
 

@@ -125,8 +125,8 @@ class SnapshotLog:
             return
         if snapshot < self.oldest():
             raise SnapshotTooOld(
-                f"snapshot {snapshot} of {self.table.address} is too old: a purge has erased rows "
-                "of it since: run it again"
+                f"snapshot {snapshot} of {self.table.address} is too old: a purge has erased some of "
+                "its rows: run the command again"
             )
         if newest.snapshot - snapshot < VERSIONS:
             return

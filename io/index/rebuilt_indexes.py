@@ -70,9 +70,9 @@ def delete_unsent(task: IndexPass, made: Manifest, found: Mapping[str, pl.Series
 
 
 def delete_unsent_of_last(task: IndexPass, rules: list[WriterRule]) -> None:
-    """Does so for the run before, if it was a rebuild and died before it had done it.
+    """Deletes the unsent documents of the run before, if it was a rebuild that died too early.
 
-    Then it has left its receipts; and no later run has begun, which would have done it.
+    Such a run has left its receipts. A later run would have removed them.
 
     Args:
         task: The run.

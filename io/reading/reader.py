@@ -168,16 +168,16 @@ def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[p
                 component, [tablet], stored, lambda rows: rows.filter(kind.counting)
             )
             owner = component.split("/")[1] if kind.owner_column else ""
-            yield _owned(rows.sort("key"), kind, owner)
+            yield with_owner(rows.sort("key"), kind, owner)
 
 
 def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
     for batch, file in files_of(pinned.root, pinned.manifest(), kind):
         for group in row_groups(pinned.root / file.path, kind.schema, stored):
-            yield _owned(to_frame(group), kind, batch)
+            yield with_owner(to_frame(group), kind, batch)
 
 
-def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
+def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
     """Returns rows with their batch or their index, if they have one."""
     column = kind.owner_column
     return rows.with_columns(pl.lit(owner).alias(column)) if column else rows

@@ -1,4 +1,4 @@
-"""Delivers batches to a search server: retries until each document is accepted or refused."""
+"""Delivers bulks to a search server: retries until each document is accepted or refused."""
 
 import logging
 import time
@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ...policy.search_servers.actions import Action, letter
+from ...policy.search_servers.bulk_verdicts import Blocked, BulkVerdict
 from ...policy.search_servers.retry_plan import RetryPlan
-from ...policy.search_servers.verdicts_on_batches import BatchVerdict, Blocked
 from ...web.base.errors import Unavailable
 from .server_client import NoAnswer
 
 _LOG = logging.getLogger(__name__)
 _SPLIT_AFTER = 2  # attempts: a request that is too large for the server's memory never passes
 
-Send = Callable[[list[Action]], BatchVerdict]
+Send = Callable[[list[Action]], BulkVerdict]
 
 
 class Delivery:
-    """Sends batches one after the other, and collects what has become of them.
+    """Sends bulks one after the other, and collects what has become of them.
 
     Attributes:
         name: Name of the server in messages: its address.
-        send: Sends a batch, and returns the verdict of the server.
+        send: Sends a bulk, and returns the verdict of the server.
         patience: How long to go on without any progress, s.
     """
 
@@ -31,15 +31,15 @@ class Delivery:
         self._counts: Counter[str] = Counter()
         self._refused: list[tuple[str, str, str]] = []
 
-    def deliver(self, batches: Iterable[list[Action]]) -> None:
-        """Sends batches until each action is done or refused.
+    def deliver(self, bulks: Iterable[list[Action]]) -> None:
+        """Sends bulks until each action is done or refused.
 
         Raises:
             Unavailable: The server took nothing for longer than the patience.
             Blocked: It does not take any document.
         """
-        for batch in batches:
-            self._deliver(batch)
+        for bulk in bulks:
+            self._deliver(bulk)
 
     def count(self, counts: Counter[str]) -> None:
         """Adds numbers by reason."""
@@ -54,9 +54,9 @@ class Delivery:
         self._counts, self._refused = Counter(), []
         return done
 
-    def _deliver(self, batch: list[Action]) -> None:
+    def _deliver(self, bulk: list[Action]) -> None:
         plan = RetryPlan(self._patience)
-        left = [batch]
+        left = [bulk]
         while left:
             part = left.pop()
             verdict = self._judged(part, plan)
@@ -76,17 +76,17 @@ class Delivery:
                 halves = _halves(again) if plan.attempt > _SPLIT_AFTER else [again]
                 left += reversed(halves)
 
-    def _judged(self, part: list[Action], plan: RetryPlan) -> BatchVerdict:
+    def _judged(self, part: list[Action], plan: RetryPlan) -> BulkVerdict:
         begun = time.monotonic()
         try:
             return self._send(part)
         except NoAnswer as error:
             plan.spent(time.monotonic() - begun)
-            return BatchVerdict(again=part, why=str(error))
+            return BulkVerdict(again=part, why=str(error))
         except Blocked as error:
             raise Blocked(f"{self._name} cannot be written: {error}") from None
 
-    def _note(self, verdict: BatchVerdict) -> None:
+    def _note(self, verdict: BulkVerdict) -> None:
         self._counts.update(verdict.counts)
         for action, reason in verdict.refused:
             self._refuse(action, reason)
@@ -102,7 +102,7 @@ class Delivery:
         else:
             left += reversed(_halves(again))
 
-    def _wait(self, plan: RetryPlan, verdict: BatchVerdict) -> None:
+    def _wait(self, plan: RetryPlan, verdict: BulkVerdict) -> None:
         seconds = plan.wait(verdict.retry_after)
         if seconds is None:
             raise Unavailable(

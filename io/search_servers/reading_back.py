@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import polars as pl
 
+from ...policy.search_servers.bulk_verdicts import ServerAnswer
 from ...policy.search_servers.solr_schema import SolrSchema
 from ...policy.search_servers.stored_documents import STORED_FIELDS, stored_document_rows
-from ...policy.search_servers.verdicts_on_batches import ServerAnswer
 from ...web.base.errors import UserError
 from .server_client import ServerClient
 

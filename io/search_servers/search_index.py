@@ -9,7 +9,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from ...policy.search_servers.verdicts_on_batches import (
+from ...policy.search_servers.bulk_verdicts import (
     NOT_ADMITTED,
     ServerAnswer,
     refused_credentials,

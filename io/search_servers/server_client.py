@@ -14,8 +14,8 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
+from ...policy.search_servers.bulk_verdicts import BUSY, ServerAnswer
 from ...policy.search_servers.retry_plan import RetryPlan
-from ...policy.search_servers.verdicts_on_batches import BUSY, ServerAnswer
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.quoting import quoted
 from ...web.exchange.credentials import Credential, is_token, load_credentials

@@ -17,8 +17,8 @@ from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .shard_building import MOST_DOCUMENTS, ShardBuilder
 from .shard_files import shard_keys, with_orders
-from .shard_views import open_shard, superseded_keys
 from .tantivy_schema import TEXT_FIELDS, tantivy
+from .unpacked_index import open_shard, superseded_keys
 
 MOST_SHARDS = 8  # that are small; more are merged
 LARGE_BYTES = 512 << 20  # a shard of this size is merged only by ``compact --full``

@@ -1,4 +1,4 @@
-"""Searches a view of an index."""
+"""Searches an unpacked index."""
 
 import dataclasses
 import json
@@ -49,20 +49,20 @@ class FoundPages:
 
 
 class ShardSearch:
-    """An open view of an index.
+    """An unpacked index that is open.
 
     Attributes:
         documents: Number of documents.
     """
 
-    def __init__(self, view: Path) -> None:
+    def __init__(self, unpacked: Path) -> None:
         def unreadable(reason: str) -> UserError:
             return UserError(
-                f"the unpacked index cannot be read: {view}: {reason}: remove this folder"
+                f"the unpacked index cannot be read: {unpacked}: {reason}: remove this folder"
             )
 
         with tantivy_errors(unreadable):
-            self._index = tantivy().Index.open(str(view))
+            self._index = tantivy().Index.open(str(unpacked))
             register_analyzers(self._index)
             self._searcher = self._index.searcher()
             self._present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]

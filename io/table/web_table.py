@@ -194,7 +194,7 @@ class WebTable(abc.ABC):
         """Returns rows of tablets, in any order.
 
         Args:
-            component: ``state`` or ``hosts``.
+            component: A component in tablets.
             some: The tablets.
             columns: Names of the columns to return.
             narrow: Filters rows, each independently of the others; it gets all columns.
@@ -226,7 +226,7 @@ class WebTable(abc.ABC):
         """Returns the rows of some keys.
 
         Args:
-            component: ``state`` or ``hosts``.
+            component: A component in tablets.
             known: All its tablets; only tablets that may have one of the keys are read.
             keys: The keys to find.
             columns: Names of the columns to return; None for all.

@@ -9,10 +9,10 @@ from urllib.parse import quote
 import polars as pl
 
 from ...policy.search_servers.actions import Action, bulk_actions
+from ...policy.search_servers.bulk_verdicts import Blocked, BulkVerdict, judge_bulk
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
 from ...policy.search_servers.stored_documents import stored_deletes
-from ...policy.search_servers.verdicts_on_batches import BatchVerdict, Blocked, judge_bulk
 from ...web.base.errors import UsageError, UserError
 from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
@@ -109,12 +109,10 @@ class SearchServerWriter(ServerWriter):
     def _packs(self, given: Mapping[str, str]) -> bool:
         return choice(given, "gzip", ("false", "true")) == "true"
 
-    def _send(self, batch: list[Action]) -> BatchVerdict:
+    def _send(self, bulk: list[Action]) -> BulkVerdict:
         self._path = self._path or self._bulk_path()
-        body = b"".join(action.data for action in batch)
-        return judge_bulk(
-            batch, self._client.send("POST", self._path, body, "application/x-ndjson")
-        )
+        body = b"".join(action.data for action in bulk)
+        return judge_bulk(bulk, self._client.send("POST", self._path, body, "application/x-ndjson"))
 
     def _bulk_path(self) -> str:
         """Returns where to send: a target that must be there, since a new one would be guessed."""

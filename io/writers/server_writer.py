@@ -1,4 +1,4 @@
-"""The base of index writers for search servers: the client, limits, and batches."""
+"""The base of index writers for search servers: the client, limits, and bulks."""
 
 import dataclasses
 from collections import Counter
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, action_batches
-from ...policy.search_servers.verdicts_on_batches import BatchVerdict
+from ...policy.search_servers.actions import Action, action_bulks
+from ...policy.search_servers.bulk_verdicts import BulkVerdict
 from ..search_servers.delivery import Delivery
 from ..search_servers.server_client import ServerClient
 from ..search_servers.server_parameters import our_parameters, server_client, writer_limits
@@ -30,14 +30,14 @@ class ServerWriter(IndexWriter):
         """Returns whether requests are sent with gzip."""
         return False
 
-    def _send(self, batch: list[Action]) -> BatchVerdict:
-        """Sends a batch, and returns the result."""
+    def _send(self, bulk: list[Action]) -> BulkVerdict:
+        """Sends a bulk, and returns the result."""
         raise NotImplementedError
 
     def _deliver(
         self, *actions: Iterable[Action], counts: Counter[str] | None = None
     ) -> WriteResult:
-        """Sends actions, those of each argument in batches of their own.
+        """Sends actions, those of each argument in bulks of their own.
 
         Args:
             actions: What is sent.
@@ -49,6 +49,6 @@ class ServerWriter(IndexWriter):
         self._delivery.count(counts or Counter())
         for some in actions:
             limits = self._limits
-            self._delivery.deliver(action_batches(some, limits.max_bytes, limits.max_documents))
+            self._delivery.deliver(action_bulks(some, limits.max_bytes, limits.max_documents))
         done, refused = self._delivery.done()
         return WriteResult(done, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row"))

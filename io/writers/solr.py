@@ -7,16 +7,16 @@ from urllib.parse import quote
 import polars as pl
 
 from ...policy.search_servers.actions import Action, solr_actions, solr_deletes
+from ...policy.search_servers.bulk_verdicts import (
+    NOT_ADMITTED,
+    BulkVerdict,
+    ServerAnswer,
+    refused_credentials,
+)
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolerant_chain
 from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
-from ...policy.search_servers.verdicts_on_batches import (
-    NOT_ADMITTED,
-    BatchVerdict,
-    ServerAnswer,
-    refused_credentials,
-)
 from ...web.base.errors import UserError
 from ...web.base.quoting import quoted
 from ..search_servers.reading_back import stored_in_solr
@@ -122,13 +122,13 @@ class SolrWriter(ServerWriter):
             self._update({"commit": {}}, "commit")
         return done
 
-    def _send(self, batch: list[Action]) -> BatchVerdict:
+    def _send(self, bulk: list[Action]) -> BulkVerdict:
         self._path = self._path or self._update_path()
-        if batch[0].document is None:
-            body = b'{"delete":[' + b",".join(action.data for action in batch) + b"]}"
+        if bulk[0].document is None:
+            body = b'{"delete":[' + b",".join(action.data for action in bulk) + b"]}"
         else:
-            body = b"[" + b",".join(action.data for action in batch) + b"]"
-        return judge_update(batch, self._client.send("POST", self._path, body))
+            body = b"[" + b",".join(action.data for action in bulk) + b"]"
+        return judge_update(bulk, self._client.send("POST", self._path, body))
 
     def _update_path(self) -> str:
         """Returns where to send, with the chain of processors and the time of the commit."""

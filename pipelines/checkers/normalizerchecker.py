@@ -24,7 +24,7 @@ class Options(UrlOptions):
 
     normalizer: str | None = option(
         None,
- "Apply this normalizer alone, and once; none applies those of --url_normalizers.",
+ "Apply this normalizer alone, and once. Without it, those of --url_normalizers.",
         choices=NORMALIZERS,
     )  # fmt: skip
     url_scope: str = option(

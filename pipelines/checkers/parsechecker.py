@@ -39,9 +39,10 @@ class Options(RequestOptions, DocumentOptions):
     GROUP = "checkers"
 
     parser_memory: int = also(PoolOptions, "parser_memory")
-    normalize: bool = option(
-        False, "Normalize the URLs by all normalizers before, not only by basic."
-    )
+    all_normalizers: bool = option(
+        False, "Normalize the URLs by all normalizers before, not only by basic.",
+        nutch="parsechecker -normalize, indexchecker -normalize",
+    )  # fmt: skip
     follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.")
     dump_text: bool = option(False, "Show the text, too.")
     force_as: str = option(
@@ -77,7 +78,7 @@ def requested(
         (``url``, and ``fetch`` or ``error``; the answer, or None if there is none).
     """
     url: str | None = given
-    if options.normalize:
+    if options.all_normalizers:
         url, _, reason = rules.admit(pl.Series([given]), "fetcher", filters=False).row(0)
         if url is None:
             return {"url": given, "error": {"reason": reason, "message": None}}, None

@@ -192,10 +192,10 @@ class _Fields(dict[str, Any]):
 def _time_option(options: Mapping[str, Any]) -> str:
     """Returns which option allows a fetch more time; a crawl has one for all, and one for each.
 
-    >>> _time_option({"time_limit": 60.0})
+    >>> _time_option({"fetch_time_limit": 60.0})
+    '--fetch_time_limit allows more than 60 s'
+    >>> _time_option({"time_limit": 60.0, "fetch_time_limit": 90.0})
     '--time_limit allows more than 60 s'
-    >>> _time_option({"time_limit": -1.0, "fetch_time_limit": 90.0})
-    '--fetch_time_limit allows more than 90 s'
     """
     limits = {name: options.get(name, -1.0) for name in ("time_limit", "fetch_time_limit")}
     known = {name: limit for name, limit in limits.items() if limit >= 0}

@@ -66,7 +66,7 @@ COMMANDS = {
     "sitemap": Command(
         "sitemaps.sitemap", "Add the URLs of sitemaps to the table.", group=CRAWL,
         example=f"mine {_SITE}sitemap.xml {_AGENT}",
-        options=(*_CONTACT, "hosts", "sitemap_refetch", "sitemap_links", "scope", "server_delay"),
+        options=(*_CONTACT, "sitemap_hosts", "sitemap_refetch", "sitemap_links", "scope", "server_delay"),
     ),
     "generate": Command(
         "generate", "Choose what to fetch next, as a new batch.", group=CRAWL,
@@ -77,7 +77,7 @@ COMMANDS = {
     "fetch": Command(
         "fetch", "Fetch the pages of a batch.", group=CRAWL,
         example=f"mine {_AGENT}",
-        options=(*_CONTACT, "batch", "server_delay", "threads", "threads_per_host", "time_limit",
+        options=(*_CONTACT, "batch", "server_delay", "threads", "threads_per_host", "fetch_time_limit",
                  "timeout", "content_limit", "allow_addresses", "http_proxy"),
     ),
     "parse": Command(
@@ -102,12 +102,12 @@ COMMANDS = {
     "round": Command(
         "round", "Run one round of a crawl as one pipeline.", group=CRAWL,
         example=f"mine --top_n 1000 {_AGENT}",
-        options=(*_CONTACT, *_ROUND, "time_limit"),
+        options=(*_CONTACT, *_ROUND, "fetch_time_limit"),
     ),
     "next": Command(
         "next", "Run the next phase of the crawl.", group=CRAWL,
         example=f"mine {_AGENT}",
-        options=(*_CONTACT, "wait", *_ROUND, "time_limit"),
+        options=(*_CONTACT, "wait_until_done", *_ROUND, "fetch_time_limit"),
     ),
     "readdb": Command(
         "views.readdb", "Show statistics, one URL, the best URLs, or all rows.", group=LOOK,
@@ -117,7 +117,7 @@ COMMANDS = {
     ),
     "domainstats": Command(
         "figures.domainstats", "Count fetched pages by host, domain, suffix or TLD.", group=LOOK,
-        example="mine --by tld", options=("by", "expr"),
+        example="mine --mode tld", options=("mode", "expr"),
     ),
     "protocolstats": Command(
         "figures.protocolstats", "Count URLs by HTTP code.", group=LOOK, options=("expr",),
@@ -177,7 +177,7 @@ COMMANDS = {
     ),
     "linkrank": Command(
         "graph.linkrank", "Rank a graph: LinkRank, PageRank, HITS, centrality.",
-        group=RANK, options=("level", "ranking", "rounds", "tolerance", "damping_factor"),
+        group=RANK, options=("level", "ranking", "rank_rounds", "tolerance", "damping_factor"),
     ),
     "scoreupdater": Command(
         "graph.scoreupdater", "Write the ranks of pages into the table, as their scores.",

@@ -16,13 +16,13 @@ def in_time_left(options: _Of, until: int | None) -> _Of:
         options: The options of the fetch.
         until: Time at which the crawl ends, ms; None is no limit.
 
-    >>> in_time_left(FetchOptions(time_limit=60.0), None).time_limit
+    >>> in_time_left(FetchOptions(fetch_time_limit=60.0), None).fetch_time_limit
     60.0
-    >>> in_time_left(FetchOptions(time_limit=-1.0), 0).time_limit
+    >>> in_time_left(FetchOptions(fetch_time_limit=-1.0), 0).fetch_time_limit
     0.0
     """
     if until is None:
         return options
     left = max(0.0, (until - now_ms()) / 1000)
-    limit = left if options.time_limit < 0 else min(options.time_limit, left)
-    return dataclasses.replace(options, time_limit=limit)
+    limit = left if options.fetch_time_limit < 0 else min(options.fetch_time_limit, left)
+    return dataclasses.replace(options, fetch_time_limit=limit)

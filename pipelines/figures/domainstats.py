@@ -27,11 +27,11 @@ _TOTALS = {FETCHED_PAGES: "FETCHED", UNFETCHED_PAGES: "NOT_FETCHED"}
 class Options(CountOptions):
     """Options of domainstats."""
 
-    by: str = option("domain", "What pages are counted by.", choices=tuple(NAMES))
+    mode: str = option("domain", "What pages are counted by.", choices=tuple(NAMES))
 
 
 def run(invocation: Invocation) -> int:
-    counting = functools.partial(by_name, mode=invocation.options.by)
+    counting = functools.partial(by_name, mode=invocation.options.mode)
     counts = counted_rows(invocation, ("key", "status"), counting)
     totals = dict(counts.group_by(WHICH).agg(pl.col(NUMBER).sum()).iter_rows())
     named = counts.filter((pl.col(WHICH) == FETCHED_PAGES) & (pl.col(KEY) != ""))

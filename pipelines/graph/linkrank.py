@@ -63,7 +63,7 @@ class Options(LevelOptions, JobOptions):
         choices=RANKINGS,
         group="linkrank",
     )
-    rounds: int = option(
+    rank_rounds: int = option(
         0,
         "Most rounds; 0 is 10 for LinkRank and 100 for the others.",
         minimum=0,
@@ -145,7 +145,7 @@ def _check_rounds(options: Options) -> None:
     most, (rounds, _) = most_rounds(ranking_of(options)), rounds_of(options)
     if rounds > most:
         raise UsageError(
-            f"--rounds must be at most {most} for {options.ranking} if the job is only submitted, "
+            f"--rank_rounds must be at most {most} for {options.ranking} if the job is only submitted, "
             f"got {rounds}"
         )
 
@@ -188,7 +188,7 @@ def _iterations(options: Options, left: int | None = None) -> RankRounds:
 def rounds_of(options: Options) -> tuple[int, float]:
     """Returns the most rounds and the tolerance."""
     tolerance = _TOLERANCE[options.ranking] if options.tolerance < 0 else options.tolerance
-    return options.rounds or _ROUNDS[options.ranking], tolerance
+    return options.rank_rounds or _ROUNDS[options.ranking], tolerance
 
 
 def _unfinished(options: Options, changes: Sequence[float]) -> str:
@@ -199,7 +199,7 @@ def _unfinished(options: Options, changes: Sequence[float]) -> str:
         return ""
     return (
         f"{options.ranking} has not ended: round {rounds}, the last one, has changed "
-        f"{changes[-1]:.3g}: run linkrank with more --rounds"
+        f"{changes[-1]:.3g}: run linkrank with more --rank_rounds"
     )
 
 

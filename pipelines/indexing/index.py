@@ -60,7 +60,9 @@ _LOG = logging.getLogger(__name__)
 class Options(IndexTableOptions, JobOptions):
     """Options of index."""
 
-    batch: str = option("", "Index only the pages of this batch; none: of all.", group="index")
+    batch: str = option(
+        "", "Index only the pages of this batch. Without it, of all batches.", group="index"
+    )
     full: bool = option(
         False,
         "Build the index from the beginning. Without it, only what has changed since the last run "

@@ -1,10 +1,12 @@
 """Contains all changes to Beam at run time, and all uses of Beam's private names.
 
-No other module of ``pipelines`` has any; of the other rooms only
-``transforms/elements/row_types.py`` uses such names, and changes nothing. A crawl was run with each
-version of Beam in ``TRIED``, from the oldest that can be installed together with the other
-packages; all tests run with the newest. With any other version, no change is made and one warning
-is logged: jobs give the same results, more slowly and with more output.
+Two other modules use private names, and change nothing: ``pipelines/command_line/beam_options.py``
+reads the options of Beam, ``transforms/elements/row_types.py`` its types. Apart from these changes
+the package only drops a line that Beam logs.
+
+A crawl was run with each version of Beam in ``TRIED``, from the oldest that can be installed
+together with the other packages; all tests run with the newest. With any other version, no change
+is made and one warning is logged: jobs give the same results, more slowly and with more output.
 
 ================== ====================================== =====================================
 change             reason                                 without it

@@ -56,7 +56,7 @@ class JobOptions(LaunchOptions):
 
     operation: str = option(
         "",
-        "Id of the operation. The same id again changes nothing; none makes a new one.",
+        "Id of the operation. The same id again changes nothing. Without it, a new one is made.",
         pattern=r"[A-Za-z0-9._-]*",
     )
 
@@ -67,7 +67,7 @@ class BatchOptions(JobOptions):
 
     GROUP = "job"
 
-    batch: str = option("", "Id of the batch; none takes the one that is next in line.")
+    batch: str = option("", "Id of the batch. Without it, the batch that is next in line.")
 
 
 def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = False) -> None:

@@ -4,13 +4,13 @@ from typing import Any
 
 from ...io.rows.blocklist import BLOCKLIST_COMPONENT
 from ...io.shards.shard_search import Hit, ShardSearch
-from ...io.shards.shard_views import index_cache, is_whole, open_view, table_cache
+from ...io.shards.unpacked_index import index_cache, is_whole, table_cache, unpack_index
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...policy.components.index_schema import index_component
 from ...policy.components.kinds import KINDS, components_of
 from ...web.base.errors import UsageError, UserError
 
-_ATTEMPTS = 3  # to open a view that other processes remove
+_ATTEMPTS = 3  # to open what other processes remove
 
 
 class SearchedTable:
@@ -58,13 +58,13 @@ class SearchedTable:
             files = pinned.files(self._shards)
             for _ in range(_ATTEMPTS):
                 cache = index_cache(self._cache, self.index, purges)
-                view = open_view(pinned.root.files, files, cache)
+                unpacked = unpack_index(pinned.root.files, files, cache)
                 try:
-                    return ShardSearch(view)
+                    return ShardSearch(unpacked)
                 except UserError:
-                    if is_whole(view):
+                    if is_whole(unpacked):
                         raise
-                # Another process has another snapshot, and has removed the view of this one.
+                # Another process has another snapshot, and has removed what this one has unpacked.
             raise UserError(
                 f"the unpacked index was removed by another process: {str(cache)!r}: "
                 "run the search again, or give it another --cache_folder"

@@ -101,7 +101,7 @@ def place_in_text(node: Node) -> int:
 
 
 def selected(query: Any) -> list[Node]:
-    """Returns the expressions that a query selects; of several queries in a set the first one's."""
+    """Returns the expressions that a query selects; of a UNION, those of its first query."""
     while "select_list" not in query:
         query = query.get("left") or next(iter(query.get("children") or []), None)
         if query is None:

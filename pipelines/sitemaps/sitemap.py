@@ -76,7 +76,7 @@ class SitemapTableOptions(SitemapFetchOptions, LeaseOptions):
 class Options(SitemapTableOptions, JobOptions):
     """Options of sitemap."""
 
-    hosts: tuple[str, ...] = option(
+    sitemap_hosts: tuple[str, ...] = option(
         (),
         "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose "
         "robots.txt names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
@@ -87,9 +87,9 @@ class Options(SitemapTableOptions, JobOptions):
 
 def run(invocation: Invocation) -> int:
     options: Options = invocation.options
-    for name in options.hosts:
+    for name in options.sitemap_hosts:
         if not _HOST.fullmatch(name):
-            raise UsageError(f"--hosts must be names of hosts, or {_GROUPS}, got {name!r}")
+            raise UsageError(f"--sitemap_hosts must be names of hosts, or {_GROUPS}, got {name!r}")
     elsewhere = workers_elsewhere(invocation.beam_args)
     words = invocation.arguments["sitemaps"]
     check_seeds(words)
@@ -100,7 +100,7 @@ def run(invocation: Invocation) -> int:
             f"{error}; hosts are those of a table: inject or crawl first, or name a sitemap"
         ) from error
     given = seed_words(words, str(invocation.table), elsewhere=elsewhere)
-    hosts = options.hosts or (() if given else (RECORDED,))
+    hosts = options.sitemap_hosts or (() if given else (RECORDED,))
     return run_job(invocation, lambda tickets, o: build(tickets, o, given, hosts), "sitemap")
 
 

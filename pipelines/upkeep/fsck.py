@@ -69,7 +69,7 @@ class Options:
         "intact version, or delete them.",
     )
     max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
-    threads: int = option(4, "How many files, or ranges of rows, to read at a time.", minimum=1)
+    readers: int = option(4, "How many files, or ranges of rows, to read at a time.", minimum=1)
 
     def __post_init__(self) -> None:
         if self.drop and not self.repair:
@@ -190,7 +190,7 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
     files = list(_files(root, manifest, unchecked))
     problems += _check_files(root, files, options)
     broken = {problem.path for problem in problems}
-    rows = check_rows(root, manifest, broken, options.quick, options.threads)
+    rows = check_rows(root, manifest, broken, options.quick, options.readers)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)
@@ -213,7 +213,7 @@ def _check_files(
         return problem
 
     PROGRESS.start("fsck", total=len(files), unit="files")
-    with ThreadPoolExecutor(options.threads) as pool:
+    with ThreadPoolExecutor(options.readers) as pool:
         problems = [problem for problem in pool.map(check, files) if problem]
     PROGRESS.finish()
     return problems

@@ -37,7 +37,7 @@ from ..command_line.command import DONE, TABLE, Argument, Invocation, configurat
 from ..command_line.url_rules import rules_of
 from ..generating.own_limits import host_limits_record, settings_of_host
 from ..launch.job import warn_of_clocks
-from .explain_row import RobotsView, TableView, not_generated, robots_of, wrong_clock
+from .explain_row import ShownRobotsOptions, TableAt, not_generated, robots_of, wrong_clock
 from .history import VERSIONED, history_records
 from .last_generate import last_generate
 from .readlinkdb import link_line
@@ -51,7 +51,7 @@ _SHOWN = 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, RobotsView):
+class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, ShownRobotsOptions):
     """Options of explain: those of the jobs, and the source of the URLs."""
 
     GROUP = "checkers"
@@ -82,7 +82,7 @@ def run(invocation: Invocation) -> int:
         load_plugins(group, names)
     table = None
     if address != NO_TABLE:
-        table = TableView(address)
+        table = TableAt(address)
         warn_of_clocks(address, options)
     explainer = Explainer(options, table)
     print(f"rule files: {', '.join(explainer.rules.sources.values()) or 'none'}", file=sys.stderr)
@@ -104,7 +104,7 @@ class Explainer:
         table: The table, if there is one.
     """
 
-    def __init__(self, options: Options, table: TableView | None) -> None:
+    def __init__(self, options: Options, table: TableAt | None) -> None:
         self.rules = rules_of(options)
         self._options, self._table = options, table
         self._last = last_generate(table.pinned.table, options) if table else None
@@ -185,7 +185,7 @@ class Explainer:
         return found | {"asked": asked is not None, "error": asked["error"] if asked else None}
 
     @staticmethod
-    def _bound(row: Mapping[str, Any], table: TableView) -> str:
+    def _bound(row: Mapping[str, Any], table: TableAt) -> str:
         """Returns that the interval of a row is a bound that its host's settings give, if it is."""
         own, interval = (
             settings_of_host(table.pinned, urls.host_key_of(row["key"])),
@@ -270,7 +270,7 @@ class Explainer:
             return "not known without a table or --source"
         return f"outside {scope}" if reason == "out_of_scope" else scope
 
-    def _not_added(self, key: str, row: dict[str, Any] | None, table: TableView) -> str | None:
+    def _not_added(self, key: str, row: dict[str, Any] | None, table: TableAt) -> str | None:
         """Returns the reason why a URL that the rules accept is not added to the table, or None."""
         options = self._options
         if table.is_purged(key):

@@ -53,8 +53,8 @@ from .readlinkdb import SHOWN_COLUMNS
 _INLINKS = 10
 
 
-class TableView:
-    """A snapshot of a table.
+class TableAt:
+    """A table at a snapshot, and at a time.
 
     Args:
         table: Address of the table.
@@ -136,7 +136,7 @@ class TableView:
 
 
 def not_generated(
-    row: dict[str, Any], table: TableView, options: GenerateOptions
+    row: dict[str, Any], table: TableAt, options: GenerateOptions
 ) -> Iterator[tuple[str, str]]:
     """Yields (reason, detail) of each condition that prevents generate from choosing a row now.
 
@@ -183,7 +183,7 @@ def not_generated(
 
 
 def _refused_today(
-    row: dict[str, Any], table: TableView, options: GenerateOptions
+    row: dict[str, Any], table: TableAt, options: GenerateOptions
 ) -> Iterator[tuple[str, str]]:
     """Yields why the options filter and normalize leave out a row, if they do."""
     if not (options.filter or options.normalize) or not isinstance(options, TargetOptions):
@@ -217,7 +217,7 @@ def _wait(row: dict[str, Any], clock: Clock) -> str:
     return f"due at {iso(when)}, in {in_words((when - clock.now) / 1000)}"
 
 
-def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions) -> str:
+def wrong_clock(row: dict[str, Any], table: TableAt, options: GenerateOptions) -> str:
     """Returns a message if some times of a row are impossible; empty if not."""
     if not _frame(STATE, row).select(wrong_times(table.now, options)).item():
         return ""
@@ -230,11 +230,11 @@ def wrong_clock(row: dict[str, Any], table: TableView, options: GenerateOptions)
 
 
 @dataclasses.dataclass(frozen=True)
-class RobotsView(RobotsOptions, AgentOptions):
+class ShownRobotsOptions(RobotsOptions, AgentOptions):
     """Options of reading robots.txt."""
 
 
-def robots_of(url: str, host: dict[str, Any] | None, options: RobotsView) -> dict[str, Any]:
+def robots_of(url: str, host: dict[str, Any] | None, options: ShownRobotsOptions) -> dict[str, Any]:
     """Returns the verdict of the robots.txt in the table about a URL.
 
     Returns:

@@ -14,10 +14,11 @@ from pathlib import Path
 import apache_beam as beam
 import polars as pl
 
+from ...io.reading.reader import with_owner
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
-from ...policy.components.kinds import Kind, components_of
+from ...policy.components.kinds import components_of
 from ...policy.components.schema import to_frame
 from ...policy.components.vocabulary import View, shown_schema, views
 from ...policy.conditions import ExprOptions, wanted_rows
@@ -139,17 +140,12 @@ def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
     if part.tablet is not None:
         verify_tablets(root, part.tablet)
         for rows in root.scan(kind.name, part.tablet):
-            yield _owned(rows.filter(kind.counting), kind, part.batch)
+            yield with_owner(rows.filter(kind.counting), kind, part.batch)
         return
     assert part.file is not None
     verify_file(root, part.file)
     for group in row_groups(root / part.file.path, kind.schema):
-        yield _owned(to_frame(group), kind, part.batch)
-
-
-def _owned(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
-    column = kind.owner_column
-    return rows.with_columns(pl.lit(owner).alias(column)) if column else rows
+        yield with_owner(to_frame(group), kind, part.batch)
 
 
 def _write(part: Part, what: str, output: Output, expr: str, now: int) -> None:

@@ -11,7 +11,7 @@ from ...policy.components.vocabulary import iso
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import from_key
 from ..generating.recorded_options import as_recorded
-from .explain_row import TableView, not_generated
+from .explain_row import TableAt, not_generated
 
 
 def last_generate(table: str, options: GenerateOptions) -> "LastGenerate | None":
@@ -42,7 +42,7 @@ class LastGenerate:
     def __init__(self, table: str, made: Manifest, options: GenerateOptions) -> None:
         self._table, self._made = table, made
         self._options = as_recorded(options, made.options)
-        self._view: TableView | None = None
+        self._seen: TableAt | None = None
 
     def fate(self, key: str) -> dict[str, Any]:
         """Returns what it did with a row key.
@@ -63,17 +63,17 @@ class LastGenerate:
         batches = [name for name in made.batches if name == made.batch]
         if batches and len(claimed_keys(root, made, batches, key, key)):
             return CHOSEN, f"it is in batch {made.batch}"
-        view = self._before()
-        row = view.find("state", key)
+        seen = self._before()
+        row = seen.find("state", key)
         if row is None:
             return "not_in_table", f"{from_key(key)} was not in the table"
-        for reason, detail in not_generated(row, view, self._options):
+        for reason, detail in not_generated(row, seen, self._options):
             return reason, detail
         return NOT_BEST, REASONS[NOT_BEST]
 
-    def _before(self) -> TableView:
+    def _before(self) -> TableAt:
         """Returns the table as that generate read it: no job has changed the state since."""
-        if self._view is None:
+        if self._seen is None:
             made = self._made
-            self._view = TableView(self._table, made.snapshot - 1, made.time)
-        return self._view
+            self._seen = TableAt(self._table, made.snapshot - 1, made.time)
+        return self._seen

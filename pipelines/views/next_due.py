@@ -12,7 +12,7 @@ from ...io.tablets.tablets import Tablet, tablets
 from ...policy.choosing.selection import GenerateOptions, admissible, sorted_out
 from ...policy.schedules.schedule import DAY_MS
 from ...web.urls.row_keys import from_key
-from .explain_row import TableView, not_generated
+from .explain_row import TableAt, not_generated
 
 _COLUMNS = ("key", "fetch_time")
 
@@ -48,25 +48,23 @@ def next_url(table: str, options: GenerateOptions, *, after_now: bool = False) -
         after_now: Whether to look only at URLs that are not due yet.
     """
     options = dataclasses.replace(options, add_days=0.0)
-    view = TableView(table)
-    since = view.now + 1 if after_now else None
-    key = _first(view, options, since) or (_first(view, None) if since is None else None)
-    row = view.find("state", key) if key is not None else None
+    seen = TableAt(table)
+    since = seen.now + 1 if after_now else None
+    key = _first(seen, options, since) or (_first(seen, None) if since is None else None)
+    row = seen.find("state", key) if key is not None else None
     if row is None:
         return None
-    wait = row["fetch_time"] - view.now
+    wait = row["fetch_time"] - seen.now
     return NextUrl(
         from_key(row["key"]),
         row["fetch_time"],
         max(0, math.ceil(wait / DAY_MS)),
         (row["protocol_message"] or "") if row["retries"] else "",
-        tuple(not_generated(row, view, options)),
+        tuple(not_generated(row, seen, options)),
     )
 
 
-def _first(
-    view: TableView, options: GenerateOptions | None, since: int | None = None
-) -> str | None:
+def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = None) -> str | None:
     """Returns the key that is due first (since then), of those that the options do not exclude."""
 
     scorings = None if options is None else scorings_of(options)
@@ -78,13 +76,13 @@ def _first(
         state = state if since is None else state.filter(pl.col("fetch_time") >= since)
         if options is None or scorings is None:
             return state
-        return admissible(state, options, scorings, view.now)
+        return admissible(state, options, scorings, seen.now)
 
     best: tuple[int, str] | None = None
-    for tablet in _by_time(view.pinned):
+    for tablet in _by_time(seen.pinned):
         if best is not None and (tablet.min_fetch_time or 0) > best[0]:
             break  # all later tablets are due later, too
-        rows = view.pinned.root.read("state", [tablet], columns, narrow)
+        rows = seen.pinned.root.read("state", [tablet], columns, narrow)
         if options is not None and scorings is not None:
             rows = sorted_out(rows, options, scorings).select(_COLUMNS)
         found = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()

@@ -32,7 +32,7 @@ from ..command_line.command import Invocation
 from ..command_line.live import duration
 from ..generating.own_limits import settings_of_host
 from .endings import Stopped, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
-from .explain_row import TableView
+from .explain_row import TableAt
 from .next_due import NextUrl, next_url
 from .readdb import Figures, read_statistics
 
@@ -108,11 +108,11 @@ def _slow_hosts(table: str, made: Sequence[Manifest], options: Any) -> list[dict
     ]
     if not found:
         return []
-    view = TableView(table)
+    seen = TableAt(table)
     records = []
     for one in all_together(found):
-        host = view.find("hosts", one.key) or {}
-        own = settings_of_host(view.pinned, one.key)
+        host = seen.find("hosts", one.key) or {}
+        own = settings_of_host(seen.pinned, one.key)
         records.append(slow_record(one, own, host.get("crawl_delay"), options.server_delay))
     return records
 

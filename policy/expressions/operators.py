@@ -68,7 +68,7 @@ def inverted(value: Value) -> Value:
 
 def _with_missing(left: Value, sign: str, right: Value) -> Value:
     if Type.CHOICE in (left.type, right.type):
-        raise Refused("a list of values follows in")
+        raise Refused("a list of values may stand only after in")
     if sign not in ("==", "!="):
         return literal(False)  # as with every missing value
     value = finite(right if left.type is Type.MISSING else left)

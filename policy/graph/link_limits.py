@@ -35,7 +35,8 @@ class LinkLimits:
     )
     limit_page: bool = option(
         True,
-        "Count one link from a page to a URL without its query, and one link from such a URL.",
+        "Take the URLs of a page that differ only in the query as one: count one link to them from each "
+        "page, and one link from them to each page.",
         nutch="link.ignore.limit.page",
     )
     limit_domain: bool = option(

@@ -27,8 +27,8 @@ class HostCheckOptions:
 
     check: str = option(
         "none",
-        "Which hosts to look up: those that were never looked up, those whose last look-up "
-        "succeeded, or failed, or all of these.",
+        "Which hosts to look up: none, those that were never looked up (new), those whose last "
+        "look-up succeeded (known), or failed, or all of these.",
         choices=CHECKS,
         nutch="updatehostdb -checkAll, -checkNew, -checkKnown, -checkFailed",
     )

@@ -114,7 +114,7 @@ def lost_pages(journal: pl.DataFrame, rows: pl.DataFrame, reason: str) -> pl.Dat
 
     Args:
         journal: Rows of the journal, as in ``INDEXED``.
-        rows: Rows with those of its keys that are still known.
+        rows: Rows with the keys of the journal that the table still has.
         reason: Why the others are deleted.
     """
     gone = journal.join(rows.select("key"), on="key", how="anti")

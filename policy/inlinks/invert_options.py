@@ -32,8 +32,8 @@ class InvertOptions:
     )
     max_link_age: int = option(
         0,
-        "A link is dropped if its page was last found to have it longer ago, unless the newest "
-        "document of the page has it; 0 means twice --max_fetch_interval.",
+        "Drop links that were not found again for longer than this. A link that the newest document "
+        "of its page has stays. 0 means twice --max_fetch_interval.",
         unit="s",
         minimum=0,
     )

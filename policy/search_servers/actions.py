@@ -1,4 +1,4 @@
-"""Actions for search servers: documents and deletes as bytes, in batches of bounded size."""
+"""Actions for search servers: documents and deletes as bytes, in bulks of bounded size."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -97,25 +97,25 @@ def _documents(documents: pl.DataFrame, *, dotted: bool) -> Iterator[tuple[str, 
         yield row[place], id_, encode(fields).encode()
 
 
-def action_batches(
+def action_bulks(
     actions: Iterable[Action], max_bytes: int, max_count: int
 ) -> Iterator[list[Action]]:
-    """Yields actions in batches; one that is larger than the limit is alone.
+    """Yields actions in bulks; one that is larger than the limit is alone.
 
     >>> some = [Action("a", "a", b"12"), Action("b", "b", b"3"), Action("c", "c", b"4567")]
-    >>> [[action.id for action in batch] for batch in action_batches(some, 3, 2)]
+    >>> [[action.id for action in bulk] for bulk in action_bulks(some, 3, 2)]
     [['a', 'b'], ['c']]
     """
-    batch: list[Action] = []
+    bulk: list[Action] = []
     size = 0
     for action in actions:
-        if batch and (size + len(action.data) > max_bytes or len(batch) >= max_count):
-            yield batch
-            batch, size = [], 0
-        batch.append(action)
+        if bulk and (size + len(action.data) > max_bytes or len(bulk) >= max_count):
+            yield bulk
+            bulk, size = [], 0
+        bulk.append(action)
         size += len(action.data)
-    if batch:
-        yield batch
+    if bulk:
+        yield bulk
 
 
 def letter(document: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What an answer of Solr means for the batch that was sent."""
+"""What an answer of Solr means for the bulk that was sent."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,13 +6,13 @@ from typing import Any
 
 from ...web.base.errors import one_line
 from .actions import Action
-from .verdicts_on_batches import BatchVerdict, ServerAnswer, judge_request
+from .bulk_verdicts import BulkVerdict, ServerAnswer, judge_request
 
 _NAMED = re.compile(r"\[doc=(.*?)\]")
 _SHOWN = 300
 
 
-def judge_update(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
+def judge_update(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:
     """Returns the verdict about documents, or deletes, that were sent to ``/update``.
 
     Without an update chain that tolerates errors, Solr stops at the first bad document: it has
@@ -22,20 +22,20 @@ def judge_update(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
     Raises:
         Blocked: Solr refuses all documents, whatever they are.
     """
-    if answer.status == 400 and len(batch) > 1:
-        return _without_bad_one(batch, answer)
-    whole = judge_request(batch, answer)
+    if answer.status == 400 and len(bulk) > 1:
+        return _without_bad_one(bulk, answer)
+    whole = judge_request(bulk, answer)
     if whole is not None:
         return whole
     header = answer.record.get("responseHeader")
     if not isinstance(header, Mapping) or header.get("status") != 0:
-        return BatchVerdict(again=list(batch), why=f"it answered no JSON of Solr: {answer.text}")
+        return BulkVerdict(again=list(bulk), why=f"it answered no JSON of Solr: {answer.text}")
     errors = _errors(header.get("errors"))
-    known = {action.id for action in batch}
+    known = {action.id for action in bulk}
     if not set(errors) <= known:
-        return BatchVerdict(again=list(batch), too_large=True, why=next(iter(errors.values())))
-    verdict = BatchVerdict()
-    for action in batch:
+        return BulkVerdict(again=list(bulk), too_large=True, why=next(iter(errors.values())))
+    verdict = BulkVerdict()
+    for action in bulk:
         if action.id in errors:
             verdict.refused.append((action, errors[action.id]))
         else:
@@ -43,13 +43,13 @@ def judge_update(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
     return verdict
 
 
-def _without_bad_one(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
+def _without_bad_one(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:
     named = _NAMED.search(answer.text)
-    bad = [action for action in batch if named and action.id == named[1]]
+    bad = [action for action in bulk if named and action.id == named[1]]
     if not bad:
-        return BatchVerdict(again=list(batch), too_large=True, why=answer.text)
-    rest = [action for action in batch if action.id != bad[0].id]
-    return BatchVerdict(refused=[(bad[0], answer.text)], again=rest, why=answer.text, at_once=True)
+        return BulkVerdict(again=list(bulk), too_large=True, why=answer.text)
+    rest = [action for action in bulk if action.id != bad[0].id]
+    return BulkVerdict(refused=[(bad[0], answer.text)], again=rest, why=answer.text, at_once=True)
 
 
 def _errors(found: Any) -> dict[str, str]:

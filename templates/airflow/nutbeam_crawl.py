@@ -121,7 +121,7 @@ with DAG(
             for step in range(1, PHASES + 1):
                 phase = NutbeamOperator(
                     task_id=f"next_{step}",
-                    words=["next", "--wait"],
+                    words=["next", "--wait_until_done"],
                     parameters=["runner", "options", "table"],
                 )
                 last >> phase

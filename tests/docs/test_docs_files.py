@@ -35,7 +35,7 @@ def test_every_file_of_a_table_is_listed(tmp_path):
     assert nutbeam("hostinject", table, tmp_path / "hosts") == 0
     internal = ("--ignore_internal_host", "false", "--ignore_internal_domain", "false")
     assert nutbeam("webgraph", table, *internal) == 0
-    assert nutbeam("linkrank", table, "--rounds", "1") == 0
+    assert nutbeam("linkrank", table, "--rank_rounds", "1") == 0
     found = [str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()]
     assert len(found) > 10
     known = patterns()

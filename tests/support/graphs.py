@@ -22,7 +22,7 @@ from nutbeam.transforms.operations import Ticket
 SHOWN: dict[str, dict[str, Any]] = {
     "generate": {"max_count": 100, "queue_mode": "ip", "num_fetchers": 2},
     "purge": {"host": ("example.com",)},
-    "linkrank": {"rounds": 1},
+    "linkrank": {"rank_rounds": 1},
 }
 # What a command passes to ``build`` besides its options; the graph does not depend on it.
 _OTHER = Reading("other", "", 1)

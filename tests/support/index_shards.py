@@ -3,7 +3,7 @@
 import polars as pl
 
 from nutbeam.io.shards.shard_search import ShardSearch
-from nutbeam.io.shards.shard_views import open_view
+from nutbeam.io.shards.unpacked_index import unpack_index
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
@@ -36,7 +36,7 @@ def commit_shards(table, files, operation, index="main", replaced=()):
 
 
 def searched(root, files, cache):
-    return ShardSearch(open_view(root, files, cache))
+    return ShardSearch(unpack_index(root, files, cache))
 
 
 def urls(search, query, top_n=10):

@@ -90,7 +90,7 @@ def test_the_dag_bag_finds_a_crawl(probe):
     assert order[-1] == "report"
     assert [tasks[task]["upstream"] for task in order[1:]] == [[task] for task in order[:-1]]
     assert {tasks[task]["retries"] for task in order} == {3}
-    assert all(tasks[task]["words"][:2] == ["next", "--wait"] for task in order[1:-1])
+    assert all(tasks[task]["words"][:2] == ["next", "--wait_until_done"] for task in order[1:-1])
     assert set(tasks["inject"]["parameters"]) <= set(dag["params"])
 
 

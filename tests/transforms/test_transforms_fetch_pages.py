@@ -217,7 +217,10 @@ class closed_port:
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [({"time_limit": 0.0}, "time_limit"), ({"max_exceptions_per_host": 1}, "too_many_exceptions")],
+    [
+        ({"fetch_time_limit": 0.0}, "time_limit"),
+        ({"max_exceptions_per_host": 1}, "too_many_exceptions"),
+    ],
 )
 def test_what_the_engine_leaves_out_is_a_dead_letter(more, reason):
     def fail(path, connection):
@@ -241,7 +244,7 @@ def test_a_host_is_left_in_peace_with_two_partitions_at_once(web):
         by_host[url.split("/")[2]].append(url)
     chosen = [url for some in by_host.values() for url in some[:7]]
     transform = FetchPages(
-        connect_to=list(web.connect_to), server_delay=delay, partitions=2, time_limit=60.0
+        connect_to=list(web.connect_to), server_delay=delay, partitions=2, fetch_time_limit=60.0
     )
     flags = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
     with beam.Pipeline("FnApiRunner", options=PipelineOptions(flags)) as pipeline:

@@ -91,7 +91,7 @@ class Engine:
             _LOG.warning(
                 "robots.txt is neither fetched nor obeyed on: %s (robots_allowlist)", names
             )
-        limit = options.time_limit
+        limit = options.fetch_time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = known_hosts.get if known_hosts is not None else lambda host: None
         self._queues = Queues(options, known, deadline, requested_until, on_drop)

@@ -50,11 +50,11 @@ class FetchOptions(RobotsOptions, QueueOptions):
         "Least wait for a host with a crawl delay; server_delay if not given.",
         nutch="fetcher.min.crawl.delay",
     )
-    time_limit: float = seconds(
+    fetch_time_limit: float = seconds(
         10_800.0,
-        "Time after which a fetch, or a whole crawl, begins no request; waiting pages stay due. "
-        "Negative for no limit.",
-        nutch="fetcher.timelimit.mins",
+        "Time after which a fetch begins no request; waiting pages stay due. Negative for no "
+        "limit.",
+        nutch="fetcher.timelimit.mins, crawl --time-limit-fetch",
         minimum=None,
     )
     max_exceptions_per_host: int = option(

@@ -12,8 +12,8 @@ from index_servers import index_server
 from nutbeam.io.search_servers import server_client
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
+from nutbeam.policy.search_servers.bulk_verdicts import Blocked
 from nutbeam.policy.search_servers.retry_plan import RetryPlan
-from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError
 
 NONE = pl.Series([], dtype=pl.String)
@@ -74,7 +74,7 @@ def test_documents_arrive_with_their_version(server, given, coding):
     ],
     ids=["503", "502", "429", "html", "truncated", "list", "other", "reset", "short"],
 )
-def test_a_batch_without_a_good_answer_is_sent_again(server, odd):
+def test_a_bulk_without_a_good_answer_is_sent_again(server, odd):
     server.script = [odd]
     done = writer(server).write(documents("a", "b"), NONE)
     assert done.counts == {"added": 2}
@@ -82,7 +82,7 @@ def test_a_batch_without_a_good_answer_is_sent_again(server, odd):
     assert set(server.documents) == {"a", "b"}
 
 
-def test_a_server_that_is_too_slow_gets_the_batch_again(server):
+def test_a_server_that_is_too_slow_gets_the_bulk_again(server):
     server.script = [lambda handler: (time.sleep(0.6), handler.hang_up())]
     assert writer(server, timeout="0.3").write(documents("a"), NONE).counts == {"added": 1}
     assert server.bulks == [["a"]] * 2

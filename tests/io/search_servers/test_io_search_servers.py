@@ -9,7 +9,7 @@ from search_servers_here import LIMITS, results_of_writes_through_a_kill, search
 
 from nutbeam.io.writers.index_writer import IndexTarget, open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
-from nutbeam.policy.search_servers.verdicts_on_batches import Blocked
+from nutbeam.policy.search_servers.bulk_verdicts import Blocked
 from nutbeam.web.base.errors import UserError
 
 pytestmark = pytest.mark.servers

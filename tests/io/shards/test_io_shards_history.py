@@ -8,7 +8,7 @@ from index_shards import held, page, searched, urls, write_shards
 
 from nutbeam.io.shards.shard_files import shard_keys
 from nutbeam.io.shards.shard_merging import merge_shards, plan_merges, stored_documents
-from nutbeam.io.shards.shard_views import open_view
+from nutbeam.io.shards.unpacked_index import unpack_index
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.upkeep.fsck import described
 from nutbeam.policy.components.index_schema import index_component
@@ -68,18 +68,18 @@ def test_shards_rank_as_one_index_does(tmp_path):
         assert scores[0] == scores[1]
 
 
-def test_a_view_is_made_once_and_takes_files_of_the_one_before(tmp_path):
+def test_an_unpacked_index_is_made_once_and_takes_files_of_the_one_before(tmp_path):
     root, cache = tmp_path / "t", tmp_path / "c"
     first = write_shards(root, [page("http://a.com/1", "one", "words")])
-    view = open_view(root, first, cache)
-    assert open_view(root, first, cache) == view
+    unpacked = unpack_index(root, first, cache)
+    assert unpack_index(root, first, cache) == unpacked
     second = write_shards(root, [page("http://a.com/2", "two", "words")], version=2)
     (root / first[0].path).rename(root / "elsewhere")
     with pytest.raises(Exception, match="missing"):  # its keys are read again
-        open_view(root, [*first, *second], cache)
+        unpack_index(root, [*first, *second], cache)
     (root / "elsewhere").rename(root / first[0].path)
-    store = next(view.glob("*.store")).stat().st_ino
-    newer = open_view(root, [*first, *second], cache)
+    store = next(unpacked.glob("*.store")).stat().st_ino
+    newer = unpack_index(root, [*first, *second], cache)
     assert store in {path.stat().st_ino for path in newer.glob("*.store")}
     assert [path.name for path in cache.iterdir()] == [newer.name]
 

@@ -332,7 +332,7 @@ def test_robotsparser_and_parsechecker_of_a_server(typed):
 
         words = ("parsechecker", "http://a.com/moved", "http://a.com/data", "--scope", "any")
         code, printed, _ = typed(*words, *fast, "--follow_redirects", "--dump_text", "--force_as",
-                                 "text/html", "--normalize")  # fmt: skip
+                                 "text/html", "--all_normalizers")  # fmt: skip
         assert code == 0
         for line in ("redirect from: http://a.com/moved", "title: A page", "outlinks: 2",
                      "  http://far.com/ far", "language: en"):  # fmt: skip

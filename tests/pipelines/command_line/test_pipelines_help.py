@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import defaultdict
 
 import pytest
 from simulated_web import SimWeb
@@ -16,6 +17,10 @@ AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
 # Not run here: a table in Bigtable, and a server that runs until it is stopped.
 # The web of this test has one host, and there is no search server.
 NOT_RUN = ("table", "simweb", "graphfiles", "solrindex", "solrclean", "solrdedup")
+
+# Options with another text in each command, but one meaning: which rows, how many, to which file.
+ONE_MEANING = {"batch", "dump", "expr", "full", "index", "level", "min_score", "output", "port", "regex", "status",
+               "top", "what"}  # fmt: skip
 
 
 @pytest.fixture
@@ -51,6 +56,15 @@ def test_the_whole_help_has_every_option(shown, name):
     text = shown(name, "--help_all")
     assert set(re.findall(r"^  (?:-\w \S+, )?--(\w+)", text, re.MULTILINE)) == set(options)
     assert f"All {len(options)} options" in shown(name, "-h")
+
+
+def test_an_option_means_the_same_in_each_command():
+    """A file for --config sets it for all of them."""
+    meanings = defaultdict(set)
+    for command in COMMANDS:
+        for name, option in command_options(load(command)).items():
+            meanings[name].add(option.help)
+    assert {name for name, texts in meanings.items() if len(texts) > 1} == ONE_MEANING
 
 
 @pytest.mark.parametrize("name", AGENT_FIRST)

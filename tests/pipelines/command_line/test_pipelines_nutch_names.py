@@ -52,7 +52,7 @@ FLAGS = {
         "-sitemap": "nutbeam sitemap", "-crawlId": "TABLE",
     },
     "sitemap": {
-        "-hostdb": "--hosts", "-sitemapUrls": "arguments, after TABLE", "-noStrict": "--sitemap_strict_parsing",
+        "-hostdb": "--sitemap_hosts", "-sitemapUrls": "arguments, after TABLE", "-noStrict": "--sitemap_strict_parsing",
         "-noFilter": "--sitemap_url_filter", "-noNormalize": "--sitemap_url_normalize", "-threads": "--threads",
     },
     "updatedb": {
@@ -69,7 +69,7 @@ FLAGS = {
     },
     "dedup": {"-group": "--dedup_group", "-compareOrder": "--compare_order"},
     "parsechecker": {
-        "-normalize": "--normalize", "-followRedirects": "--follow_redirects",
+        "-normalize": "--all_normalizers", "-followRedirects": "--follow_redirects",
         "-checkRobotsTxt": "always obeyed", "-dumpText": "--dump_text", "-forceAs": "--force_as",
         "-md": "not there yet", "-stdin": "standard input", "-listen": "no server",
     },

@@ -131,7 +131,7 @@ def uses(folder, web, port):
             (folder / "no", f"/no/{EVIL}"),
         ],
         "inject": [(work, folder / "seeds.txt", *info), (work, f"/no/{EVIL}"), (work, *bad_rules)],
-        "sitemap": [(work, f"{SITE}/{EVIL}.xml", *there, *info), (work, "--hosts", EVIL)],
+        "sitemap": [(work, f"{SITE}/{EVIL}.xml", *there, *info), (work, "--sitemap_hosts", EVIL)],
         "generate": [(work, *info), (work, "--operation", EVIL)],
         "fetch": [(work, *there, *info), (work, *there, "--batch", EVIL)],
         "parse": [(work, *info), (work, "--parse_filters", EVIL)],

@@ -209,7 +209,7 @@ def test_nothing_is_asked_of_another_partitions_hosts(tmp_path):
 
 
 def test_a_time_limit_leaves_the_rest_to_update(table, server):
-    assert nutbeam("fetch", table, *words(server, *FOLLOW, "--time_limit", "0")) == 0
+    assert nutbeam("fetch", table, *words(server, *FOLLOW, "--fetch_time_limit", "0")) == 0
     assert [path for path in server.paths if path != "/robots.txt"] == []
     assert manifest_of(table).counts["dropped/time_limit"] == 2
 

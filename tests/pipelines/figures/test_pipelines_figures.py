@@ -129,7 +129,7 @@ def test_domainstats(table, shown, by):
     level = ("domain", "suffix", "tld").index(by) if by != "host" else None
     expected = Counter(host if level is None else names[host][level] for host in fetched)
     del expected[None]
-    totals, found = shown("domainstats", table, "--by", by), {}
+    totals, found = shown("domainstats", table, "--mode", by), {}
     found = {record["key"]: record["number"] for record in totals}
     assert found.pop("FETCHED") == len(fetched)
     assert found.pop("NOT_FETCHED") == len(ROWS) - len(fetched)

@@ -58,7 +58,7 @@ def test_a_ranking_goes_on_after_the_last_whole_round(tables, monkeypatch, round
     killed, whole = tables
     for table in tables:
         assert nutbeam("webgraph", table, *EVERY) == 0
-    words = ("--rounds", "150")
+    words = ("--rank_rounds", "150")
     kill_when(lambda: last_round(killed) >= rounds, "linkrank", killed, *words)
     assert "page_ranks" not in manifest_of(killed).components
     reached, made, write = last_round(killed), [], RoundFiles.write

@@ -50,7 +50,7 @@ def test_many_rounds_are_several_pipelines_with_the_same_ranks(
 ):
     assert nutbeam("webgraph", table, *SMALL) == 0
     words = ("linkrank", table, "--ranking", ranking, "--tolerance", tolerance)
-    assert nutbeam(*words, "--rounds", min(rounds, 99)) == 0
+    assert nutbeam(*words, "--rank_rounds", min(rounds, 99)) == 0
     right, shown = ranks_in(table), capsys.readouterr().out
     made, pipelines, real = [], [], linkrank.RankSome.expand
 
@@ -68,7 +68,7 @@ def test_many_rounds_are_several_pipelines_with_the_same_ranks(
     monkeypatch.setattr(linkrank.RankSome, "expand", expand)
     for module in (linkrank, rank_rounds):
         monkeypatch.setattr(module, "MOST_STEPS", 7)
-    assert nutbeam(*words, "--rounds", rounds) == 0
+    assert nutbeam(*words, "--rank_rounds", rounds) == 0
     assert len(pipelines) >= (1 if tolerance == "1e-3" else 3)
     assert ranks_in(table).equals(right)
     assert len(made) == len(set(made))  # no round is made twice
@@ -84,9 +84,9 @@ def _rounds_in(printed):
 
 def test_one_pipeline_refuses_more_rounds_than_beam_can_build(table, capsys):
     assert nutbeam("webgraph", table) == 0
-    words = ("--ranking", "hits", "--rounds", 101, "--no_wait_until_finish")
+    words = ("--ranking", "hits", "--rank_rounds", 101, "--no_wait_until_finish")
     assert nutbeam("linkrank", table, *words) == 2
-    line = "--rounds must be at most 100 for hits if the job is only submitted, got 101"
+    line = "--rank_rounds must be at most 100 for hits if the job is only submitted, got 101"
     assert line in capsys.readouterr().err
     with pytest.raises(ValueError, match="at most 200 for pagerank in one pipeline, got 201"):
         rank_rounds.RankRounds(PageRank(), rounds=201)
@@ -110,7 +110,7 @@ def test_a_thousand_rounds_can_be_asked_for(tmp_path, capsys):
     chain = pl.DataFrame({"source": keys[:-1], "target": keys[1:]})
     table = make_linked(tmp_path / "table", chain)
     assert nutbeam("webgraph", table) == 0
-    assert nutbeam("linkrank", table, "--ranking", "harmonic", "--rounds", "1000") == 0
+    assert nutbeam("linkrank", table, "--ranking", "harmonic", "--rank_rounds", "1000") == 0
     assert "round 206: change 0\n" in capsys.readouterr().out
     right = [sum(1 / n for n in range(1, at + 1)) for at in range(206)]
     assert ranks_in(table)["harmonic"].to_list() == pytest.approx(right)

@@ -153,7 +153,7 @@ def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
                                 "limit_domain") for w in (f"--{name}", "false")]  # fmt: skip
     assert nutbeam("webgraph", table, *no_limits, *SMALL) == 0
     for ranking in ("pagerank", "hits", "harmonic", "linkrank"):
-        assert nutbeam("linkrank", table, "--ranking", ranking, "--rounds", 30) == 0
+        assert nutbeam("linkrank", table, "--ranking", ranking, "--rank_rounds", 30) == 0
     printed = capsys.readouterr().out
     assert "round 30: change" in printed
     # Printed while the job runs: its last line is after the rounds.
@@ -194,7 +194,7 @@ def test_a_killed_ranking_continues_only_with_the_same_rounds(table, monkeypatch
     ten, write, made = ranks_in(table), RoundFiles.write, []
     blocks = manifest_of(table).components["page_nodes"].files
     monkeypatch.setattr(RoundFiles, "write", _dying(write, 16 * blocks))
-    assert nutbeam("linkrank", table, "--rounds", 20) == 3
+    assert nutbeam("linkrank", table, "--rank_rounds", 20) == 3
     monkeypatch.setattr(RoundFiles, "write", _noting(write, made))
     assert nutbeam("linkrank", table) == 0
     assert ranks_in(table).equals(ten)
@@ -209,11 +209,11 @@ def test_a_ranking_that_has_not_ended_says_so(tmp_path, caplog):
     table = make_linked(tmp_path / "table", chain)
     assert nutbeam("webgraph", table) == 0
     words = ("linkrank", table, "--ranking", "harmonic")
-    assert nutbeam(*words, "--rounds", 5) == 0
+    assert nutbeam(*words, "--rank_rounds", 5) == 0
     assert "harmonic has not ended: round 5, the last one, has changed 7: run" in caplog.text
     caplog.clear()
-    assert nutbeam(*words, "--rounds", 12) == 0
-    assert nutbeam("linkrank", table, "--rounds", 1) == 0
+    assert nutbeam(*words, "--rank_rounds", 12) == 0
+    assert nutbeam("linkrank", table, "--rank_rounds", 1) == 0
     assert "has not ended" not in caplog.text
     right = [sum(1 / n for n in range(1, at + 1)) for at in range(12)]
     assert ranks_in(table)["harmonic"].to_list() == pytest.approx(right)

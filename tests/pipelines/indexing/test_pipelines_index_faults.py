@@ -7,7 +7,7 @@ import pytest
 from crawling import files_of, latest_snapshot, nutbeam
 from indexed_tables import page, put
 
-from nutbeam.io.shards import shard_files, shard_views
+from nutbeam.io.shards import shard_files, unpacked_index
 
 SHARDS = "index/main/shards"
 
@@ -79,4 +79,4 @@ def test_after_damage_and_with_another_version_a_full_index_is_whole_again(
     assert nutbeam("index", table, "--full", "true") == 0
     assert found(table) == ["text 0", "text 1", "text 2"]
     assert nutbeam("fsck", table) == 0
-    assert shard_views.version() == shard_files.version()
+    assert unpacked_index.version() == shard_files.version()

@@ -8,7 +8,7 @@ from index_shards import commit_shards, page, write_shards
 from indexed_tables import page as state_page
 from indexed_tables import put
 
-from nutbeam.io.shards.shard_views import table_cache
+from nutbeam.io.shards.unpacked_index import table_cache
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.policy.components.index_schema import index_component
 
@@ -51,7 +51,7 @@ def test_compact_merges_shards_and_search_finds_the_same(table, found):
     assert nutbeam("fsck", table) == 0
 
 
-def test_purge_takes_a_page_out_of_shards_and_views(table, found, tmp_path):
+def test_purge_takes_a_page_out_of_shards_and_unpacked_indexes(table, found, tmp_path):
     assert found(table) == EVERY
     assert table_cache(str(table)).is_dir()
     assert nutbeam("purge", table, "--url", "http://a.com/9", "--now") == 0

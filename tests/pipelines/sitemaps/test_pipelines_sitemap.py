@@ -199,7 +199,7 @@ def test_hosts_and_files_of_hosts(tmp_path):
     with serve(Site(pages).answer) as server:
         run(server, tmp_path / "t", listed)
         assert known(tmp_path / "t") == {f"{HOME}/1", "http://b.example.com/2"}
-        words = ("--hosts", "c.example.com", "--sitemap_url_default_sitemap_xml", "false")
+        words = ("--sitemap_hosts", "c.example.com", "--sitemap_url_default_sitemap_xml", "false")
         run(server, tmp_path / "t", *words)
         assert counts_of(tmp_path / "t") == {"without_sitemap": 1}
 
@@ -220,7 +220,7 @@ def test_all_hosts_are_those_with_urls_and_settings_are_obeyed(tmp_path):
     pages = {"/sitemap.xml": index("/1.xml", "http://blocked.example.com/2.xml"),
              "/1.xml": urls("/1")}  # fmt: skip
     with serve(Site(pages).answer) as server:
-        words = ("--hosts", "all", "--sitemap_strict_parsing", "false")
+        words = ("--sitemap_hosts", "all", "--sitemap_strict_parsing", "false")
         run(server, table, *words)
         assert hosts_asked(server) == {"a.example.com", "b.example.com"}
         came = [time for path, head, time in server.requests
@@ -235,7 +235,14 @@ def test_many_hosts_are_read_some_at_a_time(tmp_path, monkeypatch):
     names = [f"h{n}.example.com" for n in range(5)]
     pages = {"/robots.txt": "Sitemap: http://h4.example.com/s.xml\n", "/s.xml": urls("/1")}
     with serve(Site(pages).answer) as server:
-        words = ("--hosts", ",".join(names), "--sitemap_strict_parsing", "false", "--scope", "any")
+        words = (
+            "--sitemap_hosts",
+            ",".join(names),
+            "--sitemap_strict_parsing",
+            "false",
+            "--scope",
+            "any",
+        )
         assert nutbeam("inject", tmp_path / "t", "http://other.example.org/") == 0
         run(server, tmp_path / "t", *words)
         # Each list of hosts reads it, and the pause of its host holds between them.
@@ -268,7 +275,7 @@ def test_a_back_off_holds_for_hosts_that_are_met_later(tmp_path):
         run(server, table, later)
         first = [path for path, _, _ in server.requests].count("/s.xml")
         assert first == 1
-        run(server, table, "--hosts", "a.example.com")
+        run(server, table, "--sitemap_hosts", "a.example.com")
         assert [path for path, _, _ in server.requests].count("/s.xml") == first
 
 
@@ -309,7 +316,7 @@ def test_no_sitemap_leads_to_a_private_address(tmp_path):
             run(
                 server,
                 tmp_path / "t",
-                "--hosts",
+                "--sitemap_hosts",
                 "a.example.com",
                 f"{inside}/6.xml",
                 *words,
@@ -341,12 +348,15 @@ def test_fetches_and_sitemaps_wait_for_one_another(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--hosts", "http://a.com/"), "--hosts must be names of hosts, or all, seeds, recorded"),
+        (
+            ("--sitemap_hosts", "http://a.com/"),
+            "--sitemap_hosts must be names of hosts, or all, seeds, recorded",
+        ),
         (("missing.txt",), "cannot read seeds 'missing.txt': No such file"),
         (("http://a.com/s.xml", "--sitemap_size_max", "51MiB"), "sitemap_size_max must be at most"),
         (("http://a.com/s.xml", "--sitemap_links", "news"), "sitemap_links must be"),
         ((), "no web table at"),
-        (("--hosts", "a.com"), "hosts are those of a table: inject or crawl first"),
+        (("--sitemap_hosts", "a.com"), "hosts are those of a table: inject or crawl first"),
         (("http://a.com/s.xml",), "agent"),
     ],
 )

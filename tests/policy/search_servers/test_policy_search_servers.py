@@ -1,4 +1,4 @@
-"""Ids, cleaning, batches, verdicts and waiting times for search servers."""
+"""Ids, cleaning, bulks, verdicts and waiting times for search servers."""
 
 import json
 import random
@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from nutbeam.policy.search_servers.actions import (
     Action,
-    action_batches,
+    action_bulks,
     bulk_actions,
     letter,
     solr_actions,
     solr_deletes,
 )
+from nutbeam.policy.search_servers.bulk_verdicts import ServerAnswer
 from nutbeam.policy.search_servers.clean_documents import clean_documents
 from nutbeam.policy.search_servers.document_ids import document_id, document_ids
 from nutbeam.policy.search_servers.retry_plan import RetryPlan, seconds_of
 from nutbeam.policy.search_servers.solr_schema import read_schema
 from nutbeam.policy.search_servers.solr_verdicts import judge_update
 from nutbeam.policy.search_servers.stored_documents import stored_document_rows
-from nutbeam.policy.search_servers.verdicts_on_batches import ServerAnswer
 
 NONE = pl.Series([], dtype=pl.String)
 
@@ -80,13 +80,13 @@ def test_documents_are_cleaned():
     st.integers(1, 30),
     st.integers(1, 7),
 )
-def test_batches_keep_order_and_limits(sizes, most_bytes, most):
+def test_bulks_keep_order_and_limits(sizes, most_bytes, most):
     actions = [Action(str(n), str(n), b"x" * size) for n, size in enumerate(sizes)]
-    made = list(action_batches(actions, most_bytes, most))
-    assert [action for batch in made for action in batch] == actions
-    for batch in made:
-        assert 0 < len(batch) <= most
-        assert len(batch) == 1 or sum(len(action.data) for action in batch) <= most_bytes
+    made = list(action_bulks(actions, most_bytes, most))
+    assert [action for bulk in made for action in bulk] == actions
+    for bulk in made:
+        assert 0 < len(bulk) <= most
+        assert len(bulk) == 1 or sum(len(action.data) for action in bulk) <= most_bytes
 
 
 def test_a_dead_letter_of_a_large_document_is_cut():
@@ -114,34 +114,34 @@ def test_odd_values_of_retry_after(text, seconds):
     assert seconds_of(text) == seconds
 
 
-def solr_batch(*ids):
+def solr_bulk(*ids):
     return list(solr_actions(pl.DataFrame({"id": list(ids)}), {}))
 
 
 def test_solr_names_the_bad_document_and_the_others_are_sent_again():
     body = b'{"error":{"msg":"ERROR: [doc=b] unknown field","code":400}}'
-    verdict = judge_update(solr_batch("a", "b", "c"), ServerAnswer(400, body))
+    verdict = judge_update(solr_bulk("a", "b", "c"), ServerAnswer(400, body))
     assert [action.id for action in verdict.again] == ["a", "c"]
     assert [(action.id, why) for action, why in verdict.refused] == [
         ("b", "ERROR: [doc=b] unknown field")
     ]
 
 
-def test_solr_names_no_document_and_the_batch_is_split():
-    verdict = judge_update(solr_batch("a", "b"), ServerAnswer(400, b'{"error":{"msg":"bad"}}'))
+def test_solr_names_no_document_and_the_bulk_is_split():
+    verdict = judge_update(solr_bulk("a", "b"), ServerAnswer(400, b'{"error":{"msg":"bad"}}'))
     assert verdict.too_large
     assert len(verdict.again) == 2
 
 
 def test_solr_tolerates_bad_documents():
     body = b'{"responseHeader":{"status":0,"errors":[{"type":"ADD","id":"b","message":"no"}]}}'
-    verdict = judge_update(solr_batch("a", "b"), ServerAnswer(200, body))
+    verdict = judge_update(solr_bulk("a", "b"), ServerAnswer(200, body))
     assert verdict.counts == {"added": 1}
     assert [(action.id, why) for action, why in verdict.refused] == [("b", "no")]
 
 
 def test_an_answer_that_is_not_of_solr_counts_for_nothing():
-    verdict = judge_update(solr_batch("a"), ServerAnswer(200, b"<html>log in</html>"))
+    verdict = judge_update(solr_bulk("a"), ServerAnswer(200, b"<html>log in</html>"))
     assert len(verdict.again) == 1
     assert "<html>" in verdict.why
 

@@ -55,7 +55,7 @@ def test_robots_txt_is_remembered_for_a_day():
 
 def test_a_run_that_asked_nothing_has_learnt_nothing():
     host = HostRecord("a.example.com", A, 200, "User-agent: *", 7, crawl_delay=3.0)
-    _, engine, _ = run(pages, urls(2), known={host.host: host}, time_limit=0)
+    _, engine, _ = run(pages, urls(2), known={host.host: host}, fetch_time_limit=0)
     assert list(engine.hosts()) == []  # what the table knows stays
 
 

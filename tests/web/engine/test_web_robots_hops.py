@@ -186,7 +186,7 @@ def test_the_end_does_not_wait_for_a_robots_txt(ends):
     known = {VICTIM: HostRecord(VICTIM, crawl_delay=20.0)}
     urls = [f"{host}/{page}" for host in hosts(3) for page in "ab"]
     limit = 1.0 if ends == "time_limit" else -1
-    with engine_of(answer, known=known, server_delay=0.0, time_limit=limit) as (engine, site):
+    with engine_of(answer, known=known, server_delay=0.0, fetch_time_limit=limit) as (engine, site):
         began, run = time.monotonic(), engine.run(map(Task, urls))
         if ends == "stop":
             threading.Thread(target=lambda: asked.wait(10) and engine.stop("lease_lost")).start()

@@ -79,7 +79,7 @@ def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, cap
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     assert f"is damaged: it is cut short: run nutbeam fsck {table}" in line
-    assert nutbeam("fsck", table, "--threads", "1") == 3
+    assert nutbeam("fsck", table, "--readers", "1") == 3
     out = capsys.readouterr().out
     assert f"state/{keys[5]}: its cell is damaged: it is cut short" in out
     assert "4 problems; nutbeam fsck" in out

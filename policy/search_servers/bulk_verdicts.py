@@ -1,4 +1,4 @@
-"""What an answer of a search server means for the batch that was sent."""
+"""What an answer of a search server means for the bulk that was sent."""
 
 import dataclasses
 import re
@@ -64,14 +64,14 @@ class ServerAnswer:
 
 
 @dataclasses.dataclass
-class BatchVerdict:
-    """What has become of a batch.
+class BulkVerdict:
+    """What has become of a bulk.
 
     Attributes:
         counts: Number of actions that are done, by reason.
         refused: (action, reason) of documents that the server never takes.
         again: Actions that must be sent again.
-        too_large: Whether these must be sent in smaller batches.
+        too_large: Whether these must be sent in smaller bulks.
         at_once: Whether these can be sent without waiting.
         why: Why they must be sent again.
         retry_after: When, as the server says in seconds or a date; may be empty.
@@ -86,21 +86,21 @@ class BatchVerdict:
     retry_after: str = ""
 
 
-def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
-    """Returns what has become of a batch that was sent to ``_bulk``.
+def judge_bulk(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:
+    """Returns what has become of a bulk that was sent to ``_bulk``.
 
     Raises:
         Blocked: The server refuses all documents, whatever they are.
     """
-    whole = judge_request(batch, answer)
+    whole = judge_request(bulk, answer)
     if whole is not None:
         return whole
     items = answer.record.get("items")
     if not isinstance(items, list):
-        return BatchVerdict(again=list(batch), why=f"it answered no list of items: {answer.text}")
-    verdict = BatchVerdict()
+        return BulkVerdict(again=list(bulk), why=f"it answered no list of items: {answer.text}")
+    verdict = BulkVerdict()
     at = 0
-    for action, item in zip(batch, items, strict=False):
+    for action, item in zip(bulk, items, strict=False):
         if not isinstance(item, dict) or len(item) != 1:
             break
         (result,) = item.values()
@@ -108,13 +108,13 @@ def judge_bulk(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict:
             break
         _judge_item(action, result, verdict)
         at += 1
-    if at < len(batch):  # what has no answer was perhaps not done
-        verdict.again += batch[at:]
-        verdict.why = f"it answered for {at} of {len(batch)} documents"
+    if at < len(bulk):  # what has no answer was perhaps not done
+        verdict.again += bulk[at:]
+        verdict.why = f"it answered for {at} of {len(bulk)} documents"
     return verdict
 
 
-def _judge_item(action: Action, result: Mapping[str, Any], verdict: BatchVerdict) -> None:
+def _judge_item(action: Action, result: Mapping[str, Any], verdict: BulkVerdict) -> None:
     status = result.get("status")
     status = status if isinstance(status, int) else 500
     deletes = action.document is None
@@ -138,7 +138,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: BatchVerdict
         verdict.refused.append((action, why or f"status {status}"))
 
 
-def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict | None:
+def judge_request(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict | None:
     """Returns the verdict on a request that failed as a whole; None if it did not.
 
     Raises:
@@ -149,13 +149,13 @@ def judge_request(batch: Sequence[Action], answer: ServerAnswer) -> BatchVerdict
         return None
     why = f"status {status}, {answer.text}".rstrip(", ")
     if status == 413 or (status == 429 and never_fits(answer.text)):
-        return BatchVerdict(again=list(batch), too_large=True, why=why)
+        return BulkVerdict(again=list(bulk), too_large=True, why=why)
     if status in BUSY or status >= 500:
-        return BatchVerdict(again=list(batch), why=why, retry_after=answer.retry_after)
-    if status == 400 and len(batch) > 1:  # something in the batch: look for it
-        return BatchVerdict(again=list(batch), too_large=True, why=why)
+        return BulkVerdict(again=list(bulk), why=why, retry_after=answer.retry_after)
+    if status == 400 and len(bulk) > 1:  # something in the bulk: look for it
+        return BulkVerdict(again=list(bulk), too_large=True, why=why)
     if status == 400:
-        return BatchVerdict(refused=[(batch[0], answer.text or why)])
+        return BulkVerdict(refused=[(bulk[0], answer.text or why)])
     if status in NOT_ADMITTED:
         kind = _type_of(answer.record.get("error"))
         if kind in _BLOCKED:

@@ -1,7 +1,7 @@
-"""Views: the shards of an index as one tantivy index in a local folder, without superseded rows.
+"""Unpacks the shards of an index: one tantivy index in a local folder, without superseded rows.
 
 The segments of all shards are listed in one index, so that one search ranks all of them by the same
-statistics. A document that a newer shard names is deleted in the view; shards do not change.
+statistics. A document that a newer shard names is deleted in the unpacked index; shards do not change.
 """
 
 import contextlib
@@ -33,13 +33,13 @@ from .shard_files import (
 from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors, version
 
 _META = "meta.json"
-_SHARDS = "shards.json"  # of a view: the record of each shard in it, by its name
-_SIZES = "sizes.json"  # of a view: the size of each file
+_SHARDS = "shards.json"  # of an unpacked index: the record of each shard in it, by its name
+_SIZES = "sizes.json"  # of an unpacked index: the size of each file
 _HEAP_BYTES = 15_000_000
 
 
 def table_cache(table: str, base: str = "") -> Path:
-    """Returns the folder with views of the indexes of a table, below ``base``.
+    """Returns the folder for the unpacked indexes of a table, below ``base``.
 
     Args:
         table: Address of the table, in any way of writing it.
@@ -54,7 +54,7 @@ def table_cache(table: str, base: str = "") -> Path:
 
 
 def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
-    """Returns the folder with views of one index; removes those that were made before a purge.
+    """Returns the folder for one index, unpacked; removes what was unpacked before a purge.
 
     Args:
         table: The folder of ``table_cache``.
@@ -62,7 +62,7 @@ def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
         blocklist: What identifies the content of the blocklist, which each purge changes.
     """
     purges = _digest(blocklist or "")
-    remove_views(table, purges)
+    remove_unpacked(table, purges)
     return table / purges / index
 
 
@@ -70,39 +70,39 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def open_view(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
-    """Returns the folder of the view of some shards; makes it, unless it is there.
+def unpack_index(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
+    """Returns the folder with some shards as one index; makes it, unless it is there.
 
-    Other views in the cache are removed, so that it has nothing that was purged.
+    What else was unpacked in the cache is removed, so that it has nothing that was purged.
 
     Args:
         root: The table's folder.
         files: The live shards of an index.
-        cache: Folder for views of the index, on this machine.
+        cache: Folder for the index, unpacked, on this machine.
 
     Raises:
         UserError: A shard is damaged, or of another version; one line says what to do.
     """
     ordered = with_orders(root, files)
     state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
-    view = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
-    if not is_whole(view):
-        shutil.rmtree(view, ignore_errors=True)
+    unpacked = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
+    if not is_whole(unpacked):
+        shutil.rmtree(unpacked, ignore_errors=True)
         with errors_as(f"cannot write {str(cache)!r}, where the index is unpacked"):
             cache.mkdir(parents=True, exist_ok=True)
             making = Path(tempfile.mkdtemp(prefix=f"making-{os.getpid()}-", dir=cache))
             try:
-                _make_view(root, ordered, making, _known_shards(cache))
+                _unpack_into(root, ordered, making, _known_shards(cache))
                 with contextlib.suppress(OSError):  # another process has made it
-                    making.rename(view)
+                    making.rename(unpacked)
             finally:
                 shutil.rmtree(making, ignore_errors=True)
-    remove_views(cache, view.name)
-    return view
+    remove_unpacked(cache, unpacked.name)
+    return unpacked
 
 
-def remove_views(cache: Path, but: str = "") -> None:
-    """Removes views, and what killed processes have left."""
+def remove_unpacked(cache: Path, but: str = "") -> None:
+    """Removes unpacked indexes, and what killed processes have left."""
     with contextlib.suppress(OSError):
         for path in cache.iterdir():
             _, _, maker = path.name.partition("making-")
@@ -110,8 +110,8 @@ def remove_views(cache: Path, but: str = "") -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def forget_views(table: str) -> None:
-    """Removes all views of a table from the usual cache of this machine, as after a purge.
+def forget_unpacked(table: str) -> None:
+    """Removes all unpacked indexes of a table from the usual cache of this machine, as after a purge.
 
     Those in other folders are removed by ``index_cache``, and are not used until then.
     """
@@ -146,7 +146,7 @@ def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> li
     ]
 
 
-def _make_view(
+def _unpack_into(
     root: Folder, ordered: Sequence[DataFile], folder: Path, known: Mapping[str, Path]
 ) -> None:
     """Fills a folder with the segments of shards."""
@@ -181,11 +181,11 @@ def _make_view(
     (folder / _SIZES).write_text(json.dumps(sizes))
 
 
-def is_whole(view: Path) -> bool:
-    """Returns whether a view is there, and no file of it is missing or cut off."""
+def is_whole(unpacked: Path) -> bool:
+    """Returns whether an unpacked index is there, and no file of it is missing or cut off."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sizes = json.loads((view / _SIZES).read_bytes())
-        return all((view / name).stat().st_size == size for name, size in sizes.items())
+        sizes = json.loads((unpacked / _SIZES).read_bytes())
+        return all((unpacked / name).stat().st_size == size for name, size in sizes.items())
     return False
 
 
@@ -218,7 +218,7 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
 
 
 def _fill_part(root: Folder, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
-    """Puts the files of a shard into a folder, from an older view if one has them."""
+    """Puts the files of a shard into a folder, from an older unpacked index if one has them."""
     if file.path in known:
         with contextlib.suppress(OSError, ValueError, KeyError):
             record = json.loads((known[file.path] / _SHARDS).read_bytes())[file.path]
@@ -252,7 +252,7 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
 
 
 def _known_shards(cache: Path) -> dict[str, Path]:
-    """Returns the views in a cache that have a shard, by its name."""
+    """Returns the unpacked indexes in a cache that have a shard, by its name."""
     found: dict[str, Path] = {}
     for path in cache.glob(f"*/{_SHARDS}"):
         with contextlib.suppress(OSError, ValueError):

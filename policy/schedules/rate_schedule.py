@@ -77,8 +77,10 @@ def _age() -> pl.Expr:
 
 def _estimates(facts: pl.DataFrame) -> ChangeRate:
     """Returns what is known of the rates after the visits."""
-    shape = _array(facts.get_column("change_shape").fill_null(PRIOR_SHAPE))
-    days = _array(facts.get_column("change_days").fill_null(PRIOR_DAYS))
+    shape, days = (_array(facts.get_column(name)) for name in ("change_shape", "change_days"))
+    # Another schedule may have left something else in these columns.
+    nothing = ~(np.isfinite(shape) & np.isfinite(days) & (shape > 0) & (days > 0))
+    shape[nothing], days[nothing] = PRIOR_SHAPE, PRIOR_DAYS
     known = ChangeRate(shape, days)
     elapsed = _array(facts.get_column("elapsed").fill_null(0.0))
     age = _array(facts.get_column("age").fill_null(0.0))

@@ -8,7 +8,8 @@ digits, and halving where it has Newton's method.
 What is known of a page's changes a day is a gamma distribution (shape, days), kept as floats of 32
 bits. Where the guide leaves a choice:
 
-- Before the first visit it is (0.15, 0.7).
+- Before the first visit it is (0.15, 0.7), and so it is if another schedule has left numbers that are
+  not above 0.
 - A visit after no change adds its days to ``days``. A change at a known time adds 1 to the shape, and
   the days since then to ``days``. After a change at an unknown time the distribution has the mean and
   the variance of the exact posterior. Two visits are at least a second apart.
@@ -111,10 +112,9 @@ def learnt(old: Row, change: str, age: float | None, elapsed: float | None) -> K
         age: Days since the last change, if its time is known.
         elapsed: Days since the last fetch; None: there was none.
     """
-    shape, days = (
-        usual if old.get(name) is None else old[name]
-        for name, usual in zip(("change_shape", "change_days"), PRIOR, strict=True)
-    )
+    shape, days = (old.get(name) or 0.0 for name in ("change_shape", "change_days"))
+    if not (0 < shape < math.inf and 0 < days < math.inf):
+        shape, days = PRIOR
     if change == NOTMODIFIED:
         days += elapsed or 0.0
     if age is not None and (change == MODIFIED or elapsed is None):

@@ -197,7 +197,7 @@ def test_bad_usage_is_one_line_that_quotes_the_value(fake, capsys, words, messag
             "'--top' is an option of nodedumper, readdb, readlinkdb, search, not of fake; did you mean '--top_n'?",
         ),
         (["T", "-top-n", "5"], "unknown option '-top-n'; did you mean '--top_n'?"),
-        (["T", "--rounds", "5"], "'--rounds' is an option of crawl, linkrank, not of fake"),
+        (["T", "--rounds", "5"], "'--rounds' is an option of crawl, not of fake"),
         (["T", "-x"], "unknown option '-x'"),
         (
             ["T", "--direct_num_worker=2"],

@@ -171,9 +171,9 @@ def test_too_many_parameters_are_an_answer(get):
     assert (status, "fields" in text) == (400, True)
 
 
-def test_a_view_that_another_process_removes_is_made_again(table, tmp_path, monkeypatch):
+def test_an_unpacked_index_that_another_process_removes_is_made_again(table, tmp_path, monkeypatch):
     searched, left = SearchedTable(str(table), "main", str(tmp_path)), [1, 1]
-    made = searched_table.open_view
+    made = searched_table.unpack_index
 
     def removed_at_once(*given):
         view = made(*given)
@@ -182,7 +182,7 @@ def test_a_view_that_another_process_removes_is_made_again(table, tmp_path, monk
             next(view.glob("*.store")).unlink()
         return view
 
-    monkeypatch.setattr(searched_table, "open_view", removed_at_once)
+    monkeypatch.setattr(searched_table, "unpack_index", removed_at_once)
     assert searched.newest().documents
     left.extend([1] * 9)
     with pytest.raises(UserError, match="removed by another process"):

@@ -130,12 +130,16 @@ def rows_and_changes(cases):
     return rows, changes
 
 
+NULLS = ("fixed_interval", "content_type", "response_ms", "protocol_status", "change_shape",
+         "change_days")  # fmt: skip
+
+
 def row_of(case, key):
     old = OLD | {"key": key, "status": case.status, "signature": case.signature}
     metadata = {"topic": "news"} if case.linked else None
     old |= {"retries": case.retries, "fetch_interval": case.interval, "metadata": metadata}
     old |= {"modified_time": case.times[0], "last_inlink_day": 19_000, "parse_status": 1}
-    return dict.fromkeys(("fixed_interval", "content_type", "response_ms", "protocol_status")) | old
+    return dict.fromkeys(NULLS) | old
 
 
 def disagreements(cases, rules, compare=differences):

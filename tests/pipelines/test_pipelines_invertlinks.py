@@ -102,6 +102,7 @@ def test_a_page_that_redirects_takes_its_links_along(tmp_path, web):
     assert stored_links(table) == true_links(table) != {}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", [(), ("--ignore_internal_links",), ("--ignore_external_links",)])
 def test_which_links_the_table_keeps(tmp_path, web, words):
     """The flags of the link table change nothing in which links are followed."""

@@ -40,6 +40,7 @@ def keys(*links):
     return {(hosts[target], hosts[source]) for target, source in links}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "left"),
     [

@@ -67,6 +67,7 @@ def said(rows):
     return {key: (status, of) for key, status, of in rows.select("key", "status", "duplicate_of").rows()}  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("group", ["none", "host", "domain"])
 @pytest.mark.parametrize("distance", [0, 1, 3, 8])
 def test_all_orders_agree_with_a_reference_by_rows(group, distance):

@@ -28,6 +28,7 @@ def in_ranges(monkeypatch):
     monkeypatch.setattr(graph_layout, "RANGE_BYTES", 4_000)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("tolerance", ["1e-10", "1e-12"])
 def test_a_ranking_ends_at_a_very_small_tolerance(table, capsys, tolerance):
     assert nutbeam("webgraph", table, *SMALL) == 0
@@ -40,6 +41,7 @@ def test_a_ranking_ends_at_a_very_small_tolerance(table, capsys, tolerance):
     assert changes[-1] > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("in_ranges")
 @pytest.mark.parametrize(
     ("ranking", "tolerance", "rounds"),

@@ -74,6 +74,7 @@ def hubs():
     return edges.sample(fraction=1, shuffle=True, seed=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limits", [LinkLimits(), LinkLimits(limit_domain=False),
                                     LinkLimits(False, False, False, False)])  # fmt: skip
 def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limits):
@@ -132,6 +133,7 @@ def measured_by(monkeypatch, name, path):
     monkeypatch.setattr(write_blocks, name, step)
 
 
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("in_ranges")
 @pytest.mark.parametrize("level", ["page", "host", "domain"])
 def test_the_graph_of_a_table_is_that_in_memory(table, edges, level, capsys):

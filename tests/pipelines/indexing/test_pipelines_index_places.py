@@ -77,6 +77,7 @@ def of_another(server):
     server.create("main", {})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("act", [empty, remove, replace])
 def test_an_index_that_was_lost_is_named_and_built_again(server, table, line, act):
     words = words_of(server, table)

@@ -52,6 +52,7 @@ def has_other(id_, document):
     return "refused" in document.get("content", "")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("known", [False, True], ids=["first run", "later run"])
 @pytest.mark.parametrize(
     ("after", "options"),

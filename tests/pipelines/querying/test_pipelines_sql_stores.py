@@ -32,6 +32,7 @@ def asked(table, capsys, monkeypatch, queries=QUERIES):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.few(1)
 @in_stores
 def test_queries_find_what_they_find_in_a_folder(address, table, capsys, monkeypatch):
     assert nutbeam("copy", table, address) == 0

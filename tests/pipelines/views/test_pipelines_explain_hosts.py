@@ -62,6 +62,7 @@ def test_settings_of_hosts_count_as_generate_counts_them(table, capsys):
     assert hosts[URLS[9]] == {"settings": {}, "max_count": None, "delay": None, "boost": None}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "number"),
     [

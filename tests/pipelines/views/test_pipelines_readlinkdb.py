@@ -106,6 +106,7 @@ def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     assert "dropped/purged 1" in said(capsys, "mergelinkdb", table, other)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("words", [(), ("--filter_links",), ("--normalize_links",)])
 def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, capsys, words):
     one, www, bad = "http://d.com/", "http://www.d.com/", "http://bad.com/"

@@ -11,7 +11,7 @@ from slow_patterns import SLOW, STALLS
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.views.explain import verdict
-from nutbeam.pipelines.views.explain_row import RobotsView, robots_of
+from nutbeam.pipelines.views.explain_row import ShownRobotsOptions, robots_of
 from nutbeam.web.robots.robots_lines import deciding_line
 from nutbeam.web.urls.row_keys import to_key
 
@@ -205,7 +205,7 @@ def test_a_robots_txt_that_is_too_costly():
     make, path = ATTACKS["permutations"]
     host = {"robots_status": 200, "robots_origin": SITE, "robots_text": make(MOST),
             "robots_time": 0, "robots_failing_since": None}  # fmt: skip
-    found = robots_of(f"{SITE}{path}", host, RobotsView())
+    found = robots_of(f"{SITE}{path}", host, ShownRobotsOptions())
     assert (found["verdict"], found["line"]) == ("too_costly", None)
     record = {"row": {}, "reason": None, "generate": [], "robots": found}
     assert verdict(record).endswith("would be chosen and not fetched: robots_too_costly")

@@ -72,8 +72,8 @@ class Options(DedupOptions, BatchOptions):
 
     batch: str = option(
         "",
-        "Compare only the pages of this batch with all others. Without it, all pages with one "
-        "another.",
+        "Compare only the pages of this batch, and of batches that no dedup has compared, with all "
+        "others. Without it, all pages with one another.",
         group="dedup",
     )
 

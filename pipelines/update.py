@@ -93,6 +93,7 @@ class Options(UpdateTableOptions, BatchOptions):
         "Ids of batches, with commas between them, applied in this order. Without it, the "
         "oldest one that is parsed. A batch that is named must be fetched; if it is not parsed, its pages "
         "bring no links, keep the text that they had, and cannot be parsed any more.",
+        group="update",
     )
 
 

@@ -86,13 +86,13 @@ class BudgetOptions:
         2.0,
         "With --scope any: how many URLs of a registered domain the table holds at most, as a "
         "multiple of the domain's share. A domain's share of all URLs grows with the links to it "
-        "from domains of seeds. Domains of seeds have no limit; -1 is no limit for any.",
+        "from domains of seeds, and from those that these lead to. Domains of seeds have no limit; -1 is no limit for any.",
         minimum=-1,
     )
     unlinked_domain_budget: int = option(
         10,
         "With --scope any: most URLs of a registered domain to which no link counts. Links count if "
-        "their domain has a larger budget than this; only such links add new domains. In a small "
+        "their domain has at least this budget; only such links add new domains. In a small "
         "crawl, a domain with an average share may have domain_budget times this number.",
         minimum=1,
     )

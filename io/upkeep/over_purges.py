@@ -8,22 +8,25 @@ import contextlib
 import dataclasses
 from collections.abc import Iterable
 
+import pyarrow as pa
+
 from ...policy.blocklist import REASON
 from ...policy.components.component_names import folders_of
-from ...policy.components.kinds import KINDS, kind_of
+from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component
 from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import check_batch, check_there, commit_once
-from ..snapshots.manifest import Batch, Manifest, purged_since
+from ..snapshots.manifest import Batch, Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
-from ..storage.files import list_files, remove_file
+from ..storage.files import list_files, remove_file, size_of
 from ..storage.places import below
 from ..table.edits import edit_file, is_touched
-from ..tablets.file_lists import DataFile
+from ..table.web_table import WebTable
+from ..tablets.file_lists import DataFile, load_files
 from ..tablets.written import Written
-from .purge import Purge
+from .purge import Purge, forget_in_leases
 
 _DROPPED = f"dropped/{REASON}"
 
@@ -53,34 +56,55 @@ def commit_over_purges(
                 note_loss(operation)
                 raise
         else:
-            _remove_leftovers(operation, made)
+            with contextlib.suppress(UserError):  # the operation has committed
+                _remove_leftovers(operation, written)
             return made
         done = committed(operation)
         if done is not None:
             return done
-        newest = _after_purges(operation, written, reads)
-        purge = Purge(read_blocklist(newest))
-        left = [_without_blocked(operation, part, purge) for part in written]
+        try:
+            newest = _after_purges(operation, written, reads)
+            purge = Purge(read_blocklist(newest))
+            left = [_without_blocked(operation, part, purge) for part in written]
+        except UserError:
+            if (done := committed(operation)) is not None:  # another attempt was faster
+                return done
+            raise
 
 
-def _remove_leftovers(operation: Operation, made: Manifest) -> None:
+def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
     """Removes files of the batch that have purged rows, and that no snapshot names.
 
     They were written after the purge, by this attempt or by one that the purge has made begin anew.
+    Only components that the operation writes are looked at, since a parse that follows a fetch may be
+    writing others.
     """
-    root, now = operation.root.files, dataclasses.replace(operation, snapshot=made.snapshot)
-    blocklist = read_blocklist(now)
-    if not blocklist or operation.batch is None:
+    root, newest = operation.root, operation.root.settled_snapshot()
+    purge = Purge(read_blocklist(dataclasses.replace(operation, snapshot=newest)))
+    if not purge.blocklist:
         return
-    for name in (kind.name for kind in KINDS.values() if kind.flushed is not None):
-        component = batch_component(operation.batch, name)
-        named = {file.path for file in now.files(component)}
-        for found in (one for folder in folders_of(component) for one in list_files(root / folder)):
-            if below(root, found.path) in named or found.path.name.startswith("."):
-                continue
-            with contextlib.suppress(UserError):  # it is damaged, and the job has committed
-                if is_touched(found.path, component, Purge(blocklist)):
-                    remove_file(found.path)
+
+    def without_rows(table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
+        left, rows, _ = purge(table, component)  # a document may mention a purged name
+        return left, rows, 0
+
+    components = {part.component for part in written}
+    for component in (name for name in components if kind_of(name).flushed is not None):
+        found = [file.path for name in folders_of(component) for file in list_files(root / name)]
+        named = _named(root, component)
+        for path in found:
+            needed = below(root, path) in named or path.name.startswith(".")
+            if not needed and is_touched(path, component, without_rows):
+                remove_file(path)
+    if operation.batch is not None:
+        forget_in_leases(root / batch_component(operation.batch, "leases"), purge)
+
+
+def _named(root: WebTable, component: str) -> set[str]:
+    """Returns the files of a component in all snapshots; those without their lists have none."""
+    known = {one for each in readable_manifests(root) if (one := each.components.get(component))}
+    there = (one for one in known if size_of(root / one.list) is not None)
+    return {file.path for one in there for file in load_files(root, one)}
 
 
 def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:

@@ -127,7 +127,7 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
         lines = pl.Series(read_bytes(found.path).decode("utf-8", "replace").lower().splitlines())
         if len(lines) and lines.str.contains(purge.pattern).any():
             gone.append(remove_file(found.path))
-    _forget_in_leases(root, purge)
+    forget_in_leases(root / "batches", purge)
     return {"files": len(gone), "bytes": sum(gone)}
 
 
@@ -148,9 +148,9 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> boo
     return False
 
 
-def _forget_in_leases(root: Place, purge: Purge) -> None:
-    """Removes purged hosts from the lease files of attempts."""
-    for found in list_files(root / "batches"):
+def forget_in_leases(folder: Place, purge: Purge) -> None:
+    """Removes purged hosts from the lease files of attempts in a folder."""
+    for found in list_files(folder):
         if found.path.suffix != ".beat":
             continue
         with contextlib.suppress(ValueError, KeyError, TypeError, UserError):  # the file is damaged

@@ -35,7 +35,7 @@ class LinkLimits:
     )
     limit_page: bool = option(
         True,
-        "Take the URLs of a page that differ only in the query as one: count one link to them from each "
+        "Take the URLs of a page that differ only in the query, or in case, as one: count one link to them from each "
         "page, and one link from them to each page.",
         nutch="link.ignore.limit.page",
     )

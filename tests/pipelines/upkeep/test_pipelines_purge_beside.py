@@ -14,24 +14,29 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from crawling import manifest_of, nutbeam, reach
+from frames import table_of
 from interleaving import Running, gates, launch
 from made_up import MadeUpWeb
 from simulated_web import served_web
 from waiting import PATIENCE, wait_until
 from web_tables import Snapshot, newest
 
+from nutbeam.io.batches.batches import write_file
 from nutbeam.io.snapshots import hold
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError, PurgedMeanwhile
 from nutbeam.io.storage.processes import this_process
 from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.upkeep import purge_commit
+from nutbeam.io.tablets.written import Written
+from nutbeam.io.upkeep import over_purges, purge_commit
 from nutbeam.policy.blocklist import Names, blocklist_of
+from nutbeam.policy.components.schema import DOCUMENTS
 from nutbeam.web.urls.row_keys import host_key
 
 WEB = MadeUpWeb()
 HOST = "h1.example.com"
+LINK = "com.example.h1:http/linked"
 GONE = blocklist_of(Names(hosts=(host_key(HOST),)).rows(0))
 
 
@@ -213,6 +218,32 @@ def test_what_a_fetch_writes_after_a_purge_is_nowhere_on_disk(table, monkeypatch
     # An older snapshot may still have its list of URLs.
     assert found == [] if now else {path.split("/")[2] for path in found} <= {"fetchlist"}
     assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
+    """Neither what an older snapshot names, nor documents that a parse is writing."""
+    launch("purge", table, operation="first", host=(HOST,))
+    launch("generate", table, top_n=8, operation="last")
+    batch = manifest_of(table).batch
+    WEB.fetch(table, batch, "last")
+    fetched, before = newest(table), Snapshot(table).files(f"batches/{batch}/pages")
+    done = begin(table, "fetch", "last.fetch", batch)
+    launch("purge", table, operation="p", host=("h2.example.com",))
+    files = open_table(table).files
+    (page,) = (file.path for file in before)
+    mentions = table_of(DOCUMENTS, {"key": "com.example.h3:http/", "outlinks": [{"key": LINK}]})
+    written = write_file(open_table(table), batch, "documents", [mentions], partition=0)
+    beat = files / f"batches/{batch}/leases/p00000-000001.beat"
+    beat.parent.mkdir(parents=True, exist_ok=True)
+    beat.write_text(json.dumps({"hosts": {HOST: [None, 0], "h3.example.com": [None, 0]}}))
+    fetch_writes = [Written(f"batches/{batch}/{kind}") for kind in ("pages", "documents")]
+    made = over_purges.commit_over_purges(done, fetch_writes, frozenset(), None)
+    assert made.snapshot == fetched
+    assert (files / page).exists()
+    assert (files / written.path).exists()
+    assert list(json.loads(beat.read_text())["hosts"]) == ["h3.example.com"]
+    assert nutbeam("fsck", table) == 0
 
 
 @pytest.mark.folder_first

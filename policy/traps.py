@@ -86,7 +86,8 @@ class BudgetOptions:
         2.0,
         "With --scope any: how many URLs of a registered domain the table holds at most, as a "
         "multiple of the domain's share. A domain's share of all URLs grows with the links to it "
-        "from domains of seeds, and from those that these lead to. Domains of seeds have no limit; -1 is no limit for any.",
+        "from domains of seeds, and from those that these lead to. Domains of seeds have no limit; "
+        "-1 is no limit for any.",
         minimum=-1,
     )
     unlinked_domain_budget: int = option(

@@ -20,13 +20,13 @@ from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
-from ..storage.files import list_files, remove_file, size_of
-from ..storage.places import below
+from ..storage.files import list_files, remove_file
+from ..storage.places import Place, below
 from ..table.edits import edit_file, is_touched
-from ..table.web_table import WebTable
-from ..tablets.file_lists import DataFile, load_files
+from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .purge import Purge, forget_in_leases
+from .retention import named_files
 
 _DROPPED = f"dropped/{REASON}"
 
@@ -75,12 +75,12 @@ def commit_over_purges(
 def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
     """Removes files of the batch that have purged rows, and that no snapshot names.
 
-    They were written after the purge, by this attempt or by one that the purge has made begin anew.
-    Only components that the operation writes are looked at, since a parse that follows a fetch may be
-    writing others.
+    This attempt, or an earlier one of the job, has written them after the purge. Components that the
+    operation does not write are left alone: a parse that follows a fetch may be writing them.
     """
-    root, newest = operation.root, operation.root.settled_snapshot()
-    purge = Purge(read_blocklist(dataclasses.replace(operation, snapshot=newest)))
+    root = operation.root
+    now = dataclasses.replace(operation, snapshot=root.settled_snapshot())
+    purge = Purge(read_blocklist(now))
     if not purge.blocklist:
         return
 
@@ -88,23 +88,24 @@ def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
         left, rows, _ = purge(table, component)  # a document may mention a purged name
         return left, rows, 0
 
+    purged: list[Place] = []
     components = {part.component for part in written}
     for component in (name for name in components if kind_of(name).flushed is not None):
         found = [file.path for name in folders_of(component) for file in list_files(root / name)]
-        named = _named(root, component)
-        for path in found:
-            needed = below(root, path) in named or path.name.startswith(".")
-            if not needed and is_touched(path, component, without_rows):
+        known = {file.path for file in now.files(component)}
+        left = (
+            path
+            for path in found
+            if below(root, path) not in known and not path.name.startswith(".")
+        )
+        purged += [path for path in left if is_touched(path, component, without_rows)]
+    if purged:
+        named = named_files(root, readable_manifests(root), whole_from=now.snapshot)
+        for path in purged:
+            if below(root, path) not in named:
                 remove_file(path)
     if operation.batch is not None:
         forget_in_leases(root / batch_component(operation.batch, "leases"), purge)
-
-
-def _named(root: WebTable, component: str) -> set[str]:
-    """Returns the files of a component in all snapshots; those without their lists have none."""
-    known = {one for each in readable_manifests(root) if (one := each.components.get(component))}
-    there = (one for one in known if size_of(root / one.list) is not None)
-    return {file.path for one in there for file in load_files(root, one)}
 
 
 def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:

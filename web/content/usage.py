@@ -1,6 +1,7 @@
 """What a page allows its content to be used for (IETF aipref: Content-Usage; noai; TDMRep).
 
-A preference is a category with yes or no, such as ``train-ai=n``. If a page says both yes and no, no counts.
+A preference is a category with yes or no, such as ``train-ai=n``. If a page says
+both yes and no, no counts.
 """
 
 import re

@@ -209,7 +209,7 @@ def test_what_a_fetch_writes_after_a_purge_is_nowhere_on_disk(table, monkeypatch
         return write(*args, **how)
 
     monkeypatch.setattr(made_up, "write_file", purge_first)
-    if now:  # what the fetch has read is gone, so it begins anew
+    if now:  # the snapshot that the fetch reads is deleted: it must be run again
         with pytest.raises(PurgedMeanwhile):
             WEB.fetch(table, batch, "long")
     WEB.fetch(table, batch, "last")

@@ -20,9 +20,11 @@ from .change_rate import Array, ChangeRate
 # Rounds of Newton's method: 6 suffice where the gain is not flat. The number is always the same, so
 # that a row gets the same interval among any others.
 _ROUNDS = 10
-_HALVINGS = 24  # of the range of thresholds, to a relative error of 1e-6
-# Changes a day of the pages for which the threshold is chosen, and how well they are known.
-_RAREST, _FASTEST, _KNOWN = 1 / 3000, 24.0, 1e4
+_HALVINGS = 36  # of the range of thresholds, to a relative error of 1e-9
+# Changes a day of the pages for which the threshold is chosen; and the shape of their distributions,
+# so large that their rates are known. Where the gain hardly grows any more, an interval changes by
+# a hundred times the share by which the threshold does.
+_RAREST, _FASTEST, _KNOWN = 1 / 3000, 24.0, 1e8
 
 
 def gain(interval: Array, known: ChangeRate) -> Array:

@@ -18,6 +18,8 @@ from reference_rates import (
     posterior_mean,
 )
 
+from nutbeam.policy.schedules.allocation import best_threshold
+
 
 @pytest.mark.parametrize("module", [reference_dates, reference_rate_schedule, reference_rates])
 def test_examples_of_the_reference(module):
@@ -122,6 +124,13 @@ def test_the_best_interval_gains_the_price_of_a_fetch(shape, days):
 def test_the_threshold_hardly_depends_on_the_number_of_its_pages(every):
     bounds = (60 / 86_400, 365.0)
     assert threshold(every, *bounds) == pytest.approx(threshold(every, *bounds, 800), rel=0.03)
+
+
+@pytest.mark.parametrize("longest", [90.0, 365.0])
+@pytest.mark.parametrize("every", [0.1, 5.0, 30.0])
+def test_the_product_chooses_the_threshold_of_known_rates(every, longest):
+    expected = threshold(every, 60 / 86_400, longest)
+    assert best_threshold(every, 60 / 86_400, longest) == pytest.approx(expected, rel=1e-7)
 
 
 def test_two_visits_at_once_count_as_a_second_apart():

@@ -107,7 +107,7 @@ def run(pages: Population, schedule: str, fetches: int, *, at_once: bool = False
         rows = state[np.sort(at)]
         answer, changes = _answers(pages, before, state, at, days)
         requests.append((at, days, answer))
-        done, _, _ = update_state(rows, changes, START + (day + 1) * DAY_MS, options, known)
+        done, *_ = update_state(rows, changes, START + (day + 1) * DAY_MS, options, known)
         rest = np.ones(len(state), dtype=bool)
         rest[at] = False
         state = pl.concat([state.filter(rest), done]).sort("key")

@@ -96,7 +96,7 @@ def speed(number: int, how: Mixture, repeats: int = 5) -> tuple[int, float]:
     options, seconds = UpdateOptions(), []
     for _ in range(repeats):
         start = time.process_time()
-        after, _, _ = update_state(rows, changes, NOW, options)
+        after, *_ = update_state(rows, changes, NOW, options)
         seconds.append(time.process_time() - start)
     return len(after), min(seconds)
 

@@ -53,6 +53,7 @@ from ..policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
     LISTED,
+    OF_UNCHANGED,
     BatchOrigin,
     Before,
     LinkOptions,
@@ -62,7 +63,7 @@ from ..policy.parts import pages_first
 from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
 from ..policy.scoring.scorings import Scorings
-from ..policy.updating.status import Surroundings, UpdateOptions, update_range
+from ..policy.updating.status import Surroundings, UpdateOptions, update_state
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
@@ -71,7 +72,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.exchange.status import FETCH_NOTMODIFIED
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 from .launch.runner import only_submits
 
@@ -233,7 +234,8 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     before, lost = _before(item, pages)
     merits = domain_merits(item.operation, options) if _by_merit(options) else None
     documents, before, unvouched = _vouched(documents, before, merits)
-    representatives = Representatives(item.operation, options, seeds, pages, documents)
+    both = [rows.select("key", "refresh") for rows in (documents, before.documents)]
+    representatives = Representatives(item.operation, options, seeds, pages, pl.concat(both))
     before = before._replace(alone=representatives.outdated(before.rows))
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
     counts |= unvouched | ({"documents_missing": lost} if lost else {})
@@ -276,7 +278,7 @@ def _by_merit(options: UpdateTableOptions) -> bool:
 def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
     """Returns (what was known of pages, number of those whose document is not there any more).
 
-    Of a page that answered 304, the links are in its newest document.
+    Of a page that answered 304, the links and the refresh are in its newest document.
     """
     root = item.operation.root
     keys = pl.col("key").is_in(pages.get_column("key").implode())
@@ -289,9 +291,9 @@ def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
     for (path,), some in wanted.group_by("document"):
         known = pl.col("key").is_in(some.get_column("key").implode())
         with contextlib.suppress(MissingFile):
-            document = scan([root / str(path)], DOCUMENTS).select("key", "outlinks")
+            document = scan([root / str(path)], DOCUMENTS).select(*OF_UNCHANGED)
             found.append(collect(document.filter(known)).unique("key", keep="first"))
-    documents = pl.concat([empty(DOCUMENTS).select("key", "outlinks"), *found])
+    documents = pl.concat([empty(DOCUMENTS).select(*OF_UNCHANGED), *found])
     return Before(rows, documents), len(unchanged) - len(documents)
 
 
@@ -330,7 +332,7 @@ def _status_resolver(
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         changes, removed = without_removed(operation, rows, changes)
-        updated = update_range(rows, changes, now, options, table, scorings)
+        updated = update_state(rows, changes, now, options, table, scorings)
         outcome = {"outcome": updated.outcome} if len(updated.outcome) else {}
         resolved = Resolved(updated.rows, outcome, updated.counts | removed)
         return with_host_counts(resolved, updated.host_counts)

@@ -109,7 +109,7 @@ def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
         old = gone_for(now) >= options.drop_gone
         reasons.append(reason_if(gone & old, "gone"))
     if options.drop_orphans >= 0:
-        # An orphan to which no link was ever found is none of ours: another program has set it.
+        # Update makes no orphan of a page to which no link was ever found: another program has.
         alone = without_link(now).fill_null(now) >= options.drop_orphans * 1000
         reasons.append(reason_if(is_orphan(now, options) & alone, "orphan"))
     return reasons
@@ -204,9 +204,9 @@ def rekey_rows(
     leaves = pl.col("gone").fill_null(False)
     gone = changes.filter(leaves).get_column("key")
     questioned = pl.col("questioned").fill_null(False)
-    asked = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
+    in_question = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
     stayed = rows.filter(~pl.col("key").is_in(gone.implode()))
-    left = stayed.with_columns(duplicate_of=pl.when(~asked).then("duplicate_of"))
+    left = stayed.with_columns(duplicate_of=pl.when(~in_question).then("duplicate_of"))
     arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():
         return left, {}
@@ -215,7 +215,7 @@ def rekey_rows(
     together = pl.concat([resident, arrived.select(resident.columns)])
     united = _united(together, now).with_columns(
         # A duplicate that has moved, or whose page leaves, is compared again.
-        duplicate_of=pl.when(~asked & pl.col("unmoved")).then("duplicate_of")
+        duplicate_of=pl.when(~in_question & pl.col("unmoved")).then("duplicate_of")
     )
     merged = len(together) - len(united)
     due = int(united.get_column("bare").sum())

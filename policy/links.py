@@ -30,10 +30,14 @@ from .traps import DepthOptions
 COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status",
                 "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
                 "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
-DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh", "outlinks",
-                    "part_of", "fetch_time", "content_type", "usage")  # fmt: skip
-# What changes depend on of the rows before.
+DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh",
+                    "refresh_seconds", "outlinks", "part_of", "fetch_time", "content_type", "usage")  # fmt: skip
+OF_REFRESH = ("key", "distance", "refresh", "refresh_seconds")
+# What changes depend on of documents of pages that answered 304, and of the rows before.
+OF_UNCHANGED = ("key", "refresh", "refresh_seconds", "outlinks")
 LISTED = ("key", "signature", "document", "repr_url", *INHERITED)
+# A meta refresh counts as a permanent redirect from this time on, s.
+_PERMANENT_REFRESH_S = 5
 _TYPES = empty(DOCUMENTS).schema
 
 
@@ -80,8 +84,8 @@ class Before(NamedTuple):
     Attributes:
         rows: FETCHLIST rows of these pages, with the columns ``LISTED``; a page that the fetch
             followed has none.
-        documents: DOCUMENTS rows of the newest bodies of pages that answered 304: ``key`` and
-            ``outlinks``.
+        documents: DOCUMENTS rows of the newest bodies of pages that answered 304, with the columns
+            ``OF_UNCHANGED``.
         alone: Keys of pages for which no other URL stands any more.
     """
 
@@ -147,8 +151,10 @@ def changes_of(
         document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
         batch_id=pl.lit(origin.batch),
     )
-    redirects, counts = _redirects(once, documents, seeds, options)
-    linking = _linking(once, documents, before)
+    unchanged = _unchanged(once, before)
+    refreshing = [rows.select(*OF_REFRESH) for rows in (documents, unchanged)]
+    redirects, counts = _redirects(once, pl.concat(refreshing), seeds, options)
+    linking = _linking(documents, unchanged, before)
     pages = scorings.share(_pages(linking, options, scorings, rows))
     if too_deep := _dropped(pages):
         counts["dropped/too_deep"] = too_deep
@@ -176,16 +182,26 @@ def changes_of(
     return FileChanges(*(part.with_columns(order) for part in (both, *narrow))), counts
 
 
-def _linking(pages: pl.DataFrame, documents: pl.DataFrame, before: Before) -> pl.DataFrame:
-    """Returns the documents whose links count as seen; those of unchanged pages give no score."""
+def _unchanged(pages: pl.DataFrame, before: Before) -> pl.DataFrame:
+    """Returns the documents of pages that answered 304, with the pages' distances."""
+    answered = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key", "distance")
+    return before.documents.select(*OF_UNCHANGED).join(answered, on="key")
+
+
+def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.DataFrame:
+    """Returns the documents whose links count as seen; those of unchanged pages give no score.
+
+    Args:
+        documents: Documents of bodies that were fetched.
+        kept: Those of pages that answered 304, see ``_unchanged``.
+        before: What was known of the pages.
+    """
     old = before.rows.select("key", old=pl.col("signature"))
     unchanged = (pl.col("signature") == pl.col("old")).fill_null(False)
     score = pl.when(unchanged).then(0.0).otherwise("score")
     judged = documents.join(old, on="key", how="left", maintain_order="left")
     judged = judged.with_columns(score.cast(pl.Float32).alias("score"), unchanged=unchanged)
     judged = judged.drop("old")
-    answered = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key", "distance")
-    kept = before.documents.select("key", "outlinks").join(answered, on="key")
     kept = kept.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
     return pl.concat([judged, kept], how="diagonal")
 
@@ -347,9 +363,16 @@ def _with_passed(
 def _redirects(
     pages: pl.DataFrame, documents: pl.DataFrame, seeds: Seeds, options: LinkOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the targets of redirects and refreshes, as links without score."""
-    # Nutch counts a refresh after less than 5 s as temporary; its time is not known here.
+    """Returns the targets of redirects and refreshes, as links without score.
+
+    Args:
+        pages: PAGES rows.
+        documents: DOCUMENTS rows with the columns ``OF_REFRESH``.
+        seeds: Hosts and domains of the seeds.
+        options: Rules for the targets.
+    """
     permanent = pl.col("fetch_status") == FETCH_REDIR_PERM
+    at_once = pl.col("refresh_seconds").fill_null(0) < _PERMANENT_REFRESH_S
     found = pl.concat(
         part.filter(pl.col(name).is_not_null()).select(
             pl.col("key").alias("source"),
@@ -359,7 +382,7 @@ def _redirects(
         )
         for part, name, temporary in (
             (pages, "redirect", ~permanent),
-            (documents, "refresh", pl.lit(True)),
+            (documents, "refresh", at_once),
         )
     )
     found = judge(found, found.get_column("url"), "fetcher", options, seeds)

@@ -26,7 +26,8 @@ class Representatives:
         options: The rules for targets of redirects.
         seeds: Hosts and domains of the seeds.
         pages: PAGES rows of a batch: ``key``, ``protocol_status``, ``redirect``.
-        documents: Their DOCUMENTS rows: ``key``, ``refresh``.
+        documents: Their DOCUMENTS rows, and the newest ones of pages that answered 304: ``key``,
+            ``refresh``.
     """
 
     def __init__(
@@ -40,7 +41,11 @@ class Representatives:
         self._operation, self._options, self._seeds = operation, options, seeds
         refresh = documents.select("key", "refresh").unique("key", keep="first")
         answers = pages.select("key", "protocol_status", url="redirect").unique("key", keep="first")
+        refresh = refresh.with_columns(has_document=True)
         answers = answers.join(refresh, on="key", how="left")
+        # Of a page that answered 304, and whose document is not there any more, nothing is known.
+        lost = (pl.col("protocol_status") == NOTMODIFIED) & pl.col("has_document").is_null()
+        answers = answers.filter(~lost.fill_null(False))
         self._fetched = answers.select("key", "protocol_status", pl.coalesce("url", "refresh"))
 
     def outdated(self, rows: pl.DataFrame) -> set[str]:

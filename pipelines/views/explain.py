@@ -31,10 +31,10 @@ from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
-from ..checkers.asked_robots import AskedRobots
+from ..base.command import DONE, TABLE, Argument, Invocation, configuration
+from ..base.url_rules import rules_of
 from ..checkers.checking import URLS, row_key, say, urls_of
-from ..command_line.command import DONE, TABLE, Argument, Invocation, configuration
-from ..command_line.url_rules import rules_of
+from ..checkers.requested_robots import RequestedRobots
 from ..generating.own_limits import host_limits_record, settings_of_host
 from ..launch.job import warn_of_clocks
 from .explain_row import ShownRobotsOptions, TableAt, not_generated, robots_of, wrong_clock
@@ -110,7 +110,7 @@ class Explainer:
         self._last = last_generate(table.pinned.table, options) if table else None
         with configuration():
             self._hosts = intervals_of_hosts(options)
-        self._asked = AskedRobots(options) if options.ask_robots else None
+        self._requested = RequestedRobots(options) if options.ask_robots else None
         # The row key of the page that leads to the URLs.
         source = options.source
         self._source = row_key(source, "--source", self.rules) if source else None
@@ -143,7 +143,7 @@ class Explainer:
             found = rules.exemptions.decide(normalized)
             record["exemption"] = self._decision(rules.exemptions, found, normalized)
         if self._table is None or key is None:
-            if self._asked and key is not None:
+            if self._requested and key is not None:
                 record["robots"] = self._robots(key, None)
             return record | {"reason": reason}
         row = self._table.find("state", key)
@@ -153,8 +153,10 @@ class Explainer:
             if clock := wrong_clock(row, self._table, self._options):
                 record["clock"] = clock
             reasons = not_generated(row, self._table, self._options)
-            record["due"] = due_rule(row, self._options, self._hosts)._asdict()
-            record["due"]["detail"] += self._bound(row, self._table) + self._early(row)
+            own = settings_of_host(self._table.pinned, urls.host_key_of(key))
+            bounds = own.min_interval, own.max_interval
+            record["due"] = due_rule(row, self._options, self._hosts, bounds)._asdict()
+            record["due"]["detail"] += self._early(row)
             record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
             if self._too_deep(row):
                 record["links_too_deep"] = True
@@ -168,7 +170,7 @@ class Explainer:
         return record
 
     def _early(self, row: dict[str, Any]) -> str:
-        """Returns that a row is due before its time, in words; empty if it is not."""
+        """Returns a sentence if a row is due before its time; else an empty text."""
         assert self._table is not None
         times = {name: row[name] for name in ("fetch_time", "fixed_interval", "retries")}
         beyond = pl.col("fetch_time") > horizon(self._table.now, self._options)
@@ -178,25 +180,11 @@ class Explainer:
         return f"; that is later than max_fetch_interval, {most}, allows, so it is due now"
 
     def _robots(self, key: str, host: dict[str, Any] | None) -> dict[str, Any]:
-        """Returns what robots.txt says: that of the table, or asked for now."""
+        """Returns what robots.txt says: the table's copy, or one that is requested now."""
         url = from_key(key)
-        asked = self._asked.host_of(url) if self._asked else None
-        found = robots_of(url, asked or host, self._options)
-        return found | {"asked": asked is not None, "error": asked["error"] if asked else None}
-
-    @staticmethod
-    def _bound(row: Mapping[str, Any], table: TableAt) -> str:
-        """Returns that the interval of a row is a bound that its host's settings give, if it is."""
-        own, interval = (
-            settings_of_host(table.pinned, urls.host_key_of(row["key"])),
-            row["fetch_interval"],
-        )
-        for which, bound in (("shortest", own.min_interval), ("longest", own.max_interval)):
-            if bound is not None and interval == bound:
-                return (
-                    f"; that is the {which} interval that a setting of its host allows (hostinject)"
-                )
-        return ""
+        now = self._requested.host_of(url) if self._requested else None
+        found = robots_of(url, now or host, self._options)
+        return found | {"requested": now is not None, "error": now["error"] if now else None}
 
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
         """Returns the decision of a filter, and the line of its rule."""
@@ -364,7 +352,7 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
 def _robots_line(robots: Mapping[str, Any]) -> str:
     rule = f" by line {robots['line']}: {robots['rule']}" if robots["line"] else ""
     read = f", read {robots['read']}" if robots["read"] else ""
-    read += ", asked for now" if robots["asked"] else ""
+    read += ", requested now" if robots["requested"] else ""
     read += f", {robots['error']}" if robots["error"] else ""
     return f"robots.txt: {robots['verdict']}{rule}{read}"
 

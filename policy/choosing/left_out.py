@@ -99,7 +99,7 @@ def refused_today(
 
 
 def in_brackets(reason: str) -> str:
-    """Returns what a reason means, to follow it; empty if the word is the whole meaning.
+    """Returns the explanation of a reason, in brackets; empty if the word explains itself.
 
     >>> in_brackets("in_batch"), in_brackets("filtered")
     (' (an open batch has them)', '')

@@ -110,6 +110,10 @@ class Kind:
         due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
             is left out when its tablet is rewritten.
+        merged: Whether compact merges its files into one, with one row per key.
+        made_from: The kind from whose rows a copy of the table makes it; empty if copy copies it.
+        stays: Whether it is not rolled back.
+        required: Whether a batch must have it until it is updated.
         view: Its name for users, if that is not its own.
         cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
             ``NAME:row``.
@@ -136,6 +140,10 @@ class Kind:
     later_versions: tuple[str, ...] = ()
     due: str = ""
     ended: str = ""
+    merged: bool = False
+    made_from: str = ""
+    stays: bool = False
+    required: bool = False
     view: str = ""
     cell: str = ""
 
@@ -225,7 +233,14 @@ KINDS = {
             view="inlinks",
             cell="l:link",
         ),
-        Kind(SEED_HOSTS, HOSTS_COLUMNS, "a host of a seed", of_hosts=True),
+        Kind(
+            SEED_HOSTS,
+            HOSTS_COLUMNS,
+            "a host of a seed",
+            of_hosts=True,
+            merged=True,
+            made_from="hosts",
+        ),
         Kind(
             "host_counts",
             HOST_COUNTS_COLUMNS,
@@ -238,7 +253,14 @@ KINDS = {
             "a host with settings of the operator",
             of_hosts=True,
         ),
-        Kind("blocklist", BLOCKLIST_COLUMNS, "a name that was purged", hashed=True, in_order=True),
+        Kind(
+            "blocklist",
+            BLOCKLIST_COLUMNS,
+            "a name that was purged",
+            hashed=True,
+            in_order=True,
+            stays=True,
+        ),
         *(kind for level in ("page", "host", "domain") for kind in _graph_kinds(level)),
         Kind(
             "fetchlist",
@@ -248,6 +270,7 @@ KINDS = {
             in_order=True,
             kept=Kept.NO_LONGER,
             partitioned=True,
+            required=True,
         ),
         Kind(
             "pages",

@@ -311,6 +311,7 @@ DOCUMENTS_COLUMNS = joined(
             "too.",
             items=LINK_FIELDS,
         ),
+        Column("refresh_seconds", pa.int32(), "Time after which a meta refresh takes place, s."),
     ],
 )
 DOCUMENTS = DOCUMENTS_COLUMNS.schema

@@ -8,7 +8,7 @@ import polars as pl
 
 from .expression_error import Refused
 
-# Times a polars expression may use parts of itself: it is a tree, so what is used twice doubles.
+# Times a polars expression may use parts of itself: it is a tree, so a part that is used twice is in it twice.
 MAX_WEIGHT = 5000
 
 

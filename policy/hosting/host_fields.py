@@ -98,7 +98,7 @@ def is_given_up() -> pl.Expr:
 
 
 def host_record(row: Mapping[str, Any], percentiles: Sequence[float]) -> dict[str, Any]:
-    """Returns what is shown of a HOSTS row besides its stored columns.
+    """Returns the values of a HOSTS row that are shown besides its stored columns.
 
     Args:
         row: The row, with the columns that ``host_values`` makes of sums.

@@ -44,7 +44,7 @@ class KnownUrls(NamedTuple):
 
 
 class Merits(NamedTuple):
-    """What is known of registered domains (reversed).
+    """Merits of registered domains (reversed).
 
     Attributes:
         seeds: Domains of seeds.
@@ -153,7 +153,7 @@ def without_unvouched(
 
     Args:
         documents: DOCUMENTS rows with ``key`` and ``outlinks``.
-        merits: What is known of domains.
+        merits: Merits of the domains.
     """
     strange = domain_links(documents).filter(
         ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known())

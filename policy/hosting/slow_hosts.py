@@ -69,7 +69,7 @@ def all_together(found: list[SlowHost]) -> list[SlowHost]:
 def slow_record(
     slow: SlowHost, own: HostSettings, crawl_delay: float | None, server_delay: float
 ) -> dict[str, Any]:
-    """Returns what is known of a slow host, and what changes it, for people and JSON.
+    """Returns why a host is slow, and which options change that, for people and JSON.
 
     Args:
         slow: The host.

@@ -192,11 +192,12 @@ def _headers(page: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
-    refresh = page.refresh[0] if page.refresh else None
+    refresh, seconds = page.refresh or (None, None)
     return succeeded(refresh) | {
         "title": page.title,
         "text": page.text,
         "refresh": refresh,
+        "refresh_seconds": seconds,
         "directives": sorted(page.directives),
         "language": page.language or None,
         "charset": page.charset,

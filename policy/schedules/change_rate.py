@@ -38,7 +38,7 @@ PRIOR_SHAPE, PRIOR_DAYS = 0.15, 0.7
 
 
 def unchanged(known: ChangeRate, elapsed: Array) -> ChangeRate:
-    """Returns what is known after pages have not changed for ``elapsed`` days; it is exact.
+    """Returns the distributions after pages have not changed for ``elapsed`` days; exact.
 
     >>> unchanged(ChangeRate(np.array([0.2]), np.array([15.0])), np.array([30.0])).days
     array([45.])
@@ -47,7 +47,7 @@ def unchanged(known: ChangeRate, elapsed: Array) -> ChangeRate:
 
 
 def changed(known: ChangeRate, elapsed: Array) -> ChangeRate:
-    """Returns what is known after pages have changed at least once in ``elapsed`` days.
+    """Returns the distributions after pages have changed at least once in ``elapsed`` days.
 
     The likelihood is 1 - exp(-rate * elapsed), so the result is a difference of two gamma
     distributions. It is replaced by the gamma distribution with the same mean and variance.
@@ -67,5 +67,5 @@ def changed(known: ChangeRate, elapsed: Array) -> ChangeRate:
 
 
 def dated(known: ChangeRate, age: Array) -> ChangeRate:
-    """Returns what is known after pages have changed ``age`` days ago, and not since; exact."""
+    """Returns the distributions after pages have changed ``age`` days ago, and not since; exact."""
     return ChangeRate(known.shape + 1, known.days + age)

@@ -21,6 +21,10 @@ from .schedule_options import RescheduleOptions
 _CONDITIONS = ("etag", "last_modified")
 # What scoring orphan makes of pages without links, whatever their server answers.
 _MARKED = (Status.DB_GONE, Status.DB_ORPHAN)
+# Shortest and longest interval from the settings of a host, s; None: not set.
+Own = tuple[float | None, float | None]
+_NOT_SET: Own = (None, None)
+_SETTING = "a setting of its host allows (hostinject)"
 _KNOWN_ENOUGH = 0.01  # float32 holds less than this of the numbers of a rate
 
 
@@ -29,8 +33,9 @@ class DueRule(NamedTuple):
 
     Attributes:
         name: ``never_fetched``, ``retry``, ``retry_after``, ``gone``, ``forced``, ``revived``,
-            ``fixed_interval``, ``sync_delta``, ``longest_interval``, ``interval``, ``moved``, or
-            ``set``: no rule of update, but a seed list or another program.
+            ``fixed_interval``, ``sync_delta``, ``longest_interval``, ``interval``,
+            ``host_setting``, ``moved``, or ``set``: no rule that is known here, but a plug-in, a
+            seed list or another program.
         detail: The rule in words, with its numbers.
     """
 
@@ -39,7 +44,10 @@ class DueRule(NamedTuple):
 
 
 def due_rule(
-    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None = None
+    row: Mapping[str, Any],
+    options: RescheduleOptions,
+    hosts: HostIntervals | None = None,
+    own: Own = _NOT_SET,
 ) -> DueRule:
     """Returns the rule that set the next fetch of a row.
 
@@ -47,7 +55,19 @@ def due_rule(
         row: A row of the state.
         options: Options of the schedule, as update has them.
         hosts: Shortest and longest intervals of some hosts, from the file of the options.
+        own: Shortest and longest interval from the settings of its host.
     """
+    name, detail = _due_rule(row, options, hosts, own)
+    for which, bound in zip(("shortest", "longest"), own, strict=True):
+        if name != "host_setting" and row["fetch_interval"] == bound is not None:
+            detail += f"; that is the {which} interval that {_SETTING}"
+            break
+    return DueRule(name, detail)
+
+
+def _due_rule(
+    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None, own: Own
+) -> DueRule:
     last, status = row["last_fetch_time"], row["status"]
     if last is None:
         return DueRule("never_fetched", "it has never been fetched; it is due since it was added")
@@ -57,7 +77,7 @@ def due_rule(
     if status in (Status.DB_UNFETCHED, *_MARKED) and _is_forced(row):
         detail = "it was not modified, and its interval was over max_fetch_interval: it is fetched "
         return DueRule("forced", f"{detail}again without conditions")
-    rule = _answered(row, wait, options, hosts)
+    rule = _answered(row, wait, options, hosts, own)
     if status == Status.DB_UNFETCHED:
         detail = "it was an orphan until a link to it was found, and has kept its date"
         return DueRule("revived", f"{detail}: {rule.detail}")
@@ -65,7 +85,11 @@ def due_rule(
 
 
 def _answered(
-    row: Mapping[str, Any], wait: float, options: RescheduleOptions, hosts: HostIntervals | None
+    row: Mapping[str, Any],
+    wait: float,
+    options: RescheduleOptions,
+    hosts: HostIntervals | None,
+    own: Own,
 ) -> DueRule:
     """Returns the rule for the last answer, whatever status a scoring has set since."""
     if _may_pass(row, wait, options):
@@ -77,7 +101,7 @@ def _answered(
         )
         what = "failed to parse" if row["status"] == Status.DB_PARSE_FAILED else "is gone"
         return DueRule("gone", f"it {what}: its interval is {in_words(interval)}, {grown}")
-    return _visited(row, wait, options, hosts)
+    return _visited(row, wait, options, hosts, own)
 
 
 def _failed(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
@@ -112,7 +136,11 @@ def _is_gone(row: Mapping[str, Any]) -> bool:
 
 
 def _visited(
-    row: Mapping[str, Any], wait: float, options: RescheduleOptions, hosts: HostIntervals | None
+    row: Mapping[str, Any],
+    wait: float,
+    options: RescheduleOptions,
+    hosts: HostIntervals | None,
+    own: Own,
 ) -> DueRule:
     """Returns the rule of a page that was fetched, was not modified, or redirects."""
     interval = row["fetch_interval"]
@@ -128,6 +156,9 @@ def _visited(
     if abs(interval - wait - _offset(row, options, hosts)) < 1:
         moved = f"{in_words(interval - wait)} earlier, towards the time of the last change"
         return DueRule("sync_delta", f"{in_words(interval)}, its interval, {moved}{notes}")
+    if own[0] is not None and abs(wait - own[0]) < 1:
+        least = f"{in_words(wait)} after its last fetch, the shortest interval that {_SETTING}"
+        return DueRule("host_setting", f"{least}; its interval is {in_words(interval)}{notes}")
     if _has_lost_body(row):
         detail = "it has no body any more, as after filterdb has changed its URL: due at once"
         return DueRule("moved", f"{detail}, without conditions")

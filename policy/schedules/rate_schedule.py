@@ -1,6 +1,6 @@
 """The schedule ``rate``: estimates how often each page changes, and keeps most pages fresh.
 
-What is known of a page's rate of changes is in its row, in ``change_shape`` and ``change_days``
+The estimate of a page's rate of changes is in its row, in ``change_shape`` and ``change_days``
 (``change_rate``). The intervals follow from a threshold (``allocation``), which follows from the
 budget: the fetches a day divided by the pages of the table. An update sees only a part of the
 table, so the threshold does not follow from the pages that it sees: it is that of pages with all
@@ -53,8 +53,8 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
     # was new at its first visit, and need not change at all.
     new = _FIRST_DATED & (pl.col("age") < threshold)
     changed_once = (pl.col("modified") & pl.col("age").is_null()) | new
-    asked = facts.select(changed_once.fill_null(False).alias("asked")).to_series()
-    unclear = asked.to_numpy() & (known.shape < _WELL_KNOWN)
+    once = facts.select(changed_once.fill_null(False).alias("once")).to_series()
+    unclear = once.to_numpy() & (known.shape < _WELL_KNOWN)
     intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
     return visits.with_columns(
         change_shape=pl.Series(known.shape, dtype=pl.Float32),
@@ -76,7 +76,7 @@ def _age() -> pl.Expr:
 
 
 def _estimates(facts: pl.DataFrame) -> ChangeRate:
-    """Returns what is known of the rates after the visits."""
+    """Returns the estimates of the rates after the visits."""
     shape, days = (_array(facts.get_column(name)) for name in ("change_shape", "change_days"))
     # Another schedule may have left something else in these columns.
     nothing = ~(np.isfinite(shape) & np.isfinite(days) & (shape > 0) & (days > 0))

@@ -58,7 +58,7 @@ class ScoringOptions(OrphanOptions):
     depth_max: int = option(
         1000,
         "Scoring depth: pages at this depth pass no links on; a seed has depth 1. _maxdepth_=N in "
-        "a seed list is the limit for what is found from that seed.",
+        "a seed list is the limit for the pages found from that seed.",
         nutch="scoring.depth.max",
         minimum=1,
     )

@@ -19,7 +19,7 @@ class Action(NamedTuple):
     Attributes:
         url: The URL, which is the document's ``id`` for the job.
         id: The id on the server.
-        data: What is sent for it.
+        data: The bytes to send.
         document: The document as JSON; None: it is a delete.
     """
 

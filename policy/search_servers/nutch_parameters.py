@@ -1,4 +1,4 @@
-"""Nutch's parameters of index writers for servers, as those of ours."""
+"""Translates the parameters of Nutch's index writers for servers into those of nutbeam's writers."""
 
 from collections.abc import Mapping
 

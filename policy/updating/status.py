@@ -36,6 +36,7 @@ from ..schedules.reschedule import reschedule
 from ..schedules.schedule import DAY_MS
 from ..schedules.schedule_options import RescheduleOptions
 from ..schedules.visits import Schedule, ScheduleContext
+from ..scoring.metadata import overlaid
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import BudgetOptions
@@ -111,19 +112,6 @@ class Surroundings(NamedTuple):
 _UNKNOWN = Surroundings()
 
 
-def update_state(
-    rows: pl.DataFrame,
-    changes: pl.DataFrame,
-    now: int,
-    options: UpdateOptions,
-    table: Surroundings = _UNKNOWN,
-    scorings: Scorings = OPIC,
-) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
-    """Applies the results of a batch; returns the first three results of ``update_range``."""
-    updated = update_range(rows, changes, now, options, table, scorings)
-    return updated.rows, updated.outcome, updated.counts
-
-
 class Updated(NamedTuple):
     """Rows after an update.
 
@@ -140,7 +128,7 @@ class Updated(NamedTuple):
     host_counts: pl.DataFrame
 
 
-def update_range(
+def update_state(
     rows: pl.DataFrame,
     changes: pl.DataFrame,
     now: int,
@@ -216,24 +204,28 @@ def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: i
 
 
 def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
-    """Gives targets of redirects the URL to show, and new targets the columns of their source."""
+    """Gives targets of redirects the URL to show, and new targets the columns of their source.
+
+    Metadata that a new target has already, from its document or from links, is put over that of
+    the source.
+    """
     if found.heirs.is_empty():
         return rows
     at = index_by_number(found.heirs, len(rows))
     given = found.heirs.drop("at").rename(lambda name: f"given.{name}")
     is_new = pl.Series(np.arange(len(rows)) >= found.known)
     repr_url = pl.coalesce("given.repr_url", "repr_url")
-    return (
-        rows.hstack(given[nullable(at)])
-        .with_columns(
-            pl.when(repr_url != NO_URL).then(repr_url).alias("repr_url"),
-            *(
-                pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
-                for name in INHERITED
-            ),
-        )
-        .drop(given.columns)
-    )
+    rows = rows.hstack(given[nullable(at)])
+    has_both = is_new & pl.col("given.metadata").is_not_null()
+    own = rows.select(pl.when(has_both).then("metadata")).to_series()
+    rows = rows.with_columns(
+        pl.when(repr_url != NO_URL).then(repr_url).alias("repr_url"),
+        *(
+            pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
+            for name in INHERITED
+        ),
+    ).drop(given.columns)
+    return rows.with_columns(overlaid(rows.get_column("metadata"), own))
 
 
 def _is(status: int) -> pl.Expr:

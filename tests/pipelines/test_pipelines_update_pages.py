@@ -21,11 +21,12 @@ class Site:
     Attributes:
         links: From the path of a page to the paths that it links to.
         moved: From the path of a redirect to its target.
+        refreshes: From the path of a page to the content of its meta refresh.
         now: The time, ms.
     """
 
     def __init__(self):
-        self.links, self.moved, self.now = {}, {}, now_ms()
+        self.links, self.moved, self.refreshes, self.now = {}, {}, {}, now_ms()
 
     def __call__(self, path, _):
         if path in self.moved:
@@ -36,7 +37,9 @@ class Site:
         tag = f'ETag: "{hash(links)}"'
         if f"If-None-Match: {tag.split()[1]}" in self.server.current.head:
             return reply(b"", "304 Not Modified", tag)
-        page = f"<html><title>{path}</title>{path} {links}</html>"
+        refresh = self.refreshes.get(path)
+        head = f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
+        page = f"<html><title>{path}</title>{head}{path} {links}</html>"
         return reply(page.encode(), "200 OK", "Content-Type: text/html", tag)
 
     def round(self, table, *words, days=0, fetch=(), update=(), before=lambda: None):
@@ -101,6 +104,27 @@ def test_a_304_renews_the_links_of_the_page_and_a_lost_document_is_counted(site,
     assert state_of(table)["/"]["http_code"] == 304
     assert counts["documents_missing"] == missing
     assert state_of(table)["/leaf"]["last_inlink_day"] == leaf["last_inlink_day"]
+
+
+def test_a_304_renews_the_target_of_the_refresh_of_the_page(site, table, tmp_path):
+    site.links, site.refreshes = {"/": [], "/x/y": []}, {"/": "0; url=/x/y"}
+    injected(table, tmp_path, "/")
+    for _ in range(2):
+        site.round(table)
+    first = state_of(table)["/x/y"]
+    assert first["repr_url"] == f"{HOST}/"
+    site.round(table, days=31)
+    rows = state_of(table)
+    assert {row["http_code"] for row in rows.values()} == {304}
+    assert rows["/x/y"]["last_inlink_day"] == first["last_inlink_day"] + 31
+    assert rows["/x/y"]["repr_url"] == f"{HOST}/"
+    lost = rows["/"]["document"].rpartition("/")[0]
+    for file in files_of(table, lost):
+        file.unlink()
+    site.round(table, days=31)
+    rows = state_of(table)
+    assert rows["/"]["http_code"] == 304
+    assert rows["/x/y"]["repr_url"] == f"{HOST}/"
 
 
 def test_the_target_of_a_redirect_inherits_at_each_hop(site, table, tmp_path):

@@ -57,7 +57,7 @@ def test_a_page_that_returns_is_not_gone(status):
 def judged(old, *changes, now=NOW):
     scorings = chosen_scorings(ScoringOptions(scoring=("opic", "orphan")))
     frames = frame_of(STATE, old), frame_of(CHANGES, *changes)
-    rows, _, _ = update_state(*frames, now, UpdateOptions(), Surroundings(), scorings)
+    rows, *_ = update_state(*frames, now, UpdateOptions(), Surroundings(), scorings)
     return rows.row(0, named=True)
 
 

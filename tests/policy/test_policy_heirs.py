@@ -45,7 +45,7 @@ def updated(state, pages, documents=(), listed=(), old=(), alone=()):
         LinkOptions(scope="any"),
         before=before,
     )
-    rows, _, _ = update_state(frame_of(STATE, *state), changes, NOW, OPTIONS)
+    rows, *_ = update_state(frame_of(STATE, *state), changes, NOW, OPTIONS)
     return {row["key"]: row for row in rows.to_dicts()}
 
 
@@ -136,7 +136,7 @@ def test_of_several_files_a_redirect_counts_more_than_no_redirect():
         {"key": to_key(TARGET), "order": 1, "repr_url": NO_URL},
         {**shown, "order": 2, "repr_url": SOURCE, "metadata": [("a", "b")]},
     )
-    rows, _, _ = update_state(frame_of(STATE, row(TARGET, repr_url="x")), changes, NOW, OPTIONS)
+    rows, *_ = update_state(frame_of(STATE, row(TARGET, repr_url="x")), changes, NOW, OPTIONS)
     assert rows["repr_url"].to_list() == [SOURCE]
 
 
@@ -168,7 +168,7 @@ def test_of_several_redirects_the_same_one_counts_in_any_order(order, files):
         for number, (some, own) in enumerate(parts)
     ]
     state = [row(url) for url, _ in ways]
-    rows, _, _ = update_state(frame_of(STATE, *state), pl.concat(changes), NOW, OPTIONS)
+    rows, *_ = update_state(frame_of(STATE, *state), pl.concat(changes), NOW, OPTIONS)
     heir = rows.filter(pl.col("key") == to_key(target)).row(0, named=True)
     assert (heir["repr_url"], heir["fetch_interval"]) == (f"{SOURCE}a", 3 * 86_400)
 
@@ -196,6 +196,19 @@ def test_nutchs_rule_of_representative_urls(source, target, temporary, permanent
     ends = source, target
     assert choose_representative(*ends, temporary=True) == ends[temporary]
     assert choose_representative(*ends, temporary=False) == ends[permanent]
+
+
+@pytest.mark.parametrize(("seconds", "stands"), [(None, True), (4, True), (5, False)])
+def test_a_late_refresh_is_a_permanent_redirect(seconds, stands):
+    short, target = "http://a.example.com/x", "http://a.example.com/x/y/z"
+    known = {"key": to_key(short), "fetch_interval": MONTH}
+    rows = updated(
+        [row(short)],
+        [page(short, FETCH_SUCCESS)],
+        [linking(short, refresh=target, refresh_seconds=seconds, parse_status=1)],
+        listed=[known],
+    )
+    assert rows[to_key(target)]["repr_url"] == (short if stands else None)
 
 
 LEAF = "http://b.example.com/leaf"

@@ -49,7 +49,7 @@ def update(rows, *files, **options):
     for file in files:
         frame = frame.vstack(file)
     old = frame_of(STATE, *rows).sort("key")
-    kept, outcome, counts = update_state(old, frame, NOW, UpdateOptions(**options))
+    kept, outcome, counts, _ = update_state(old, frame, NOW, UpdateOptions(**options))
     assert set(outcome["key"]) <= set(kept["key"])
     return {row["key"]: row for row in kept.to_dicts()}, counts
 

@@ -29,7 +29,7 @@ from nutbeam.policy.schedules.visits import Schedule
 from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_range
+from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",
@@ -118,13 +118,13 @@ def scorings_of(rules: Rules) -> Scorings:
 
 
 def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Rules) -> Updated:
-    """Applies the changes with ``update_range``."""
+    """Applies the changes with ``update_state``."""
     ordered = sorted(rows, key=lambda row: row["key"])
     frame = frame_of(STATE, *map(_to_state, ordered))
     frames = frame, frame_of(CHANGES, *changes)
     options = options_of(rules)
     table = Surroundings(pages=rules.pages, schedule=schedule_of(options), bounds=bounds_of(rules))
-    found = update_range(*frames, now, options, table, scorings_of(rules))
+    found = update_state(*frames, now, options, table, scorings_of(rules))
     late = frozenset(found.rows.filter(due(Clock(now), options)).get_column("key"))
     counts = tuple(found.host_counts.to_dicts())
     return Updated(_by_key(found.rows), _by_key(found.outcome), late, counts)

@@ -70,7 +70,7 @@ def product_dates(
     lines = (f"{mime}\t{inc}\t{dec}" for mime, (inc, dec) in settings.mimes.items())
     rates = mime_rates(RuleFile("rates", "\n".join(lines)))
     own = AdaptiveSchedule(hosts) if name == "adaptive" else MimeAdaptiveSchedule(hosts, rates)
-    rows, _, _ = update_state(
+    rows, *_ = update_state(
         frame_of(STATE, *map(_before, cases)).sort("key"),
         frame_of(CHANGES, *map(_visit, cases)),
         max(case["fetched"] for case in cases),
@@ -151,7 +151,7 @@ def update_with_links(
         Before(frame_of(FETCHLIST, *(_only(FETCHLIST.names, row) for row in table))),
     )
     before = sorted(table, key=lambda row: row["key"])
-    kept, _, _ = update_state(
+    kept, *_ = update_state(
         frame_of(STATE, *(_only(STATE.names, row) for row in before)),
         changes,
         NOW,

@@ -6,14 +6,14 @@ their pages.
 
 Where the specification leaves a choice:
 
-- A page that links to a target twice gives it one share; links to itself were dropped by parsing.
+- A page that links to a target twice gives it two shares; links to itself were dropped by parsing.
 - A page that is unchanged (304, or the same content) gives no scores, so ``opic_cash`` lets it keep
   its cash; so does a page without links. Nothing is lost then, if both factors are 1.
-- Cash is divided by the links that count, and the rest of a link that was filtered is not lost.
+- Scores and cash are divided by the links that were kept; db.score.count.filtered is not there.
 - ``depth``: a seed has depth 1, so the depth is ``distance`` + 1. A page of unknown depth keeps its
   links (Nutch drops them: its defect 39); they get the depth that links of a seed have, so that
-  limits hold for what is found from there. A target's limit is that of the page which gives it its
-  depth; of pages of the same depth the largest limit counts.
+  limits hold for what is found from there. A new page gets the largest limit of the pages that link
+  to it; a known page keeps its own.
 - ``urlboost``: the first pattern that is found in the URL gives the factor.
 - In a chain each scoring gets the sort value of the one before it, and 1.0 is the first.
 - The sums of scores are computed in double precision, and kept in single precision.
@@ -31,33 +31,30 @@ DEFAULT_MAX_DEPTH = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Factors:
-    """Settings of OPIC: db.score.link.internal, .external, db.score.count.filtered."""
+    """Settings of OPIC: db.score.link.internal and .external."""
 
     internal: float = 1.0
     external: float = 1.0
-    count_filtered: bool = False
 
 
 def share_out(
-    amount: float, key: str, targets: Iterable[str], factors: Factors, filtered: int = 0
+    amount: float, key: str, targets: Iterable[str], factors: Factors
 ) -> dict[str, float]:
-    """Divides an amount among the links of a page; ``filtered`` is the number of refused ones.
+    """Divides an amount among the links of a page.
 
     >>> share_out(6.0, "a:http/", ["a:http/1", "b:http/"], Factors(external=0.5))
     {'a:http/1': 3.0, 'b:http/': 1.5}
-    >>> share_out(6.0, "a:http/", ["b:http/"], Factors(count_filtered=True), filtered=2)
-    {'b:http/': 2.0}
-    >>> share_out(6.0, "a:http/", [], Factors(count_filtered=True), filtered=2)
+    >>> share_out(6.0, "a:http/", ["b:http/", "b:http/", "c:http/"], Factors())
+    {'b:http/': 4.0, 'c:http/': 2.0}
+    >>> share_out(6.0, "a:http/", [], Factors())
     {}
     """
-    links = list(dict.fromkeys(targets))
-    if not links:
-        return {}
-    share = amount / (len(links) + (filtered if factors.count_filtered else 0))
-    return {
-        link: share * (factors.internal if host_of(link) == host_of(key) else factors.external)
-        for link in links
-    }
+    links, shares = list(targets), dict[str, float]()
+    for link in links:
+        share = amount / len(links)
+        factor = factors.internal if host_of(link) == host_of(key) else factors.external
+        shares[link] = shares.get(link, 0.0) + share * factor
+    return shares
 
 
 def opic_update(row: Row, shares: Sequence[float]) -> Row:
@@ -130,24 +127,26 @@ def depth_of_links(row: Row, usual: int = DEFAULT_MAX_DEPTH) -> Row | None:
     return {"distance": depth, "max_depth": row["max_depth"]}
 
 
-def depth_update(row: Row, links: Iterable[Row], usual: int = DEFAULT_MAX_DEPTH) -> Row:
-    """Takes the least depth of a page and of the links to it.
+def depth_update(
+    row: Row | None, links: Sequence[Row], usual: int = DEFAULT_MAX_DEPTH
+) -> tuple[int | None, int]:
+    """Returns the distance and the limit of a page after links to it: the least distance.
 
-    >>> old = {"distance": 3, "max_depth": None}
-    >>> depth_update(old, [{"distance": 2, "max_depth": 5}, {"distance": 4, "max_depth": 9}])
-    {'distance': 2, 'max_depth': 5}
-    >>> depth_update(old, [{"distance": 3, "max_depth": 5}, {"distance": None, "max_depth": 9}])
-    {'distance': 3, 'max_depth': None}
+    Args:
+        row: The page before; None: it is new.
+        links: What pages hand on to it, see ``depth_of_links``.
+        usual: The limit of pages without one.
+
+    >>> links = [{"distance": 2, "max_depth": 5}, {"distance": 4, "max_depth": 9}]
+    >>> depth_update({"distance": 3, "max_depth": None}, links)
+    (2, 1000)
+    >>> depth_update(None, links)
+    (2, 9)
     """
-    best = row
-    for link in links:
-        if link["distance"] is None:
-            continue
-        nearer = best["distance"] is None or link["distance"] < best["distance"]
-        more = best is not row and max_depth_of(link, usual) > max_depth_of(best, usual)
-        if nearer or (link["distance"] == best["distance"] and more):
-            best = link
-    return row | {"distance": best["distance"], "max_depth": best["max_depth"]}
+    distances = [link["distance"] for link in ([row] if row else []) + list(links)]
+    known = [distance for distance in distances if distance is not None]
+    limits = [max_depth_of(one, usual) for one in ([row] if row else links)]
+    return min(known, default=None), max(limits)
 
 
 # From a row and its URL, and the sort value of the scoring before, to a sort value.

@@ -76,7 +76,7 @@ class ScoredWeb:
 
     def update(self, *changes):
         """Applies changes; a chunk may lack columns without values."""
-        self.rows, _, counts = update_state(
+        self.rows, _, counts, _ = update_state(
             self.rows, pl.concat(changes, how="diagonal"), self.now, UpdateOptions(),
             Surroundings(), self.scorings,
         )  # fmt: skip

@@ -55,7 +55,7 @@ A, B = b"a", b"b"
 
 
 def update(rows, changes, options=OPTIONS, now=NOW):
-    return update_state(frame_of(STATE, *rows), frame_of(CHANGES, *changes), now, options)
+    return update_state(frame_of(STATE, *rows), frame_of(CHANGES, *changes), now, options)[:3]
 
 
 def one(old, *changes, options=OPTIONS):

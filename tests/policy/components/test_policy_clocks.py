@@ -114,7 +114,7 @@ def update(old, now=NOW, **event):
         "key": old["key"], "order": 1, "fetch_status": FETCH_SUCCESS, "protocol_status": 1,
         "signature": b"s", "fetch_time": now, "document": "new", "page": "new", "batch_id": "new",
     } | event  # fmt: skip
-    rows, _, counts = update_state(
+    rows, _, counts, _ = update_state(
         frame_of(STATE, old), frame_of(CHANGES, change), now, UpdateOptions()
     )
     return rows.row(0, named=True), counts
@@ -142,7 +142,7 @@ def test_a_result_of_a_time_that_cannot_be_is_of_now(fetched):
 def test_links_alone_set_a_row_right():
     links = frame_of(CHANGES, {"key": row()["key"], "order": 1, "inlink_score": 0.5})
     old = frame_of(STATE, fetched_at(NOW + AHEAD[1]))
-    rows, _, counts = update_state(old, links, NOW, UpdateOptions())
+    rows, _, counts, _ = update_state(old, links, NOW, UpdateOptions())
     assert counts == {"clock": 1}
     assert (rows["last_fetch_time"][0], rows["fetch_time"][0]) == (NOW, NOW + 30 * DAY_MS)
 

@@ -160,14 +160,14 @@ def test_a_gone_page_backs_off_and_keeps_the_shortest_interval_of_its_host(low, 
         schedule=built_in_schedule(options), bounds=interval_bounds({"com.example": own})
     )
     old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=30 * DAY_S)
-    rows, _, _ = update_state(
+    rows, *_ = update_state(
         frame_of(STATE, old), frame_of(CHANGES, event(FETCH_GONE)), NOW, options, table
     )
     assert rows["status"].to_list() == [Status.DB_GONE]
     assert rows["fetch_interval"].to_list() == [days * DAY_S]
     assert rows["fetch_time"].to_list() == [NOW + days * DAY_MS]
     # A failure that will be tried again keeps its date, whatever the bounds are.
-    again, _, _ = update_state(
+    again, *_ = update_state(
         frame_of(STATE, old), frame_of(CHANGES, event(FETCH_RETRY)), NOW, options, table
     )
     assert again["fetch_time"].to_list() == [NOW + DAY_MS]
@@ -189,7 +189,7 @@ def test_settings_of_a_host_never_put_a_date_before_the_fetch_nor_too_late(
                   fetch_interval=90 * DAY_S)  # fmt: skip
     for status in (FETCH_SUCCESS, FETCH_NOTMODIFIED, FETCH_REDIR_TEMP):
         changes = frame_of(CHANGES, event(status, signature=A))
-        rows, _, _ = update_state(frame_of(STATE, old), changes, NOW, options, table)
+        rows, *_ = update_state(frame_of(STATE, old), changes, NOW, options, table)
         (interval,), (when,) = rows["fetch_interval"], rows["fetch_time"]
         assert min(low or 1, 90) * DAY_S <= interval <= min(high or 90, 90) * DAY_S
         assert NOW < when < NOW + interval * 1000 + 1000  # intervals are whole seconds

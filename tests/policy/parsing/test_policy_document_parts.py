@@ -64,6 +64,7 @@ def test_parts_are_documents_of_their_own(monkeypatch):
         "text": "one",
         "outlinks": None,
         "refresh": None,
+        "refresh_seconds": None,
         "directives": [],
         "language": None,
         "charset": "utf-8",

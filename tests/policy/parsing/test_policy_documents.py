@@ -74,6 +74,7 @@ def test_what_a_page_says():
              "rel": "author"},
         ],
         "refresh": "http://www.example.com/next",
+        "refresh_seconds": 3,
         "directives": [],
         "language": "de",
         "charset": document["charset"],

@@ -2,7 +2,7 @@
 
 import pytest
 from frames import frame_of
-from status_rows import BEFORE, DAY_MS, MONTH, NOW, A, B, event, linked, old_row
+from status_rows import BEFORE, DAY_MS, KEY, MONTH, NOW, A, B, event, linked, old_row
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.built_in import built_in_schedule
@@ -23,18 +23,20 @@ from nutbeam.web.exchange.status import (
     TEMP_MOVED,
 )
 from nutbeam.web.rule_files.rule_files import RuleFile
+from nutbeam.web.urls.row_keys import host_key_of
 
 DAY = 86_400
 
 
-def rule_after(event_status, row, came, hosts=None, **options):
+def rule_after(event_status, row, came, hosts=None, own=(None, None), **options):
     """Returns the rule of a row after an update."""
     options = UpdateOptions(**options)
-    table = Surroundings(schedule=built_in_schedule(options))
+    bounds = {} if own == (None, None) else {host_key_of(KEY): own}
+    table = Surroundings(schedule=built_in_schedule(options), bounds=bounds)
     old = old_row(Status.DB_FETCHED, signature=A, **row)
     changes = frame_of(CHANGES, event(event_status, **came))
-    rows, _, _ = update_state(frame_of(STATE, old), changes, NOW, options, table)
-    return due_rule(rows.row(0, named=True), options, hosts)
+    rows, *_ = update_state(frame_of(STATE, old), changes, NOW, options, table)
+    return due_rule(rows.row(0, named=True), options, hosts, own)
 
 
 SAME, NEW = {"signature": A}, {"signature": B}
@@ -194,7 +196,7 @@ def test_an_orphan_that_came_back():
     old |= {"last_fetch_time": NOW - DAY_MS}
     for extra in ({}, {"signature": None, "etag": None, "last_modified": None}):
         before = frame_of(STATE, old | extra)
-        rows, _, _ = update_state(
+        rows, *_ = update_state(
             before, frame_of(CHANGES, linked(0.1)), NOW, options, table, scorings
         )
         row = rows.row(0, named=True)
@@ -262,6 +264,33 @@ def test_an_interval_from_the_file_of_hosts_names_the_file():
         assert name == "interval"
         note = f"; that is the {which} interval of its host in hosts.txt"
         assert detail.endswith(note if which else "after its last fetch")
+
+
+BY_SETTING = "the shortest interval that a setting of its host allows (hostinject)"
+
+
+@pytest.mark.parametrize(
+    ("least", "name", "detail"),
+    [
+        (
+            28,
+            "host_setting",
+            f"28 days after its last fetch, {BY_SETTING}; its interval is 30 days",
+        ),
+        (
+            20,
+            "sync_delta",
+            "30 days, its interval, 6 days earlier, towards the time of the last change",
+        ),
+        (40, "interval", f"40 days, its interval, after its last fetch; that is {BY_SETTING}"),
+    ],
+)
+def test_a_setting_of_the_host_that_has_set_the_date_is_named(least, name, detail):
+    row = {"fetch_interval": 20 * DAY, "modified_time": NOW - 20 * DAY_MS}
+    own = least * DAY, 80 * DAY
+    options = {"schedule": "adaptive", "inc_rate": 0.5}
+    found = rule_after(FETCH_NOTMODIFIED, row, {"fetch_time": NOW}, None, own, **options)
+    assert found == (name, detail)
 
 
 def test_a_row_that_filterdb_has_moved():

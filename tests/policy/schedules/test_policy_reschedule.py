@@ -26,9 +26,7 @@ def updated(old, *events, schedule=None, name="adaptive", **options):
     """Returns the rows after an update."""
     options = UpdateOptions(schedule=name, **options)
     table = Surroundings(schedule=schedule or built_in_schedule(options))
-    rows, _, _ = update_state(
-        frame_of(STATE, *old), frame_of(CHANGES, *events), NOW, options, table
-    )
+    rows, *_ = update_state(frame_of(STATE, *old), frame_of(CHANGES, *events), NOW, options, table)
     return rows.to_dicts()
 
 

@@ -39,8 +39,8 @@ def test_examples_of_the_reference():
 
 
 def graph(numbers):
-    """Returns the links of each page; some pages have none."""
-    return {key: numbers.sample(KEYS, numbers.choice((0, 1, 2, 7))) for key in KEYS}
+    """Returns the links of each page; some have none, and some have a link twice."""
+    return {key: numbers.choices(KEYS, k=numbers.choice((0, 1, 2, 7))) for key in KEYS}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -95,7 +95,10 @@ def test_depth_becomes_that_of_the_shortest_way(seed):
             link = depth_of_links(pages[key]) if pages[key]["distance"] is not None else None
             for target in links[key] if link else []:
                 brought[target].append(link)
-        pages = {key: depth_update(pages[key], brought[key]) for key in KEYS}
+        pages = {
+            key: {"distance": depth_update(page, brought[key])[0], "max_depth": page["max_depth"]}
+            for key, page in pages.items()
+        }
     assert {k: p["distance"] for k, p in pages.items() if p["distance"] is not None} == expected
 
 
@@ -114,7 +117,7 @@ DOCUMENTS = [
     {"key": key, "score": score, "distance": distance, "outlinks": targets}
     for key, score, distance, targets in (
         (KEYS[0], 6.0, 0, KEYS[1:7]),
-        (KEYS[5], 1.0, 3, [KEYS[0], KEYS[10]]),
+        (KEYS[5], 1.0, 3, [KEYS[0], KEYS[10], KEYS[0]]),
         (KEYS[7], 0.75, 4, KEYS[10:13]),
         (KEYS[8], 5.0, 1, []),
     )
@@ -205,6 +208,31 @@ def test_depth_of_the_product(distance, own):
         assert (new["distance"], max_depth_of(new, 3)) == (distance + 1, max_depth_of(expected, 3))
     if distance < (own or 3):
         assert sort_values([page], chosen_scorings(options)) == [depth_sort(page, "", 1.0, 3)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_depths_of_many_links_of_the_product(seed):
+    numbers = random.Random(seed)
+    new = [f"com.new:http/{at}" for at in range(10)]
+    table = [
+        page | {"distance": numbers.choice((None, 0, 1, 2, 3)),
+                "max_depth": numbers.choice((None, 2, 4)),
+                "targets": page["targets"] + numbers.sample(new, 2)}
+        for page in table_of_pages(numbers)
+    ]  # fmt: skip
+    fetched, brought = numbers.sample(table, 15), {}
+    for page in fetched:
+        link = depth_of_links(page, 3)
+        for target in page["targets"] if link else []:
+            brought.setdefault(target, []).append(link)
+    options = ScoringOptions(scoring=("depth",), depth_max=3)
+    before = [page | {"signature": b"old"} for page in table]
+    rows = update_with_links(before, fetched, options, LinkOptions())
+    known = {page["key"]: page for page in table}
+    assert rows.keys() == known.keys() | brought.keys()
+    for key, row in rows.items():
+        found = row["distance"], max_depth_of(row, 3)
+        assert found == depth_update(known.get(key), brought.get(key, []), 3)
 
 
 def test_chains_of_the_product(tmp_path):

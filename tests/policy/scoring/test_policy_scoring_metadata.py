@@ -1,7 +1,10 @@
 import polars as pl
 import pytest
+from frames import frame_of
 from scored_web import ScoredWeb, key
 
+from nutbeam.policy.components.schema import FETCHLIST
+from nutbeam.policy.links import Before
 from nutbeam.policy.scoring.metadata import overlaid, picked
 
 MAP = pl.Map(pl.String, pl.String)
@@ -56,6 +59,16 @@ def test_a_page_that_the_fetch_followed_has_both():
     web.inject(seed("a", topic="news", lang="en"))
     web.fetch({"a": ["b"], "b": []}, metadata={"b": [("lang", "de")]})
     assert web.column("metadata")["b"] == {"lang": "de", "topic": "news"}
+
+
+def test_the_target_of_a_redirect_keeps_what_its_own_document_says():
+    web = ScoredWeb("opic", parsemeta_to_crawldb=("lang",))
+    source = seed("a", topic="news", lang="en")
+    web.inject(source)
+    before = Before(frame_of(FETCHLIST, source))
+    pages = {"a": "http://example.com/b", "b": []}
+    web.fetch(pages, before=before, metadata={"b": [("lang", "de")]})
+    assert web.column("metadata")["b"] == {"topic": "news", "lang": "de"}
 
 
 def test_metadata_of_documents_need_no_scoring():

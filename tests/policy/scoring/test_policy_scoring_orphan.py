@@ -60,7 +60,7 @@ def test_the_outcome_says_what_a_revived_page_was(days):
     was = web.column("status")["a"]
     web.now += DAY_MS
     changes = web.changes({"seed": ["a"], "a": []})
-    _, outcome, _ = update_state(
+    _, outcome, *_ = update_state(
         web.rows, changes, web.now, UpdateOptions(), Surroundings(), web.scorings
     )
     told = {row["key"][-1]: (row["old_status"], row["status"]) for row in outcome.to_dicts()}

@@ -97,7 +97,7 @@ def test_nothing_changes_nothing(old):
     # Not even what an event would put right: an interval of 0.
     rows = frame_of(STATE, old_row(old, fetch_interval=0, signature=A, metadata=[("a", "b")]))
     other = frame_of(CHANGES, linked(1.0, key="com.other:http/"))
-    kept, _, _ = update_state(rows, other, NOW, OPTIONS)
+    kept, *_ = update_state(rows, other, NOW, OPTIONS)
     assert kept.filter(pl.col("key") == KEY).equals(rows)
 
 
@@ -298,7 +298,7 @@ def test_how_rows_are_cut_does_not_matter(rows, files, at):
     changes = frame_of(
         CHANGES, *({**change, "order": n} for n, file in enumerate(files) for change in file)
     )
-    whole, outcome, counts = update_state(rows, changes, NOW, OPTIONS)
+    whole, outcome, counts, _ = update_state(rows, changes, NOW, OPTIONS)
     bound = KEYS[at] if at < len(KEYS) else "z"
     low, high = (
         update_state(rows.filter(below), changes.filter(below), NOW, OPTIONS)

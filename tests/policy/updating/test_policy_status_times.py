@@ -119,7 +119,9 @@ def test_retry_after_does_not_delay_a_page_that_is_gone():
 def test_stale_results_are_ignored():
     old = old_row(Status.DB_FETCHED, signature=A, last_fetch_time=NOW + 1, last_inlink_day=1)
     rows = frame_of(STATE, old)
-    kept, outcome, counts = update_state(rows, frame_of(CHANGES, event(FETCH_GONE)), NOW, OPTIONS)
+    kept, outcome, counts, _ = update_state(
+        rows, frame_of(CHANGES, event(FETCH_GONE)), NOW, OPTIONS
+    )
     assert kept.equals(rows)
     assert (len(outcome), counts) == (0, {"stale_results": 1})
 

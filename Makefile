@@ -49,7 +49,7 @@ help:
 	@echo "make clean      remove all generated files, and the environment"
 
 demo: $(INSTALLED)
-	@$(BIN)/python -m nutbeam.pipelines.demo
+	@$(BIN)/python -m nutbeam.pipelines.command_line.demo
 
 # With Go, a server of Cloud Storage is built and the URL cases of web-platform-tests are fetched.
 # Without it, the tests that need them are skipped, and say so.

@@ -18,7 +18,6 @@ setup(
     package_dir={"nutbeam": "package", **{f"nutbeam.{room}": room for room in ROOMS}},
     package_data={
         "nutbeam": ["py.typed"],
-        **{f"nutbeam.{room}": ["py.typed"] for room in ROOMS},
         "nutbeam.pipelines.command_line": ["*.txt"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],

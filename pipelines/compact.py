@@ -29,7 +29,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..io.upkeep.compaction import fold, merge_seeds, plan_folds, spent_batches, superseded
+from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..transforms.for_each import ForEach
@@ -37,7 +37,7 @@ from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -180,7 +180,7 @@ def _commit(
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(root, options.snapshot_retention))
-    written = [*written, *dropped, *merge_seeds(operation), swept]
+    written = [*written, *dropped, *merge_files(operation), swept]
     made = commit(operation, _beside_others(operation, written), forgets=frozenset(spent))
     if options.snapshot_retention == 0:
         delete_expired(root, 0)

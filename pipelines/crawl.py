@@ -35,9 +35,9 @@ from ..web.base.errors import UsageError
 from ..web.base.options import also, option, seconds
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
+from .base.command import TABLE, Argument, Invocation
+from .base.live import live_view
 from .checkers.obstacles import check_obstacles, is_local
-from .command_line.command import TABLE, Argument, Invocation
-from .command_line.live import live_view
 from .generating.survey import due_at
 from .launch.conflicts import made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare

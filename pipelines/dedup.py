@@ -50,19 +50,17 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.lead_near_pages import LeadNearPages
-from ..transforms.operations import Begin, Commit, Ticket, phase_of
+from ..transforms.operations import Begin, Commit, Ticket, partitions_of_rows, phase_of
 from ..transforms.partition import split_by_hash
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 
 _DONE = "done"
 ARGUMENTS = (TABLE,)
-# Limit of a partition in a shuffle, and size of a row, in bytes.
-PARTITION_BYTES = 32 << 20
-_ROW_BYTES = 200
+_ROW_BYTES = 200  # size of a row in the shuffle
 _STATE = "state"
 
 
@@ -112,9 +110,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
     probed = operations | "Tablets" >> ForEach(
         _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
     )
-    partitions = beam.pvalue.AsSingleton(
-        operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
-    )
+    partitions = partitions_of_rows(operations, _STATE, _ROW_BYTES)
     verdicts = probed["main"] | Judge(options, partitions)
     written = (operations, verdicts) | ApplyChanges(
         {_STATE: Target(VERDICTS, verdict_resolver, COUNT_PLACES)}
@@ -248,14 +244,6 @@ def _near_verdicts(chunk: Chunk) -> Iterator[tuple[str, Chunk]]:
     )
     for part in to_chunks(judged, VERDICTS):
         yield _STATE, part
-
-
-def _partitions(operation: Operation) -> int:
-    """Returns the number of partitions that keeps each small even if all rows are shuffled."""
-    if operation.idle:
-        return 1
-    rows = sum(file.live_rows for file in operation.files(_STATE))
-    return 1 + rows * _ROW_BYTES // PARTITION_BYTES
 
 
 def _tablets(operation: Operation) -> Iterator[Probed]:

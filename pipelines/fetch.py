@@ -53,7 +53,7 @@ from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions
 from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import from_host_key, from_key, host_key_of
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .fetching.host_findings import HostFindings
 from .fetching.lease_options import LeaseOptions, longest_wait
 from .fetching.outlinks import OutlinkOptions, Outlinks

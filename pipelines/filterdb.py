@@ -52,10 +52,10 @@ from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..transforms.end_links import LINKS_COMPONENT, EndLinks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit, Ticket, partitions_of_rows
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .generating.todays_rules import judged_today
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
@@ -70,8 +70,7 @@ _OPEN = (
 _COUNTS = "counts"
 _SOURCES = "sources"
 _KEPT, _LEAVING = "kept", "leaving"
-# Limit of a partition in the shuffle of duplicates, and size of a row, in bytes.
-_PARTITION_BYTES, _ROW_BYTES = 32 << 20, 150
+_ROW_BYTES = 150  # size of a row in the shuffle of duplicates
 ENDED_LINKS = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
 # Judges rows of the state; see ``judged_today``.
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
@@ -146,9 +145,7 @@ def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: 
     )  # fmt: skip
     found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
     ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()
-    partitions = beam.pvalue.AsSingleton(
-        operations | "Partitions" >> beam.Map(_partitions).with_output_types(int)
-    )
+    partitions = partitions_of_rows(operations, "state", _ROW_BYTES)
     joined = (found[_KEPT], found[_LEAVING]) | "KeptPages" >> JoinByHash(
         "kept", {"leaves": "leaves"}, partitions
     )
@@ -156,11 +153,6 @@ def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: 
         tuple[str, Chunk]
     )
     return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[_COUNTS]
-
-
-def _partitions(operation: Operation) -> int:
-    rows = 0 if operation.idle else sum(file.live_rows for file in operation.files("state"))
-    return 1 + rows * _ROW_BYTES // _PARTITION_BYTES
 
 
 def _questioned(joined: Chunk) -> Iterator[tuple[str, Chunk]]:

@@ -40,7 +40,7 @@ from ..transforms.operations import Begin, Commit, Ticket, Together
 from ..transforms.partition import PartitionByHost
 from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
-from .command_line.command import NOTHING_TO_DO, TABLE, Invocation
+from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.recorded_options import recorded
 from .generating.survey import (
     CANDIDATES,
@@ -201,7 +201,7 @@ def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -
 
 
 def _spanning(criteria: Criteria) -> Written:
-    """Takes back the count of rows over a limit: of groups in several tablets, these stay."""
+    """Corrects the count of rows over a limit: the winners of groups in several tablets stay."""
     return Written(counts={f"{LEFT_OUT}max_count": -len(criteria.winners)})
 
 

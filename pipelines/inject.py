@@ -37,7 +37,7 @@ from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
-from .command_line.command import TABLE, Argument, Invocation
+from .base.command import TABLE, Argument, Invocation
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 from .launch.seed_words import seed_words

@@ -45,7 +45,7 @@ from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.progress import PROGRESS
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 from .launch.runner import only_submits
 

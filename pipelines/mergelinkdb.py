@@ -31,8 +31,8 @@ from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_options import UrlOptions
 from ..web.rules.url_rules import UrlRules
-from .command_line.command import TABLE, Argument, Invocation
-from .command_line.url_rules import rules_of
+from .base.command import TABLE, Argument, Invocation
+from .base.url_rules import rules_of
 from .invertlinks import link_resolver, without_blocked
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, worker_address

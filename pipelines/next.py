@@ -7,14 +7,14 @@ under way uses the same operation id, and an operation is applied only once.
 import dataclasses
 from typing import Any
 
-from ..io.index.index_pass import waits_for_index
+from ..io.index.index_run import waits_for_index
 from ..io.snapshots.manifest import Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.choosing.selection import GenerateOptions
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
-from .command_line.command import DONE, NOTHING_TO_DO, TABLE, Invocation
+from .base.command import DONE, NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
 from .indexing import index as indexing_job
 from .launch.job import report, run_job

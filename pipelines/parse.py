@@ -19,7 +19,7 @@ from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import PAGE_FILES, PageFile, ParsePages
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
-from .command_line.command import TABLE, Invocation
+from .base.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)

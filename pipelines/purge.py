@@ -32,8 +32,8 @@ from ..web.base.progress import PROGRESS
 from ..web.urls.domains import is_public_suffix
 from ..web.urls.normalize import normalize_basic
 from ..web.urls.row_keys import BadUrl, host, host_key
+from .base.command import TABLE, Invocation
 from .checkers.checking import row_key
-from .command_line.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)

@@ -10,8 +10,8 @@ import apache_beam as beam
 
 from ..io.snapshots.operations import new_id, pinned_operation
 from ..transforms.operations import Ticket
-from .command_line.command import TABLE, Invocation
-from .command_line.live import live_view
+from .base.command import TABLE, Invocation
+from .base.live import live_view
 from .crawl import RoundOptions, build_crawl, finish
 from .launch.conflicts import made_by, run_over_conflicts
 from .launch.job import check_launch, prepare, report

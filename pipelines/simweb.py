@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..web.base.options import option, seconds
-from .command_line.command import Argument, Invocation, configuration
+from .base.command import Argument, Invocation, configuration
 
 ARGUMENTS: tuple[Argument, ...] = ()
 

@@ -318,7 +318,7 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
     def _end(self) -> float:
         """Ends the attempt, if it has not ended; returns when it ended."""
         if self._ended is None:
-            with contextlib.suppress(ValueError):  # another thread runs it: it is no retry
+            with contextlib.suppress(ValueError):  # it runs in another thread, which ends it
                 if self.elements is not None:
                     self.elements.close()
             self._ended = time.monotonic()

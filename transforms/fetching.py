@@ -109,7 +109,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
 
     Attributes:
         guard: Judges addresses; None makes one from the options.
-        known_hosts: What is known of hosts.
+        known_hosts: Facts about hosts.
         requested_until: Monotonic moment until which the same hosts may have had requests.
     """
 
@@ -124,7 +124,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         """Ends it, with an error or without."""
 
     def begin(self) -> Iterator[Any]:
-        """Yields what is known before any request."""
+        """Yields elements that need no request."""
         yield from ()
 
     def tasks(self, engine: Engine) -> Iterable[Task | None]:
@@ -144,7 +144,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         return True
 
     def pulse(self, waited: float) -> None:
-        """Is called often; see ``on_pulse`` of ``Engine``."""
+        """Callback: called often; see ``on_pulse`` of ``Engine``."""
 
     def dropped(self, task: Task, reason: str) -> None:
         """Takes a task that has no result."""

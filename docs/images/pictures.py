@@ -22,7 +22,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
-from nutbeam.pipelines.demo import MOST_LINKED
+from nutbeam.pipelines.command_line.demo import MOST_LINKED
 from nutbeam.web.simweb.server import SimWeb
 
 COLUMNS, ROWS = 96, 60
@@ -104,7 +104,7 @@ def of_crawl(folder: str) -> list[str]:
 
 def of_demo(folder: str) -> list[str]:
     """Runs the demo and queries its table; returns the lines, the demo's from its last ones."""
-    demo = [sys.executable, "-m", "nutbeam.pipelines.demo", DEMO]
+    demo = [sys.executable, "-m", "nutbeam.pipelines.command_line.demo", DEMO]
     lines = ["$ make demo", "…", *_last_part(screen(run_in_terminal(demo, folder)))]
     for words in QUERIES:
         typed = f"$ .venv/bin/nutbeam {' '.join(words)}"

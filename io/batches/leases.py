@@ -79,12 +79,12 @@ class LeaseTimes(NamedTuple):
 
 
 LEASE_TIMES = LeaseTimes()
-# Stands for a batch where the leases of jobs that fetch sitemaps are.
+# The name under which jobs that fetch sitemaps have their leases; other leases are below a batch.
 SITEMAP_LEASES = "sitemaps"
 
 
 def times_at(place: Place) -> LeaseTimes:
-    """Returns ``LEASE_TIMES``, with notes no more often than the place takes writes."""
+    """Returns ``LEASE_TIMES``, with notes as seldom as the place's limit of writes demands."""
     return LEASE_TIMES._replace(note=max(LEASE_TIMES.note, write_interval(place)))
 
 

@@ -103,7 +103,7 @@ def _files(path: Place) -> list[Place]:
                 if b"\0" in content.read(8_192):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and "://" not in str(path)
+        missing = isinstance(error, FileNotFoundError)
         hint = "; a URL begins with http:// or https://" if missing else ""
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {str(read)!r}: {_reason(error)}{hint}") from error

@@ -30,7 +30,7 @@ from .index_candidates import (
     Removed,
     Unfinished,
 )
-from .index_pass import IndexPass
+from .index_run import IndexRun
 
 # Rows on their way to the documents, or to the writers that delete them.
 INDEX_CANDIDATES = pa.schema(
@@ -54,7 +54,7 @@ COUNTING = KINDS["indexed"].counting
 
 
 def decided_rows(
-    item: Candidate, task: IndexPass, options: IndexDecisionOptions
+    item: Candidate, task: IndexRun, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
     """Yields decisions about the pages of an item, as in ``INDEX_CANDIDATES``."""
     if isinstance(item, Changed):
@@ -78,7 +78,7 @@ def decided_rows(
 
 
 def _changed(
-    item: Changed, task: IndexPass, options: IndexDecisionOptions
+    item: Changed, task: IndexRun, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
     root = item.operation.root
     if item.since:
@@ -94,7 +94,7 @@ def _changed(
         yield _decided(rows, journal, options, full=task.full)
 
 
-def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterator[pl.DataFrame]:
+def _held(item: Held, task: IndexRun, options: IndexDecisionOptions) -> Iterator[pl.DataFrame]:
     for some in item.operation.root.scan(task.component("indexed"), item.tablet):
         journal = some.filter(COUNTING)
         if len(journal):
@@ -103,7 +103,7 @@ def _held(item: Held, task: IndexPass, options: IndexDecisionOptions) -> Iterato
 
 
 def _unfinished(
-    item: Unfinished, task: IndexPass, options: IndexDecisionOptions
+    item: Unfinished, task: IndexRun, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
     """Yields what corrects the pages of unfinished runs, which any writer may hold.
 
@@ -136,7 +136,7 @@ def _unfinished(
 
 
 def _refused(
-    item: RefusedPages, task: IndexPass, options: IndexDecisionOptions
+    item: RefusedPages, task: IndexRun, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
     """Yields the pages with dead letters whose text is the one that was refused, to be added.
 
@@ -194,7 +194,7 @@ def _of_batch(batch: str) -> pl.Expr:
     return (of_document | (pl.col("batch_id") == batch)).fill_null(False)
 
 
-def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
+def _removed(item: Removed, task: IndexRun) -> Iterator[pl.DataFrame]:
     if task.batch:
         return
     wanted = COUNTING
@@ -209,7 +209,7 @@ def _removed(item: Removed, task: IndexPass) -> Iterator[pl.DataFrame]:
             yield to_candidates(lost_pages(journal, found, "deleted_unknown"))
 
 
-def _purged(item: PurgedPages, task: IndexPass) -> Iterator[pl.DataFrame]:
+def _purged(item: PurgedPages, task: IndexRun) -> Iterator[pl.DataFrame]:
     """Yields deletes for the writers outside the table; those inside it were purged, too."""
     for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
         before = rows.filter(COUNTING)
@@ -233,7 +233,7 @@ def _state_of(operation: Operation, keys: pl.Series, columns: Sequence[str]) -> 
     return operation.root.find("state", tablets(operation.files("state")), keys, columns)
 
 
-def journal_of(task: IndexPass, keys: pl.Series, *, every: bool = False) -> pl.DataFrame:
+def journal_of(task: IndexRun, keys: pl.Series, *, every: bool = False) -> pl.DataFrame:
     """Returns the rows of the journal with some keys; ``every``: deleted ones, too."""
     name = task.component("indexed")
     known = tablets(task.files("indexed"))

@@ -18,9 +18,9 @@ from ..tablets.ranges import Range
 from ..tablets.resolve import Resolution, Resolved, Resolver
 from ..tablets.tablets import tablets
 from ..tablets.written import Written
-from ..writers.index_writer import open_writer
 from ..writers.stored_index import StoredIndex
-from .index_pass import IndexPass, plan_pass
+from ..writers.writer_kinds import open_writer
+from .index_run import IndexRun, plan_run
 from .writer_places import places
 
 
@@ -45,7 +45,7 @@ def dedup_in_table(
         UserError: Other writers have written the index.
     """
     operation = begin(table, "solrdedup", f"{new_id()}.solrdedup")
-    task = plan_pass(operation, index, routes, cleans=True)
+    task = plan_run(operation, index, routes, cleans=True)
     writer = open_writer(rule, task.target(rule))
     assert isinstance(writer, StoredIndex)
     with operation.reading():
@@ -62,7 +62,7 @@ def dedup_in_table(
     return counts
 
 
-def _journal(task: IndexPass, writer: str, keys: pl.Series) -> Iterator[Written]:
+def _journal(task: IndexRun, writer: str, keys: pl.Series) -> Iterator[Written]:
     operation, name = task.operation, task.component("indexed")
     root, wanted = operation.root, methodcaller("filter", pl.col("key").is_in(keys.implode()))
     for tablet in tablets(operation.files(name)):

@@ -12,7 +12,7 @@ from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import Tablet, tablets
-from .index_pass import IndexPass, journal_before
+from .index_run import IndexRun, journal_before
 from .unfinished_runs import Intent, intents
 
 _INTENTS_AT_ONCE = 64 << 20  # bytes of keys of unfinished runs that one item looks at
@@ -109,13 +109,13 @@ class RefusedPages:
 Candidate = Changed | Removed | PurgedPages | Held | Unfinished | RefusedPages
 
 
-def candidates(task: IndexPass) -> Iterator[Candidate]:
+def candidates(task: IndexRun) -> Iterator[Candidate]:
     """Yields the tablets and files that a run must read."""
     for number, make in enumerate(_items(task)):
         yield make(task.operation, number)
 
 
-def _items(task: IndexPass) -> Iterator[Callable[[Operation, int], Candidate]]:
+def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     """Yields functions that make items of an operation and their numbers."""
     # A page is in one item, so that it is not deleted twice.
     some = () if task.full or not task.outside else tuple(intents(task))
@@ -144,7 +144,7 @@ def _items(task: IndexPass) -> Iterator[Callable[[Operation, int], Candidate]]:
 
 
 def _state_before(
-    task: IndexPass,
+    task: IndexRun,
 ) -> tuple[frozenset[str], tuple[tuple[str, str], ...] | None]:
     """Returns the paths of the state's files, and the ranges of keys that may have lost rows."""
     if not task.since:

@@ -8,7 +8,8 @@ from ...policy.routing.index_table_options import IndexMakingOptions
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
 from ..table.opening import open_table
-from ..writers.index_writer import IndexTarget, chosen_writers, open_writer
+from ..writers.index_writer import IndexTarget
+from ..writers.writer_kinds import chosen_writers, open_writer
 from .write_part import DocumentRules
 
 

@@ -18,13 +18,13 @@ from ..snapshots.manifest import Manifest
 from ..storage.files import list_files
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import tablets
-from ..writers.index_writer import open_writer
 from ..writers.stored_index import StoredIndex
+from ..writers.writer_kinds import open_writer
 from .decided_candidates import COUNTING
-from .index_pass import IndexPass
+from .index_run import IndexRun
 
 
-def check_rebuild(task: IndexPass) -> None:
+def check_rebuild(task: IndexRun) -> None:
     """Checks that a full rebuild can tell its documents from those of other programs.
 
     Raises:
@@ -43,7 +43,7 @@ def check_rebuild(task: IndexPass) -> None:
             )
 
 
-def earlier_documents(task: IndexPass) -> dict[str, pl.Series]:
+def earlier_documents(task: IndexRun) -> dict[str, pl.Series]:
     """Returns the ids in each index that ``finish`` leaves after a full rebuild, by writer.
 
     Documents of other programs, which have neither a segment nor a digest, are left out. All ids
@@ -52,7 +52,7 @@ def earlier_documents(task: IndexPass) -> dict[str, pl.Series]:
     return _stored(task, task.routes.writers) if task.full else {}
 
 
-def delete_unsent(task: IndexPass, made: Manifest, found: Mapping[str, pl.Series]) -> None:
+def delete_unsent(task: IndexRun, made: Manifest, found: Mapping[str, pl.Series]) -> None:
     """Deletes the documents that a full rebuild has not sent.
 
     Args:
@@ -69,7 +69,7 @@ def delete_unsent(task: IndexPass, made: Manifest, found: Mapping[str, pl.Series
                 index.remove(gone.to_frame())
 
 
-def delete_unsent_of_last(task: IndexPass, rules: list[WriterRule]) -> None:
+def delete_unsent_of_last(task: IndexRun, rules: list[WriterRule]) -> None:
     """Deletes the unsent documents of the run before, if it was a rebuild that died too early.
 
     Such a run has left its receipts. A later run would have removed them.
@@ -85,7 +85,7 @@ def delete_unsent_of_last(task: IndexPass, rules: list[WriterRule]) -> None:
 
 
 def _stored(
-    task: IndexPass, rules: tuple[WriterRule, ...] | list[WriterRule]
+    task: IndexRun, rules: tuple[WriterRule, ...] | list[WriterRule]
 ) -> dict[str, pl.Series]:
     found = {}
     for rule in rules:
@@ -96,7 +96,7 @@ def _stored(
     return found
 
 
-def _held(task: IndexPass, made: Manifest, writer: str) -> Iterator[pl.Series]:
+def _held(task: IndexRun, made: Manifest, writer: str) -> Iterator[pl.Series]:
     """Yields the URLs of the documents that a writer holds, as the journal of a snapshot says."""
     root, name = task.operation.root, task.component("indexed")
     held = COUNTING & pl.col("writers").cast(pl.List(pl.String)).list.contains(writer)

@@ -12,7 +12,7 @@ from ..snapshots.operations import has_ended, pinned_operation
 from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, read_if_there, remove_file, remove_tree
 from ..storage.places import Place
-from .index_pass import IndexPass
+from .index_run import IndexRun
 from .receipts import INTENT, lost_mark
 
 _ENDED = "ended.json"
@@ -36,7 +36,7 @@ class Intent:
     overtaken: bool
 
 
-def intents(task: IndexPass) -> Iterator[Intent]:
+def intents(task: IndexRun) -> Iterator[Intent]:
     """Yields what unfinished runs have begun to send."""
     for file in sorted(list_files(task.all_receipts), key=lambda file: file.path):
         folder = file.path.parent.name
@@ -44,7 +44,7 @@ def intents(task: IndexPass) -> Iterator[Intent]:
             yield Intent(file.path, file.bytes, _version(folder) < task.last.version)
 
 
-def note_ended(task: IndexPass) -> None:
+def note_ended(task: IndexRun) -> None:
     """Notes which unfinished runs send nothing any more; called before ``intents``."""
     own = task.receipts.name
     folders = {file.path.parent for file in list_files(task.all_receipts)} - {task.all_receipts}
@@ -53,7 +53,7 @@ def note_ended(task: IndexPass) -> None:
     create_exclusive(task.receipts / _ENDED, json.dumps(sorted(ended)).encode())
 
 
-def _has_ended(task: IndexPass, folder: str) -> bool:
+def _has_ended(task: IndexRun, folder: str) -> bool:
     version, name = _version(folder), folder.partition("-")[2]
     if name == task.operation.id:  # it has lost, and was started again
         return True
@@ -63,7 +63,7 @@ def _has_ended(task: IndexPass, folder: str) -> bool:
     return found is None or has_ended(found)
 
 
-def forget_receipts(task: IndexPass) -> None:
+def forget_receipts(task: IndexRun) -> None:
     """Removes the receipts of a run that has committed, and of those whose pages it corrected."""
     noted = read_if_there(task.receipts / _ENDED)
     # A run that only deletes has sent no text again.

@@ -45,7 +45,7 @@ from ..tablets.written import Written
 from ..writers.index_writer import REFUSED_DOCUMENTS, WriteResult
 from .dead_letters import letter_keys
 from .decided_candidates import keys_to_bytes
-from .index_pass import IndexPass
+from .index_run import IndexRun
 from .page_frames import Beside, page_frames
 from .receipts import INTENT
 
@@ -85,7 +85,7 @@ class PartDone:
     written: tuple[Written, ...]
 
 
-def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: DocumentRules) -> PartDone:
+def write_part(task: IndexRun, name: str, rows: pl.DataFrame, making: DocumentRules) -> PartDone:
     """Writes a part, or returns what an earlier attempt has done.
 
     Args:
@@ -117,7 +117,7 @@ def write_part(task: IndexPass, name: str, rows: pl.DataFrame, making: DocumentR
 class _Part:
     """A part that is being written."""
 
-    def __init__(self, task: IndexPass, part: str, rows: pl.DataFrame) -> None:
+    def __init__(self, task: IndexRun, part: str, rows: pl.DataFrame) -> None:
         self._task, self._rows = task, rows
         self._writers = task.writers(part)
         self._results: dict[str, list[WriteResult]] = {name: [] for name in self._writers}
@@ -281,7 +281,7 @@ def _letters(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) 
     return to_frame(conform(found.select(DEAD_LETTERS.names), DEAD_LETTERS))
 
 
-def outdated_letters(task: IndexPass, journal: pl.DataFrame) -> list[str]:
+def outdated_letters(task: IndexRun, journal: pl.DataFrame) -> list[str]:
     """Returns the keys of a part's pages that have dead letters of earlier runs.
 
     What writers think of these pages now, the journal and new dead letters say.
@@ -295,7 +295,7 @@ def _letter_keys(operation: Operation, index: str) -> frozenset[str]:
     return letter_keys(operation.root, operation.files(index_component(index, "dead_letters")))
 
 
-def without_letters(task: IndexPass, keys: Collection[str]) -> Iterator[Written]:
+def without_letters(task: IndexRun, keys: Collection[str]) -> Iterator[Written]:
     """Yields the files of dead letters that are written again without those of some pages."""
     component, root = task.component("dead_letters"), task.operation.root.files
     gone = pl.Series("key", sorted(keys), dtype=pl.String)

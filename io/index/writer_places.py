@@ -8,16 +8,17 @@ import polars as pl
 from ...policy.routing.index_routes import WriterRule
 from ...web.base.errors import UserError
 from ..tablets.tablets import tablets
-from ..writers.index_writer import IndexWriter, open_writer
+from ..writers.index_writer import IndexWriter
+from ..writers.writer_kinds import open_writer
 from .decided_candidates import COUNTING
-from .index_pass import IndexPass
+from .index_run import IndexRun
 from .rebuilt_indexes import delete_unsent_of_last
 from .unfinished_runs import intents
 
 _CURE = "--full true builds it again"
 
 
-def finish_and_check_places(task: IndexPass) -> None:
+def finish_and_check_places(task: IndexRun) -> None:
     """Finishes the run before, and checks that what it wrote is still there.
 
     Raises:
@@ -40,7 +41,7 @@ def finish_and_check_places(task: IndexPass) -> None:
         _check_kept(task, rule, known.partition(":")[2])
 
 
-def places(task: IndexPass) -> Iterator[str]:
+def places(task: IndexRun) -> Iterator[str]:
     """Yields where each writer writes, for the record of a run: ``DIGEST:MARK``."""
     for rule in task.routes.writers:
         known = task.last.place_of(rule)
@@ -51,7 +52,7 @@ def places(task: IndexPass) -> Iterator[str]:
             yield f"{_digest(writer)}:{writer.mark()}"
 
 
-def _is_there(task: IndexPass, rule: WriterRule, known: str) -> bool:
+def _is_there(task: IndexRun, rule: WriterRule, known: str) -> bool:
     """Returns whether a writer has the address that it had; an unknown one is taken for this."""
     digest = known.partition(":")[0]
     return not digest or digest == _digest(_writer(task, rule))
@@ -62,7 +63,7 @@ def _digest(writer: IndexWriter) -> str:
     return hashlib.sha256(address.encode()).hexdigest()[:32] if address else ""
 
 
-def _check_kept(task: IndexPass, rule: WriterRule, mark: str) -> None:
+def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
     writer = _writer(task, rule)
     if mark and (now := writer.mark()) and now != mark:
         raise UserError(
@@ -78,7 +79,7 @@ def _check_kept(task: IndexPass, rule: WriterRule, mark: str) -> None:
         )
 
 
-def _holds_any(task: IndexPass, name: str) -> bool:
+def _holds_any(task: IndexRun, name: str) -> bool:
     """Returns whether a writer must have documents, as the journal says."""
     held = pl.col("writers").cast(pl.List(pl.String)).list.contains(name)
     root, component = task.operation.root, task.component("indexed")
@@ -89,5 +90,5 @@ def _holds_any(task: IndexPass, name: str) -> bool:
     )
 
 
-def _writer(task: IndexPass, rule: WriterRule) -> IndexWriter:
+def _writer(task: IndexRun, rule: WriterRule) -> IndexWriter:
     return open_writer(rule, task.target(rule))

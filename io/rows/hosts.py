@@ -100,6 +100,6 @@ def pending_changes(pinned: Pinned) -> pl.DataFrame:
 
 
 def forgets_pending(pinned: Pinned) -> Written:
-    """Returns the part of a commit that removes the differences, because they were added."""
+    """Returns the part of a commit that removes the pending differences after they were added."""
     paths = tuple(file.path for file in pinned.files(HOST_COUNTS_COMPONENT))
     return Written(HOST_COUNTS_COMPONENT, replaced=paths)

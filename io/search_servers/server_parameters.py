@@ -113,7 +113,7 @@ def our_parameters(given: Mapping[str, str]) -> dict[str, str]:
     """Returns parameters without Nutch's names.
 
     Raises:
-        UsageError: They need what is not supported.
+        UsageError: They need a feature that is not supported.
     """
     try:
         return from_nutch(given)

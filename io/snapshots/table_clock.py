@@ -101,7 +101,7 @@ def clock_warnings(
 def _beyond(
     table: WebTable, manifest: Manifest, now: int, options: ScheduleOptions | None
 ) -> tuple[int, int]:
-    """Returns what is beyond the horizon of the options.
+    """Finds due times beyond the horizon of the options.
 
     Returns:
         (number of rows whose own interval explains it, the latest due time, ms, that nothing explains;

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from ...policy.components.kinds import KINDS, SEED_HOSTS, Kept, Kind, kind_of, kinds_of_batches
+from ...policy.components.kinds import KINDS, Kept, Kind, kind_of, kinds_of_batches
 from ...policy.inlinks.best_sources import keep_best
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
@@ -76,17 +76,18 @@ def _counted(frames: Iterable[pl.DataFrame], kind: Kind, live: list[int]) -> Ite
         yield counting
 
 
-def merge_seeds(operation: Operation) -> Iterator[Written]:
-    """Merges the files that name hosts of seeds, if the table's hosts are rows in Bigtable."""
-    files = operation.files(SEED_HOSTS)
-    if len(files) < 2:
-        return
-    for file in files:
-        verify_file(operation.root, file)
-    rows = collect(scan([operation.root / file.path for file in files], KINDS[SEED_HOSTS].schema))
-    written = write_bases(operation.root, SEED_HOSTS, [rows.unique("key").sort("key")])
-    counts = {"seed_files/merged": len(files)}
-    yield Written(SEED_HOSTS, written, tuple(file.path for file in files), counts, tidies=True)
+def merge_files(operation: Operation) -> Iterator[Written]:
+    """Merges the files of each component that is declared so into one, with one row per key."""
+    for kind in KINDS.values():
+        files = operation.files(kind.name) if kind.merged else []
+        if len(files) < 2:
+            continue
+        for file in files:
+            verify_file(operation.root, file)
+        rows = collect(scan([operation.root / file.path for file in files], kind.schema))
+        written = write_bases(operation.root, kind.name, [rows.unique("key").sort("key")])
+        counts = {f"{kind.name}/merged": len(files)}
+        yield Written(kind.name, written, tuple(file.path for file in files), counts, tidies=True)
 
 
 def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:

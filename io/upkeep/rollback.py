@@ -5,9 +5,8 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 
-from ...policy.components.kinds import components_in_tablets
+from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
-from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
 from ..snapshots.table_clock import clock_notes
@@ -147,21 +146,15 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         content = load_manifest(root, to)
         root.check_rows_known({**latest.components, **content.components}, "rollback")
         _check_files(root, content)
-        older = {
-            name: some for name, some in content.components.items() if name != BLOCKLIST_COMPONENT
-        }
-        blocked = (
-            {BLOCKLIST_COMPONENT: latest.components[BLOCKLIST_COMPONENT]}
-            if BLOCKLIST_COMPONENT in latest.components
-            else {}
-        )
+        older = {n: some for n, some in content.components.items() if not kind_of(n).stays}
+        staying = {n: some for n, some in latest.components.items() if kind_of(n).stays}
         made = Manifest(
             snapshot=latest.snapshot + 1,
             operation=operation,
             job="rollback",
             time=pinned.now,
             counts={"to": to},
-            components={**older, **blocked},
+            components={**older, **staying},
             batches=content.batches,
             restores=to,
             lost=latest.lost,

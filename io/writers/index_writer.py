@@ -1,26 +1,16 @@
-"""The interface of index writers, and the choice of one by its kind.
+"""The interface of index writers.
 
 An ``IndexWriter`` brings documents into an index and deletes them there. The job ``index`` calls
-``prepare`` once, ``write`` and ``close`` on workers, and ``finish`` once after its commit. Built-in
-writers are imported when they are used; others are found by the entry points
-``nutbeam.index_writers``.
+``prepare`` once, ``write`` and ``close`` on workers, and ``finish`` once after its commit.
 """
 
 import dataclasses
-import functools
-import importlib
-import logging
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
-from ...policy.routing.index_route_files import FOREIGN_KINDS
-from ...policy.routing.index_routes import IndexRoutes, WriterRule
-from ...policy.routing.index_writer_options import IndexWriterOptions, routes_of
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
-from ..parsing.plugins import PluginGroup, installed_plugins, load_plugins
 from ..storage.places import Folder
 from ..tablets.file_lists import DataFile
 
@@ -170,88 +160,3 @@ class IndexWriter:
 
     def finish(self) -> None:
         """Makes the index visible after the commit; called once, or again after a failure."""
-
-
-# Kind of each built-in writer: its module and class, and the extra that it needs.
-BUILT_IN_WRITERS: Mapping[str, tuple[str, str, str]] = {
-    "tantivy": ("tantivy_writer", "TantivyWriter", "search"),
-    "jsonl": ("file_writers", "JsonLinesWriter", ""),
-    "csv": ("file_writers", "CsvWriter", ""),
-    "parquet": ("file_writers", "ParquetIndexWriter", ""),
-    "dummy": ("file_writers", "DummyWriter", ""),
-    "opensearch": ("search_server", "OpenSearchWriter", ""),
-    "elasticsearch": ("search_server", "ElasticsearchWriter", ""),
-    "solr": ("solr", "SolrWriter", ""),
-}
-_LOG = logging.getLogger(__name__)
-INDEX_WRITERS = PluginGroup("nutbeam.index_writers", "index writer", tuple(BUILT_IN_WRITERS))
-
-
-def open_writer(rule: WriterRule, target: IndexTarget) -> IndexWriter:
-    """Returns the writer that a rule chooses; it sends nothing yet.
-
-    Raises:
-        UsageError: There is no such writer, it cannot be imported, or a parameter is wrong.
-    """
-    return writer_class(rule)(target)
-
-
-def writer_class(rule: WriterRule) -> type[IndexWriter]:
-    """Returns the class of the writer that a rule chooses.
-
-    Raises:
-        UsageError: There is no such writer, or it cannot be imported.
-    """
-    if rule.kind in BUILT_IN_WRITERS:
-        return _built_in(rule.kind)
-    found: Any = dict(load_plugins(INDEX_WRITERS, (rule.kind,))).get(rule.kind)
-    if not isinstance(found, type) or not issubclass(found, IndexWriter):
-        raise UsageError(f"index writer {rule.kind!r} is no class derived from IndexWriter")
-    return found
-
-
-def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
-    """Returns the writers that options choose, and which documents each gets.
-
-    Of Nutch's file, writers of a kind that is not here are left out with a warning: it lists all
-    writers of Nutch, also those that nobody has chosen there.
-
-    Raises:
-        ValueError: A file or a parameter is wrong, or a route names a writer that is not here.
-    """
-    routes, file = routes_of(options), options.index_writers
-    here = installed_plugins(INDEX_WRITERS)
-    missing = {
-        rule.name: rule.kind
-        for rule in routes.writers
-        if rule.kind in FOREIGN_KINDS and rule.kind not in here and file.endswith(".xml")
-    }
-    if not missing:
-        return routes
-    kinds = ", ".join(f"{name} ({kind})" for name, kind in missing.items())
-    try:
-        made = routes.without(missing)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}: nutbeam has no {kinds}") from None
-    _warn_once(f"{file}: left out, since nutbeam has no such index writers: {kinds}")
-    return made
-
-
-@functools.cache
-def _warn_once(message: str) -> None:
-    _LOG.warning("%s", message)
-
-
-def _built_in(kind: str) -> type[IndexWriter]:
-    module, name, extra = BUILT_IN_WRITERS[kind]
-    try:
-        made: type[IndexWriter] = getattr(importlib.import_module(f".{module}", __package__), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("nutbeam."):
-            raise UsageError(f"this nutbeam has no index writer {kind!r}") from error
-        if not extra:
-            raise
-        raise UsageError(
-            f"index writer {kind!r} needs {error.name}: pip install 'nutbeam[{extra}]'"
-        ) from error
-    return made

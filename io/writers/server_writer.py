@@ -40,7 +40,7 @@ class ServerWriter(IndexWriter):
         """Sends actions, those of each argument in bulks of their own.
 
         Args:
-            actions: What is sent.
+            actions: The actions to send.
             counts: Numbers by reason, to which those of the server are added.
 
         Returns:

@@ -11,7 +11,7 @@ from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.schemes import SCHEMES
-from ..command_line.command import Argument
+from ..base.command import Argument
 
 URLS = Argument("urls", "URLs to check; none reads them from standard input.", nargs="*")
 

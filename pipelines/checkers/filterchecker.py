@@ -6,8 +6,8 @@ import sys
 from ...web.base.options import option
 from ...web.filters.filter_chain import rule_place
 from ...web.rules.url_options import FILTERS, UrlOptions
-from ..command_line.command import DONE, Invocation
-from ..command_line.url_rules import rules_of
+from ..base.command import DONE, Invocation
+from ..base.url_rules import rules_of
 from .checking import URLS, say_columns, urls_of
 
 ARGUMENTS = (URLS,)

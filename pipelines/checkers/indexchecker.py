@@ -10,7 +10,8 @@ from ...io.index.index_making import check_index, making_of
 from ...io.index.write_part import DocumentRules
 from ...io.snapshots.operations import new_id
 from ...io.storage.places import place_of
-from ...io.writers.index_writer import IndexTarget, chosen_writers, open_writer
+from ...io.writers.index_writer import IndexTarget
+from ...io.writers.writer_kinds import chosen_writers, open_writer
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decision import decide_on_pages
 from ...policy.indexing.index_filters import documents_of_pages
@@ -23,8 +24,8 @@ from ...web.base.options import option
 from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.row_keys import to_key
-from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
-from ..command_line.url_rules import rules_of
+from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
+from ..base.url_rules import rules_of
 from . import parsechecker
 from .checking import URLS, say, urls_of
 

@@ -9,8 +9,8 @@ from ...web.normalizers.normalizer_step import SCOPES, Step
 from ...web.rules.url_options import NORMALIZERS, UrlOptions
 from ...web.rules.url_rules import Scope, UrlRules
 from ...web.urls.row_keys import BadUrl
-from ..command_line.command import DONE, Invocation
-from ..command_line.url_rules import rules_of
+from ..base.command import DONE, Invocation
+from ..base.url_rules import rules_of
 from .checking import URLS, say, urls_of
 
 ARGUMENTS = (URLS,)

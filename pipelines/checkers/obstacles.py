@@ -12,7 +12,7 @@ from ...web.base.errors import UsageError
 from ...web.base.json_logs import without_login
 from ...web.exchange.http_options import HttpOptions, guard_of
 from ...web.network.guard import Denied, Guard, is_public, parse_ip
-from ..command_line.command import Invocation, configuration
+from ..base.command import Invocation, configuration
 from .reasons import address_block
 
 _PORTS = {"http": 80, "https": 443, "ftp": 21}

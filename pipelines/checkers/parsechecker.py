@@ -22,8 +22,8 @@ from ...transforms.fetching import (
 from ...transforms.parse_pages import parse_pages
 from ...web.base.options import also, option
 from ...web.rules.url_rules import UrlRules
-from ..command_line.command import DONE, NOTHING_TO_DO, Argument, Invocation
-from ..command_line.url_rules import rules_of
+from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
+from ..base.url_rules import rules_of
 from .checking import URLS, say, urls_of
 from .reasons import NOT_FETCHED, detail
 

@@ -27,7 +27,7 @@ from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.robots.robots_options import RobotsOptions
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
-from ..command_line.command import DONE, Argument, Invocation, configuration
+from ..base.command import DONE, Argument, Invocation, configuration
 from .checking import urls_of
 
 ARGUMENTS = (

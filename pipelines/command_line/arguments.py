@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.quoting import quoted
-from .command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
+from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from .config import Known, from_environment, from_file
 from .nutch_names import flag_hint
 from .option_names import listed_options

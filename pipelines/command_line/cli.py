@@ -27,11 +27,11 @@ from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
+from ..base.command import CommandModule, is_page
+from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from .arguments import command_options, read_invocation, split
-from .command import CommandModule, is_page
 from .commands import COMMANDS, overview
 from .config import Known
-from .ending import ENDING, INTERRUPTED, watch_signals
 from .nutch_names import command_hint
 from .suggestions import suggestion
 

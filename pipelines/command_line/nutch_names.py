@@ -98,6 +98,7 @@ _ELSEWHERE: Mapping[str, str] = {
         "not there: nutbeam sql counts the values of any column by host",
     ),
     "db.update.max.inlinks": "not needed: updatedb adds up all links, file by file",
+    "db.score.count.filtered": "not there: a page divides its score among the links that are kept",
 }
 
 

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable
 
 from ...web.base.options import DURATIONS, Option, default_text, options_of
+from ..base.command import Argument, CommandModule, CommonOptions
 from .arguments import command_options
-from .command import Argument, CommandModule, CommonOptions
 from .commands import Command
 
 COMMON_GROUP = "every command"

@@ -17,7 +17,7 @@ from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.figures.key_counts import KEY, NUMBER, WHICH, summed
 from ...web.base.clock import now_ms
 from ...web.base.visible import visible_lines
-from ..command_line.command import DONE, Invocation, configuration
+from ..base.command import DONE, Invocation, configuration
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..views.export import Part, Reading, exported

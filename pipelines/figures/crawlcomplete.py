@@ -5,7 +5,7 @@ import functools
 
 from ...policy.figures.key_counts import by_name
 from ...web.base.options import option
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from .counting import CountOptions, counted_rows, print_counts
 
 ARGUMENTS = (TABLE,)

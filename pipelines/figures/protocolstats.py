@@ -3,7 +3,7 @@
 import dataclasses
 
 from ...policy.figures.key_counts import by_protocol
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from .counting import CountOptions, counted_rows, print_counts
 
 ARGUMENTS = (TABLE,)

@@ -36,7 +36,7 @@ def settings_of_host(pinned: Pinned, host: str) -> HostSettings:
 def host_limits_record(
     pinned: Pinned, options: GenerateOptions, key: str, now: int
 ) -> dict[str, Any]:
-    """Returns what is special about the host of a row key at a time (ms), for people and JSON.
+    """Returns the settings and limits of the host of a row key at a time (ms), for people and JSON.
 
     Returns:
         ``settings`` of the operator that are set; what generate uses: ``max_count``, ``delay`` (s)

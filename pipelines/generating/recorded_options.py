@@ -1,4 +1,4 @@
-"""The options of a generate that its snapshot names, so that ``explain`` can judge as it did."""
+"""The options of a generate, as its snapshot records them: ``explain`` judges rows by them."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ from ...policy.graph.edge_pieces import source_ranges
 from ...policy.graph.graph_text import HOSTS_HEADER, RANKS_HEADER, ranks_table
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..views.export import Reading
 from .webgraph import LevelOptions
 

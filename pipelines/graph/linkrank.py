@@ -40,7 +40,7 @@ from ...transforms.graph.rank_rounds import (
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import Build, JobOptions, run_job
 from ..launch.runner import only_submits
 from .webgraph import LevelOptions
@@ -48,7 +48,7 @@ from .webgraph import LevelOptions
 ARGUMENTS = (TABLE,)
 RANKS = "Ranks"
 RANK_LOG = logging.getLogger("nutbeam.linkrank")
-# Most rounds by default. LinkRank makes all of them, as Nutch does; the others should end before.
+# Default limit of rounds. LinkRank makes all of them, as Nutch does; the others usually end earlier.
 _ROUNDS = {"linkrank": 10, "pagerank": 100, "hits": 100, "harmonic": 100}
 _TOLERANCE = {"linkrank": 0.0, "pagerank": 1e-6, "hits": 1e-6, "harmonic": 0.0}
 

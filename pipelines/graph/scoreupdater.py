@@ -28,7 +28,7 @@ from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)

@@ -33,7 +33,7 @@ from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)

@@ -30,7 +30,7 @@ from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.errors import UsageError
 from ...web.rule_files.rule_files import entries
-from ..command_line.command import TABLE, Argument, Invocation, configuration
+from ..base.command import TABLE, Argument, Invocation, configuration
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (

@@ -26,7 +26,7 @@ from ...web.base.options import option
 from ...web.rule_files.rule_hosts import host_name
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, host_key
-from ..command_line.command import (
+from ..base.command import (
     DONE,
     NOTHING_TO_DO,
     TABLE,

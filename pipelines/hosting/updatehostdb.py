@@ -42,7 +42,7 @@ from ...web.exchange.addresses import Addresses, AddressOptions
 from ...web.network.guard import Guard
 from ...web.network.lookups import Lookups
 from ...web.urls.row_keys import from_host_key, host_key
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)

@@ -10,7 +10,7 @@ import apache_beam as beam
 
 from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.operations import Ticket
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
 from . import index
 

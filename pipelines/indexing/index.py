@@ -22,7 +22,7 @@ from ...io.index.dead_letters import refused_pages
 from ...io.index.decided_candidates import INDEX_CANDIDATES, by_part, decided_rows
 from ...io.index.index_candidates import Candidate, candidates
 from ...io.index.index_making import making_of
-from ...io.index.index_pass import IndexPass, plan_pass
+from ...io.index.index_run import IndexRun, plan_run
 from ...io.index.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import outdated_letters, without_letters, write_part
@@ -33,7 +33,7 @@ from ...io.snapshots.operations import Operation
 from ...io.table.opening import open_table
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
-from ...io.writers.index_writer import chosen_writers
+from ...io.writers.writer_kinds import chosen_writers
 from ...policy.components.index_schema import INDEXED, index_component
 from ...policy.components.schema import to_frame
 from ...policy.indexing.index_changes import counts_of
@@ -47,7 +47,7 @@ from ...transforms.operations import Begin, Finish, Ticket, phase_of
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -131,9 +131,9 @@ def build(
 
 # Each process reads the history once, not for each part.
 @functools.lru_cache(maxsize=4)
-def _task(operation: Operation, options: IndexTableOptions) -> IndexPass:
+def _task(operation: Operation, options: IndexTableOptions) -> IndexRun:
     """Returns the run of an operation; each part of the work calls this."""
-    return plan_pass(
+    return plan_run(
         operation, options.index, chosen_writers(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",
         retries_refused=getattr(options, "retry_refused", False),

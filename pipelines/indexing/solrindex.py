@@ -4,7 +4,7 @@ import dataclasses
 
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...web.base.options import also
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from . import index
 
 ARGUMENTS = (TABLE,)

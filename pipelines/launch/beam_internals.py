@@ -28,8 +28,15 @@ quick_stages:      a crawl runs the same short pipeline   about twice the time o
                    of a stage.                            few thousand bytes.
 CachedOptions      Beam asks for views of its options     some 10 ms at each start of a pipeline.
                    at each step of a pipeline.
-silence_runners    portable runners raise errors and      each error is printed several times.
+silence_runners:   portable runners raise errors and      each error is printed several times:
                    print them, too.
+- print            a worker in this process prints each   a traceback for each bundle that fails.
+                   traceback.
+- excepthook       threads fail when their connection is  tracebacks after the end of a job.
+                   closed at the end of a job.
+- MESSAGE_LOG_     a runner's messages are logged as      lines that are no errors, in the form
+  LEVELS           errors.                                of errors.
+- PrismJobServer   Prism's log ignores the log level.     Prism's own log on standard error.
 ================== ====================================== =====================================
 
 All versions in ``TRIED`` need the same changes.

@@ -38,9 +38,9 @@ from ...web.exchange.http_options import HttpOptions, guard_of
 from ...web.network.proxy import OPEN, parse_proxy
 from ...web.network.route import tls_context
 from ...web.rules.url_rules import UrlOptions
-from ..command_line.command import DONE, NOTHING_TO_DO, Invocation, configuration
-from ..command_line.live import live_view
-from ..command_line.url_rules import rules_of
+from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
+from ..base.live import live_view
+from ..base.url_rules import rules_of
 from .beam_internals import quick_stages
 from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
@@ -173,7 +173,7 @@ def prepare(
     name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
     pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
     if elsewhere and not options.deliver:
-        tickets = pipeline | Arrive(ticket)
+        tickets = pipeline | Arrive(ticket, getattr(build, "func", build).__module__)
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:

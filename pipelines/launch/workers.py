@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from ...io.parsing.plugins import Chosen, load_plugins
 from ...io.storage.places import is_place
-from ...io.storage.reach import check_client, exists, is_shared, make_folder
+from ...io.storage.reach import check_client, make_folder, missing_folders
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
@@ -25,26 +25,28 @@ class Arrive(beam.PTransform):
 
     Attributes:
         ticket: The ticket.
+        module: Full name of the module that builds the pipeline, which each worker imports.
     """
 
     ticket: Ticket
+    module: str
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Ticket]:
         return (
             pipeline
             | beam.Create([0])
-            | "Import" >> beam.Map(_importing()).with_output_types(tuple[int, int])
+            | "Import" >> beam.Map(_importing(self.module)).with_output_types(tuple[int, int])
             # Not a Reshuffle: Flink would skip the next Reshuffle, which spreads the work.
             | beam.GroupByKey()
             | "Give" >> beam.Map(_give, self.ticket).with_output_types(Ticket)
         )
 
 
-def _importing() -> Callable[[int], tuple[int, int]]:
+def _importing(module: str) -> Callable[[int], tuple[int, int]]:
     def import_all(number: int) -> tuple[int, int]:
         import importlib
 
-        importlib.import_module("nutbeam.pipelines.crawl")
+        importlib.import_module(module)
         return number, number
 
     return import_all  # an inner function, so that it is pickled by value
@@ -57,10 +59,10 @@ def _give(_: object, ticket: Ticket) -> Ticket:
 def snapshot_to_find(table: str) -> int:
     """Returns the number of the newest snapshot, for ``check_worker``; makes a new table's folder.
 
-    It is 0, without a request, for a table that all machines find under its address.
+    It is 0, without a request, for a table in Bigtable, which all machines find.
     """
     root = open_table(table)
-    if not is_place(table) or is_shared(root.files):
+    if not is_place(table):
         return 0
     make_folder(root.files)
     return root.latest_snapshot()
@@ -86,7 +88,7 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
     except (UserError, OSError) as error:
         raise UsageError(f"on the workers: {error}") from error
     late = snapshot > 0 and table.latest_snapshot() < snapshot
-    if not is_shared(files) and (late or not exists(files)):
+    if late or missing_folders(files):
         raise UsageError(
             f"the workers do not find the table {ticket.table!r}: its folder is not shared "
             "with them, although --shared_path says so"

@@ -12,7 +12,7 @@ from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option
 from ...web.base.visible import visible
-from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from .searched_table import SearchedTable, pieces, record_of_hit
 
 ARGUMENTS = (
@@ -73,7 +73,7 @@ def _show(found: FoundPages) -> None:
     """Prints pages for people: title, URL and score, snippet."""
     from rich.text import Text
 
-    from ..command_line.console import VisibleConsole
+    from ..base.console import VisibleConsole
 
     if not found.hits:
         print("no page found")

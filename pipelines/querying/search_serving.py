@@ -57,7 +57,7 @@ class SearchServer(http.server.ThreadingHTTPServer):
 
     @property
     def name(self) -> str:
-        """What is searched, for people."""
+        """The table and the index, for people."""
         return f"{self._searched.table} ({self._searched.index})"
 
     def search(self, query: str, first: int) -> FoundPages:

@@ -24,8 +24,8 @@ from ...io.table.opening import open_table
 from ...policy.components.vocabulary import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
-from ..command_line.command import TABLE, Argument, Invocation
-from ..command_line.ending import ENDING
+from ..base.command import TABLE, Argument, Invocation
+from ..base.ending import ENDING
 from ..views.export import csv_line
 from .sql_advice import with_advice
 from .sql_rows import StoredRows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...policy.components.vocabulary import View, views
 from ...web.base.errors import UsageError, UserError, one_line
-from ..command_line.ending import ENDING
+from ..base.ending import ENDING
 
 HELP = """\
 End a statement with a semicolon; it may have several lines. Ctrl-C cancels it, Ctrl-D leaves.
@@ -35,7 +35,7 @@ _Answer = Callable[[str], None]
 
 
 def run_shell(answer: _Answer, table: str) -> None:
-    """Answers what is typed on a terminal, until Ctrl-D or ``.quit``; errors are printed.
+    """Answers statements that are typed on a terminal, until Ctrl-D or ``.quit``; prints errors.
 
     Args:
         answer: Prints the result of statements; raises UserError.

@@ -40,7 +40,7 @@ def show(names: Sequence[str], rows: Iterator[Row], most: int) -> None:
 def width_of_output() -> int:
     """Returns the number of columns of the terminal; 120 if the output is no terminal."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
-        from ..command_line.console import VisibleConsole
+        from ..base.console import VisibleConsole
 
         return VisibleConsole(sys.stdout).width
     return _NOT_A_TERMINAL
@@ -128,7 +128,7 @@ def _one_by_one(names: Sequence[str], row: Row, width: int) -> Iterator[str]:
 
 
 def _print(part: Any) -> None:
-    from ..command_line.console import VisibleConsole
+    from ..base.console import VisibleConsole
 
     VisibleConsole(sys.stdout, width_of_output()).print(part)
 

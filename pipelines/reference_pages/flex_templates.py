@@ -6,9 +6,9 @@ The metadata does not check values; the command checks them when it is launched.
 from typing import Any
 
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
+from ..base.command import Argument
 from ..command_line.arguments import command_options
 from ..command_line.cli import load
-from ..command_line.command import Argument
 from ..command_line.commands import COMMANDS
 
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.

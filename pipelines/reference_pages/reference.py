@@ -14,9 +14,9 @@ from pathlib import Path
 
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
+from ..base.command import Argument, CommandModule
 from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
-from ..command_line.command import Argument, CommandModule
 from ..command_line.commands import COMMANDS
 from ..command_line.option_names import FILE, option_lines
 from ..command_line.usage import COMMON_GROUP, grouped

@@ -45,7 +45,7 @@ from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ..command_line.command import TABLE, Argument, Invocation
+from ..base.command import TABLE, Argument, Invocation
 from ..fetching.lease_options import LeaseOptions, longest_wait
 from ..fetching.time_left import in_time_left
 from ..launch.job import JobOptions, check_launch, run_job

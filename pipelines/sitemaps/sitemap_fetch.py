@@ -52,7 +52,7 @@ class SitemapFetchOptions(SitemapOptions, FetchOptions, HttpOptions):
 
 
 class EarlierRequests(NamedTuple):
-    """What is known of requests that were sent before.
+    """Facts about earlier requests to the same hosts.
 
     Attributes:
         requested_until: Monotonic moment until which the same hosts may have had requests.
@@ -128,7 +128,7 @@ class SitemapFetching(Fetching):
             yield from map(self._task, following)
 
     def _allowed(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
-        """Returns the sitemaps on hosts that are not blocked, and reads what is known of these."""
+        """Returns the sitemaps on hosts that are not blocked, and reads their rows of the host table."""
         hosts = pl.Series([_host_of(one) for one in sitemaps], dtype=pl.String)
         blocked = self._blocklist.blocks_hosts(hosts)
         unwanted = pl.Series(blocked_hosts(self._settings), dtype=pl.String)

@@ -24,12 +24,12 @@ from ...io.tablets.checksums import copy_file, verify_tablets
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...io.tablets.written import Written
-from ...policy.components.kinds import SEED_HOSTS, kind_of
+from ...policy.components.kinds import kind_of
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Finish, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
-from ..command_line.command import TABLE, Argument, Invocation
+from ..base.command import TABLE, Argument, Invocation
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, worker_address
 from ..views.export import Reading
@@ -118,10 +118,10 @@ def _pieces(operation: Operation, reading: Reading) -> Iterator[_Piece]:
     found = []
     with reading.reading():
         for name in reading.manifest().components:
-            if name == SEED_HOSTS:
-                continue  # a copy in Bigtable makes it from the hosts
-            files = reading.files(name)
-            if kind_of(name).in_tablets:
+            kind, files = kind_of(name), reading.files(name)
+            if kind.made_from:
+                continue
+            if kind.in_tablets:
                 found += [_Piece(operation, reading, name, t) for t in tablets(files)]
             else:
                 found += [_Piece(operation, reading, name, file=file) for file in files]

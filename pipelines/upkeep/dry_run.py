@@ -19,8 +19,8 @@ from ...transforms.wiring.display import Displayed
 from ...web.base.clock import now_ms
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import from_key
-from ..command_line.command import Invocation
-from ..command_line.live import live_view
+from ..base.command import Invocation
+from ..base.live import live_view
 from ..launch.job import Build, check_launch, prepare, report
 from ..launch.runner import run_pipeline, waits
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from rich import filesize
 
+from ...io.batches.batches import batch_component
 from ...io.snapshots.manifest import Manifest, newest_manifest, readable_manifests
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
@@ -41,8 +42,8 @@ from ...web.base.counting import counted
 from ...web.base.options import also, option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
-from ..command_line.command import DONE, TABLE, Invocation
-from ..command_line.live import live_view
+from ..base.command import DONE, TABLE, Invocation
+from ..base.live import live_view
 
 ARGUMENTS = (TABLE,)
 DAMAGED = 3
@@ -195,10 +196,13 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)
     for batch, known in manifest.batches.items():
-        path = f"batches/{batch}/fetchlist"
         # After an update, compact drops files of the batch that are not needed any more.
-        if known.phase != "updated" and path not in manifest.components:
-            problems.append(Problem("batch", path, "the batch has no fetch list"))
+        required = (
+            [] if known.phase == "updated" else [k.name for k in KINDS.values() if k.required]
+        )
+        for path in (batch_component(batch, name) for name in required):
+            if path not in manifest.components:
+                problems.append(Problem("batch", path, "missing: an open batch must have it"))
     return dataclasses.replace(
         found, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
     )

@@ -7,7 +7,7 @@ from ...io.snapshots.operations import new_id
 from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, job_record, report
 
 ARGUMENTS = (TABLE,)

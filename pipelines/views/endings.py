@@ -11,8 +11,8 @@ from ...policy.components.vocabulary import iso
 from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
+from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
-from ..command_line.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
@@ -260,7 +260,7 @@ def _warning(
 
 
 def unfetched_of(number: int, work: Work, options: Any, waiting: NextUrl | None) -> str:
-    """Returns what is left to do for a later crawl; empty if nothing is due now.
+    """Returns a sentence about the work that is left for a later crawl; empty if nothing is due now.
 
     Args:
         number: Number of URLs that were never fetched.

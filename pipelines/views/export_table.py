@@ -27,7 +27,7 @@ from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ..command_line.command import TABLE, Invocation, configuration
+from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, exported, output_of, tablets_of
 

@@ -13,7 +13,7 @@ from ...io.tablets.file_lists import DataFile
 from ...policy.components.vocabulary import views
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ..command_line.command import TABLE, Argument, Invocation
+from ..base.command import TABLE, Argument, Invocation
 
 WHAT = Argument("what", "state, hosts, or a component of batches, such as batch_pages.")
 ARGUMENTS = (TABLE, WHAT)

@@ -17,7 +17,7 @@ from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 
 ARGUMENTS = (TABLE,)
 # The columns that make a version of a row.

@@ -22,7 +22,7 @@ from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...web.base.options import option
 from ...web.base.times import time_of
-from ..command_line.command import TABLE, Invocation
+from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, exported, output_of
 from .written_before import read_batches, write_batches

@@ -43,8 +43,8 @@ from ...web.base.options import option
 from ...web.base.times import in_words
 from ...web.base.visible import visible_lines
 from ...web.urls.row_keys import from_key
+from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
-from ..command_line.command import TABLE, Argument, Invocation, configuration
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from .export import Output, Part, Reading, check_dump, exported, output_of

@@ -23,8 +23,8 @@ from ...policy.inlinks.invert_options import BestOptions
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.urls.row_keys import from_key
+from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
 from ..checkers.checking import row_key
-from ..command_line.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
 from .export import Reading, check_dump
 
 ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"))

@@ -28,8 +28,8 @@ from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.urls.row_keys import from_key
-from ..command_line.command import Invocation
-from ..command_line.live import duration
+from ..base.command import Invocation
+from ..base.live import duration
 from ..generating.own_limits import settings_of_host
 from .endings import Stopped, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
 from .explain_row import TableAt
@@ -172,7 +172,7 @@ def _ending(invocation: Invocation, record: dict[str, Any]) -> Mapping[str, Any]
 
 
 def _print_tables(record: dict[str, Any]) -> None:
-    from ..command_line.console import VisibleConsole
+    from ..base.console import VisibleConsole
 
     console = VisibleConsole(sys.stdout)
     # In one write, and not by rich, which ends the process if the reader has closed the stream.
@@ -183,7 +183,7 @@ def _print_tables(record: dict[str, Any]) -> None:
 
 
 def last_lines(record: dict[str, Any]) -> Iterator[str]:
-    """Yields the lines below the tables: slow hosts, what is due, warnings, work, the ending."""
+    """Yields the lines below the tables: slow hosts, due URLs, warnings, work, the ending."""
     for slow in record["slow_hosts"]:
         seconds = duration(slow["seconds"])
         yield f"slow: {slow['host']}, {counted(slow['pages'], 'pages')} in {seconds}, {slow['advice']}"

@@ -10,8 +10,8 @@ from ...io.storage.reach import absolute, make_folder
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ..base.command import DONE, Argument, Invocation
 from ..checkers.checking import say
-from ..command_line.command import DONE, Argument, Invocation
 
 ARGUMENTS = (
     Argument("action", "One of create, describe and drop."),

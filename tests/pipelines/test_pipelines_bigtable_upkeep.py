@@ -197,7 +197,7 @@ def test_compact_makes_one_file_of_those_that_name_the_seeds(table, capsys):
     known = read_seeds_hosts(open_table(table), seed_files(Snapshot(table)))
     capsys.readouterr()
     assert nutbeam("compact", table) == 0
-    assert "seed_files/merged 3" in capsys.readouterr().out
+    assert "seed_hosts/merged 3" in capsys.readouterr().out
     assert len(files_of(table, "seed_hosts")) == 1
     assert read_seeds_hosts(open_table(table), seed_files(Snapshot(table))) == known
     made = newest(table)

@@ -1,4 +1,5 @@
 import ast
+import itertools
 import re
 import sys
 from collections import Counter
@@ -6,14 +7,26 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 from here import ROOT
-from package_files import FILES, PACKAGE, ROOMS, classes_asked, imported, repeated_names
+from package_files import (
+    FILES,
+    PACKAGE,
+    ROOMS,
+    classes_asked,
+    imported,
+    imports_by_made_name,
+    repeated_names,
+)
+
+from nutbeam.io.writers.writer_kinds import BUILT_IN_WRITERS
+from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 
 # The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("", "sitemaps", "hosting", "graph", "indexing", "fetching", "figures", "upkeep"),
-        *("querying", "views", "generating", "checkers", "launch"),
         *("reference_pages", "command_line"),
+        *("", "sitemaps", "hosting", "graph", "indexing", "fetching", "figures", "upkeep"),
+        *("querying", "views", "generating", "checkers", "launch", "base"),
     ),
     "io": (
         *(
@@ -52,9 +65,22 @@ FOLDERS = {
 }
 MODULES = 16  # of a folder
 WITHOUT_BEAM = ("policy", "web")
-# Imports by name that lead upwards, and why.
-UPWARDS = {
-    "pipelines/launch/workers.py": {"nutbeam.pipelines.crawl"},  # workers import all jobs at first
+# Modules of ours that others import by a name that they put together.
+BY_NAME = {
+    "pipelines/command_line/cli.py": {
+        f"nutbeam.pipelines.{command.module}" for command in COMMANDS.values()
+    },
+    "io/writers/writer_kinds.py": {
+        f"nutbeam.io.writers.{module}" for module, _, _ in BUILT_IN_WRITERS.values()
+    },
+    "web/parsers/dispatch.py": {f"nutbeam.web.{module}" for module in MODULES_OF_PARSERS},
+}
+# What these import is given to them: packages that are no part of ours, or the module of a job.
+IMPORTS_WHAT_IS_GIVEN = {
+    "io/storage/store_clients.py",
+    "pipelines/launch/failures.py",
+    "pipelines/launch/requirements.py",
+    "pipelines/launch/workers.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.
 SAME_NAMES = {
@@ -74,8 +100,6 @@ SAME_NAMES = {
         ),
     ),
 }
-# Modules that may ask whether other machines find a place under the same name.
-ASK_WHETHER_SHARED = {"pipelines/launch/launch.py", "pipelines/launch/workers.py"}
 
 
 def room(path):
@@ -94,7 +118,7 @@ def targets(path):
         ".".join(("nutbeam", *file.relative_to(PACKAGE).with_suffix("").parts)): file
         for file in FILES
     }
-    words = [name.split(".") for name in imported(path) - UPWARDS.get(label(path), set())]
+    words = [name.split(".") for name in imported(path) | BY_NAME.get(label(path), set())]
     starts = {".".join(name[:end]) for name in words for end in range(3, len(name) + 1)}
     return {known[name] for name in starts if name in known} - {path}
 
@@ -161,6 +185,14 @@ def test_policy_and_web_know_no_beam(path):
         assert not [name for name in imported(path) if name.split(".")[0] == "apache_beam"]
 
 
+def test_it_is_known_what_is_imported_by_a_name_that_is_put_together():
+    found = {label(path) for path in FILES if imports_by_made_name(path)}
+    assert found == set(BY_NAME) | IMPORTS_WHAT_IS_GIVEN
+    known = {label(path) for path in FILES}
+    for name in itertools.chain.from_iterable(BY_NAME.values()):
+        assert name.removeprefix("nutbeam.").replace(".", "/") + ".py" in known
+
+
 def test_imports_are_read_as_python_reads_them(tmp_path):
     file = tmp_path / "web" / "simweb" / "server.py"
     file.parent.mkdir(parents=True)
@@ -190,6 +222,7 @@ from . import table
 def late(value, place):
     engine.drivers.run()
     importlib.import_module("nutbeam.io.storage.files")
+    importlib.import_module(f"nutbeam.{place}")
     match value:
         case BigtableWebTable():
             pass
@@ -203,6 +236,7 @@ def test_imports_and_questions_are_found_in_any_form(tmp_path):
     file.write_text(SMUGGLED)
     found = imported(file, tmp_path)
     assert {"nutbeam.web.engine.drivers.run", "nutbeam.io.storage.files"} <= found
+    assert imports_by_made_name(file) == ["f'nutbeam.{place}'"]
     assert {"BigtableWebTable", "BigtableTable", "Remote"} <= set(classes_asked(file))
 
 
@@ -214,11 +248,7 @@ def test_one_place_asks_whether_a_table_is_in_bigtable():
 def test_only_storage_asks_whether_a_place_is_remote():
     asking = {label(p) for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))}
     assert asking
-    asking |= {
-        label(p) for p in FILES if any(name.endswith(".reach.is_shared") for name in imported(p))
-    }
-    outside = {name for name in asking if not name.startswith("io/storage/")}
-    assert outside == ASK_WHETHER_SHARED
+    assert {name for name in asking if not name.startswith("io/storage/")} == set()
 
 
 def test_only_one_module_reads_the_wall_clock():

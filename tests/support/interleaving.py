@@ -17,8 +17,8 @@ from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.upkeep import over_purges, purge_commit
 from nutbeam.io.upkeep import rollback as history
 from nutbeam.pipelines import compact, dedup, generate, inject, update
+from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.command_line.cli import load
-from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.generating import survey
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps

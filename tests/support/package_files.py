@@ -40,6 +40,17 @@ def imported(path, top=PACKAGE):
     return names
 
 
+def imports_by_made_name(path):
+    """Returns the names that a file imports and that are no text, as they are written."""
+    calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and node.args]
+    return [
+        ast.unparse(call.args[0])
+        for call in calls
+        if (dotted(call.func) or [""])[-1] in ("import_module", "__import__")
+        and not isinstance(call.args[0], ast.Constant)
+    ]
+
+
 def _used_below(path, alias, full):
     """Yields what a file uses of a folder that it imports: ``from .. import a``, then ``a.b.c``."""
     for words in _dotted_names(path):

@@ -23,7 +23,7 @@ _EDGES = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("counts", p
 
 @dataclasses.dataclass(frozen=True)
 class BlockWork:
-    """A block to write, with the files of all blocks."""
+    """One block to write. ``files`` has the edges of all blocks."""
 
     layout: GraphLayout
     number: int

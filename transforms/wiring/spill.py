@@ -63,7 +63,7 @@ class Spill:
         """Writes what a function writes, and returns its token; None if the disk is full.
 
         Args:
-            write: Is called with a stream, once.
+            write: Writes to the stream that it is given; called once.
         """
         if os.getpid() != self._process:  # a fork: the file belongs to its parent
             return None

@@ -232,8 +232,8 @@ def validate(options: Any, given: Collection[str] = ()) -> None:
     """Checks every option of a dataclass, then the ``__post_init__`` of all its classes.
 
     So a class that inherits from several others keeps the checks of each, whether or not they
-    call ``super()``. A class may also have a method ``check_given`` for what is only a mistake if
-    it was given, even if it is the default.
+    call ``super()``. A class may also have a method ``check_given`` for values that are a mistake only if
+    they were given, even if they are the default.
 
     Args:
         options: The options.

@@ -43,7 +43,7 @@ class DomainFilter(UrlFilter):
             return "has no entries, and accepts all"
         if url and not host_of_url(url):
             return "refuses text that is not a url with a host"
-        return "accepts what is not in it" if self._deny else "no entry accepts it"
+        return "accepts all other hosts" if self._deny else "no entry accepts it"
 
     def decide_column(self, urls: pl.Series) -> Verdicts:
         """Returns the verdict on each URL; nulls are refused."""

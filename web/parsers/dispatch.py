@@ -11,6 +11,7 @@ from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff
 from ..pages.language import detect_language, settle_language
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from .gzipped import GZIP, unpacked_document
 
 _Parser = Callable[[Source, ParseOptions], Page]
 
@@ -30,11 +31,10 @@ _OF_TEXTS = {
     **dict.fromkeys(("text/xml", "application/xml"), ("parsers.xml_text", "parse_xml")),
 }
 _OF_BINARIES = {
-    "application/gzip": ("parsers.gzipped", "parse_gzipped"),
     "application/pdf": ("office.pdf", "parse_pdf"),
     "application/epub+zip": ("office.epub", "parse_epub"),
 }
-# Types of which there are many: documents, templates, and those with macros.
+# Patterns, since there are many such types: documents, templates, and those with macros.
 _OFFICE = re.compile(
     r"application/vnd\.(?:openxmlformats-officedocument\."
     r"(?:wordprocessing|spreadsheet|presentation)ml\..*"
@@ -43,6 +43,13 @@ _OFFICE = re.compile(
 _OPENDOCUMENT = re.compile(
     r"application/vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation|graphics)(?:-\w+)?"
 )
+
+_OF_PATTERNS = {
+    _OFFICE: ("office.office", "parse_office"),
+    _OPENDOCUMENT: ("office.opendocument", "parse_opendocument"),
+}
+_PLACES = (_OF_TEXTS, _OF_BINARIES, _OF_PATTERNS)
+MODULES_OF_PARSERS = frozenset(module for places in _PLACES for module, _ in places.values())
 
 
 def parse_document(source: Source, options: ParseOptions) -> Page:
@@ -55,12 +62,15 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
     Raises:
         NoParser: No parser takes the type.
         ParseFailed: The parser fails, or ``not_text``: the type is a text type, and the body is not
-            text.
+            text. For documents in gzip files also as ``unpacked_document``.
 
     >>> parse_document(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'
     """
     mime = sniff(source.body, source.content_type)
+    if mime == GZIP:
+        source = unpacked_document(source, _has_own_parser)
+        mime = sniff(source.body, source.content_type)
     parser, reads_text = _load(mime)
     if reads_text and not is_text(source.body, source.content_type):
         raise ParseFailed("not_text")
@@ -74,6 +84,10 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
 
 def has_parser(mime: str) -> bool:
     """Returns whether there is a parser for a type."""
+    return mime == GZIP or _has_own_parser(mime)
+
+
+def _has_own_parser(mime: str) -> bool:
     return _place(mime) is not None
 
 
@@ -81,10 +95,9 @@ def _place(mime: str) -> tuple[str, str] | None:
     """Returns module and function of the parser for a type."""
     if place := _OF_TEXTS.get(mime) or _OF_BINARIES.get(mime):
         return place
-    if _OFFICE.fullmatch(mime):
-        return "office.office", "parse_office"
-    if _OPENDOCUMENT.fullmatch(mime):
-        return "office.opendocument", "parse_opendocument"
+    for pattern, place in _OF_PATTERNS.items():
+        if pattern.fullmatch(mime):
+            return place
     # RFC 6839: types for some purpose on top of these.
     suffix = mime.rpartition("+")[2]
     return _OF_TEXTS[f"application/{suffix}"] if suffix in ("xml", "json") and "+" in mime else None

@@ -1,48 +1,50 @@
-"""Parses gzip files, such as sitemap.xml.gz, by their content."""
+"""Unpacks documents in gzip files, such as sitemap.xml.gz."""
 
 import dataclasses
 import re
 import zlib
+from collections.abc import Callable
 
 from ..content.content_type import sniff, type_of_name
-from ..pages.page import NoParser, Page, ParseFailed, Source
-from ..pages.parse_options import ParseOptions
-from .dispatch import has_parser, parse_document
+from ..pages.page import NoParser, ParseFailed, Source
 
 # sitemaps.org: 50 MiB when unpacked.
 MAX_UNPACKED_BYTES = 50 << 20
 _FIRST_BYTES = 65_536
 # Each costs a copy of what follows it.
 _MAX_MEMBERS = 100
-_GZIP = "application/gzip"
+GZIP = "application/gzip"
 _NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
 
 
-def parse_gzipped(source: Source, options: ParseOptions) -> Page:
-    """Parses the content of a gzip file by its own type.
+def unpacked_document(source: Source, has_parser: Callable[[str], bool]) -> Source:
+    """Returns the document in a gzip file, with its own type.
 
-    Content without a parser is not unpacked beyond its first bytes. Of a file that is cut, the part
-    before the cut is parsed.
+    Content without a parser is not unpacked beyond its first bytes. Of a file that is cut, this is
+    the part before the cut.
+
+    Args:
+        source: The file.
+        has_parser: Returns whether there is a parser for a type.
 
     Raises:
         NoParser: There is no parser for the content, or it is packed twice.
-        ParseFailed: ``too_large``: more than 50 MiB are in it. ``malformed_gzip``. Or
-            as the other parser.
+        ParseFailed: ``too_large``: more than 50 MiB are in it. Or ``malformed_gzip``.
 
     >>> import gzip
-    >>> body = gzip.compress(b"<urlset><url><loc>http://example.com/a</loc></url></urlset>")
-    >>> parse_gzipped(Source("http://example.com/sitemap.xml.gz", body), ParseOptions()).hrefs
-    ['http://example.com/a']
+    >>> file = Source("http://example.com/sitemap.xml.gz", gzip.compress(b"<urlset></urlset>"))
+    >>> unpacked_document(file, lambda mime: True).body
+    b'<urlset></urlset>'
     """
     name = _NAME.search(source.url[-100:])
     header = type_of_name(name[1]) if name else None
     mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
-    if mime == _GZIP or not has_parser(mime):
+    if mime == GZIP or not has_parser(mime):
         raise NoParser
     body = _unpack(source.body, MAX_UNPACKED_BYTES + 1)
     if len(body) > MAX_UNPACKED_BYTES:
         raise ParseFailed("too_large")
-    return parse_document(dataclasses.replace(source, body=body, content_type=mime), options)
+    return dataclasses.replace(source, body=body, content_type=mime)
 
 
 def _unpack(packed: bytes, most: int) -> bytes:

@@ -139,7 +139,7 @@ class _Reader:
     Args:
         most: Entries at most.
         links: Kinds of links that are wanted.
-        dropped: Counts of what is lost.
+        dropped: Counts of dropped entries, by reason.
     """
 
     def __init__(self, most: int, links: frozenset[str], dropped: Counter[str]) -> None:

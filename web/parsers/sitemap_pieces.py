@@ -27,7 +27,7 @@ def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
     Args:
         body: Plain, or gzip of any number of members, up to 100.
         most: Bytes to yield at most; ``too_large`` is counted if there are more.
-        dropped: Counts of what is lost: also ``cut_gzip`` of a file that ends early or is damaged.
+        dropped: Counts of dropped parts, by reason; also ``cut_gzip``: a file ends early or is damaged.
 
     Raises:
         ParseFailed: ``malformed_gzip``: nothing of it can be unpacked.

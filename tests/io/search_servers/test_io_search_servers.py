@@ -7,7 +7,8 @@ import pytest
 import requests
 from search_servers_here import LIMITS, results_of_writes_through_a_kill, search_server
 
-from nutbeam.io.writers.index_writer import IndexTarget, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.policy.search_servers.bulk_verdicts import Blocked
 from nutbeam.web.base.errors import UserError

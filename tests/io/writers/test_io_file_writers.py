@@ -7,7 +7,8 @@ import json
 import polars as pl
 import pytest
 
-from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter
+from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 

@@ -12,7 +12,8 @@ from search_servers_here import (
     search_server,
 )
 
-from nutbeam.io.writers.index_writer import IndexTarget, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UserError
 

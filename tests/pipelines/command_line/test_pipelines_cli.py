@@ -7,8 +7,8 @@ import types
 import pytest
 from waiting import PATIENCE
 
+from nutbeam.pipelines.base.command import Argument
 from nutbeam.pipelines.command_line import cli
-from nutbeam.pipelines.command_line.command import Argument
 from nutbeam.pipelines.command_line.commands import Command
 from nutbeam.web.base.errors import JobFailed, UsageError
 from nutbeam.web.base.options import option

@@ -10,7 +10,8 @@ from nutch_index_files import exchanges_xml, index_writers_xml
 
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.writers import index_writer
-from nutbeam.io.writers.index_writer import IndexTarget, chosen_writers, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.writer_kinds import chosen_writers, open_writer
 from nutbeam.policy.routing.index_writer_options import IndexWriterOptions
 
 

@@ -5,12 +5,13 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam, rows_of
 from indexed_tables import page, put
 
-from nutbeam.io.index.index_pass import plan_pass
+from nutbeam.io.index.index_run import plan_run
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
-from nutbeam.io.writers.index_writer import IndexTarget, open_writer
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.components.schema import Status
 from nutbeam.policy.routing.index_routes import IndexRoutes, WriterRule
 from nutbeam.web.urls.row_keys import from_key
@@ -134,7 +135,7 @@ def test_the_cases_of_the_seed_over_two_shards(case, tmp_path):
     table = str(tmp_path / "table")
     for number, rows in enumerate(shards, 1):
         operation = begin(table, "index", f"{number}.index")
-        task = plan_pass(operation, "main", ROUTES)
+        task = plan_run(operation, "main", ROUTES)
         opened = open_writer(RULE, task.target(RULE))
         documents = [
             {"id": f"http://{id_}.com/", "url": f"http://x.com/{url}", "tstamp": time,

@@ -5,10 +5,10 @@ import shutil
 import pytest
 from here import ROOT
 
+from nutbeam.pipelines.base.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load
-from nutbeam.pipelines.command_line.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.launch.job import JobOptions
 from nutbeam.pipelines.reference_pages import flex_templates

@@ -135,6 +135,21 @@ def test_rollback_to_a_snapshot_before_it_and_back(table):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.few(1)
+def test_rollback_leaves_it_as_it_is_if_it_stays(table, monkeypatch):
+    monkeypatch.setitem(KINDS, "marks", dataclasses.replace(KINDS["marks"], stays=True))
+    assert nutbeam("rollback", table, "--to", "2") == 0
+    assert values_of(table) == NEWEST
+
+
+@pytest.mark.few(1)
+def test_copy_leaves_it_out_if_the_copy_makes_it(table, tmp_path, monkeypatch):
+    monkeypatch.setitem(KINDS, "marks", dataclasses.replace(KINDS["marks"], made_from="state"))
+    assert nutbeam("copy", table, tmp_path / "copy") == 0
+    assert values_of(str(tmp_path / "copy")) == {}
+    assert nutbeam("fsck", tmp_path / "copy") == 0
+
+
 @pytest.mark.few(4)
 @pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
 def test_purge_takes_names_out(table, words):

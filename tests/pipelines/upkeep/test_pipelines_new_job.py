@@ -10,7 +10,7 @@ from interleaving import Running, gates, launch
 
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablets import tablets
-from nutbeam.pipelines.command_line.command import Invocation
+from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.launch.job import JobOptions, run_job
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target

@@ -11,8 +11,8 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
+from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explained
-from nutbeam.pipelines.command_line.command import Invocation
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
     Stopped,

@@ -146,7 +146,7 @@ def test_robots_txt_is_asked_for_once_and_only_if_it_is_wanted(tmp_path, capsys)
         found = explained(capsys, table, *urls, *words, "--ask_robots", "true")
         assert server.paths == ["/robots.txt"]
         assert [r["robots"]["verdict"] for r in found] == ["denied", "allowed"]
-        assert [(r["robots"]["line"], r["robots"]["asked"]) for r in found] == [
+        assert [(r["robots"]["line"], r["robots"]["requested"]) for r in found] == [
             (2, True),
             (None, True),
         ]

@@ -238,7 +238,7 @@ FAST = FastFilter("", "f.txt", FastLimits(url=40, path=10, query=5))
         (FAST, "http://foo.com/#" + "x" * 40, False, "refuses urls longer than fast_url_max_length, 40 characters"),
         (FAST, "http://foo.com/", True, "accepts what no rule refuses, and is not too long"),
         (DomainFilter("org", "d", deny=True), "foo", False, "refuses text that is not a url with a host"),
-        (DomainFilter("org", "d", deny=True), "http://foo.com/", True, "accepts what is not in it"),
+        (DomainFilter("org", "d", deny=True), "http://foo.com/", True, "accepts all other hosts"),
         (DomainFilter("org", "d"), "http://foo.com/", False, "no entry accepts it"),
         (DomainFilter("", "d"), "foo", True, "has no entries, and accepts all"),
     ],

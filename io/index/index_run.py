@@ -1,6 +1,6 @@
 """Plans one run of ``index``: the last run, and which rows to read.
 
-A pass is made from the pinned operation alone, so each worker finds the same one.
+It is planned from the pinned operation alone, so each worker finds the same run.
 """
 
 import contextlib
@@ -23,12 +23,13 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from ..writers.index_writer import IndexTarget, IndexWriter, open_writer, writer_class
+from ..writers.index_writer import IndexTarget, IndexWriter
+from ..writers.writer_kinds import open_writer, writer_class
 from .receipts import RECEIPTS, were_lost
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexRun:
+class LastRun:
     """The operation that was the last to write an index; of a new index all is empty.
 
     Attributes:
@@ -56,7 +57,7 @@ class IndexRun:
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexPass:
+class IndexRun:
     """One run of the job.
 
     Attributes:
@@ -75,7 +76,7 @@ class IndexPass:
     operation: Operation
     index: str
     routes: IndexRoutes
-    last: IndexRun
+    last: LastRun
     version: int
     full: bool = False
     since: int = 0
@@ -164,7 +165,7 @@ class IndexPass:
                 yield Written(self.component(kind), (), old)
 
 
-def plan_pass(
+def plan_run(
     operation: Operation,
     index: str,
     routes: IndexRoutes,
@@ -173,7 +174,7 @@ def plan_pass(
     batch: str = "",
     cleans: bool = False,
     retries_refused: bool = False,
-) -> IndexPass:
+) -> IndexRun:
     """Returns the run of an operation.
 
     Args:
@@ -195,7 +196,7 @@ def plan_pass(
             f"index {index!r} was written by {', '.join(last.writers)}, not by "
             f"{', '.join(names)}: give another --index, or --full true"
         )
-    found = IndexPass(operation, index, routes, last, max(operation.now, last.version + 1))
+    found = IndexRun(operation, index, routes, last, max(operation.now, last.version + 1))
     history = _history(operation, index, last)
     if found.outside and not cleans:
         lost = not history.has_journal and _was_purged(operation, history)
@@ -226,20 +227,20 @@ def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
     return True
 
 
-def last_run(operation: Operation, index: str) -> IndexRun:
+def last_run(operation: Operation, index: str) -> LastRun:
     """Returns the last run of an index in the pinned snapshot."""
     with operation.reading():
         return _run_of(operation.root, operation.manifest(), index)
 
 
-def _run_of(table: WebTable, manifest: Manifest, index: str) -> IndexRun:
+def _run_of(table: WebTable, manifest: Manifest, index: str) -> LastRun:
     component = manifest.components.get(index_component(index, "index_runs"))
     files = load_files(table, component)
     if not files:
-        return IndexRun()
+        return LastRun()
     rows = collect(scan([table / file.path for file in files], INDEX_RUNS))
     row = rows.sort("version").row(-1, named=True)
-    return IndexRun(
+    return LastRun(
         row["key"], row["snapshot"], row["version"], bool(row["rebuilt"]), tuple(row["writers"]),
         tuple(row["places"] or ()),
     )  # fmt: skip
@@ -262,7 +263,7 @@ class _History:
     has_journal: bool = False
 
 
-def _history(operation: Operation, index: str, last: IndexRun) -> _History:
+def _history(operation: Operation, index: str, last: LastRun) -> _History:
     made, undone, name = None, False, index_component(index, "index_runs")
     known = operation.manifest().components.get(name)
     with contextlib.suppress(UserError):

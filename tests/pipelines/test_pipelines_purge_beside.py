@@ -357,7 +357,7 @@ def test_a_file_that_is_being_written_is_deleted_and_written_again(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_purge_that_is_killed_beside_a_crawl(crawling, seed):
     table, crawl = crawling
     for _ in range(4):

@@ -12,7 +12,7 @@ import rich.live  # noqa: F401 (the view's thread need not load it then, while i
 from terminals import EVIL, Screen, obeyed, terminal
 from waiting import wait_until
 
-from nutbeam.pipelines.command_line.live import duration, line, live_view
+from nutbeam.pipelines.base.live import duration, line, live_view
 from nutbeam.web.base.progress import Phase, Progress
 from nutbeam.web.base.terminal import close_views, visible_streams
 from nutbeam.web.engine.host_activity import HostActivity, WaitingHost

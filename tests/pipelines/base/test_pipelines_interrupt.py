@@ -161,7 +161,8 @@ def test_while_it_waits_for_a_lease(tmp_path):
 # A command that does not heed an interrupt.
 DEAF = """
 import sys, time
-from nutbeam.pipelines.command_line import cli, ending
+from nutbeam.pipelines.base import ending
+from nutbeam.pipelines.command_line import cli
 from nutbeam.pipelines.views import history
 def deaf(invocation):
     while True:

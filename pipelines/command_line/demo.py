@@ -1,14 +1,14 @@
 """The demo: serves a simulated web on a free port, crawls it, and shows the results.
 
-``make demo`` runs ``python -m nutbeam.pipelines.demo [TABLE]``.
+``make demo`` runs ``python -m nutbeam.pipelines.command_line.demo [TABLE]``.
 """
 
 import shutil
 import sys
 from pathlib import Path
 
-from ..web.simweb.server import SimWeb
-from .command_line.cli import main as nutbeam
+from ...web.simweb.server import SimWeb
+from .cli import main as nutbeam
 
 _HOSTS, _PAGES, _ROUNDS = 20, 50, 10
 MOST_LINKED = (

@@ -13,12 +13,12 @@ from ...web.robots.robots import RobotsRules, fetch_robots, is_exempt
 from ...web.robots.robots_options import RobotsOptions
 from ...web.urls.schemes import is_web
 from ...web.urls.url_parts import host_of_url
-from ..command_line.command import configuration
+from ..base.command import configuration
 
 _OF_FILES = {field.name for field in dataclasses.fields(FileOptions)}
 
 
-class AskedRobots:
+class RequestedRobots:
     """The robots.txt of sites, requested once each, by the client of fetch and through its guard.
 
     Args:

@@ -95,10 +95,11 @@ def test_depth_becomes_that_of_the_shortest_way(seed):
             link = depth_of_links(pages[key]) if pages[key]["distance"] is not None else None
             for target in links[key] if link else []:
                 brought[target].append(link)
-        pages = {
-            key: {"distance": depth_update(page, brought[key])[0], "max_depth": page["max_depth"]}
-            for key, page in pages.items()
-        }
+        for key, links_to_it in brought.items():
+            if links_to_it:
+                known = None if pages[key]["distance"] is None else pages[key]
+                distance, limit = depth_update(known, links_to_it)
+                pages[key] = {"distance": distance, "max_depth": limit}
     assert {k: p["distance"] for k, p in pages.items() if p["distance"] is not None} == expected
 
 

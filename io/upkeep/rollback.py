@@ -181,6 +181,8 @@ def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, l
     back = {}
     try:
         for name in components_in_tablets({**latest.components, **older.components}):
+            if kind_of(name).stays:
+                continue
             # An earlier rollback may have removed the component.
             component = latest.components.get(name) or older.components.get(name)
             known = tablets(load_files(table, component))

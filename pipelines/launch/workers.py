@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from ...io.parsing.plugins import Chosen, load_plugins
 from ...io.storage.places import is_place
-from ...io.storage.reach import check_client, make_folder, missing_folders
+from ...io.storage.reach import check_client, make_folder, missing_folders, reached_elsewhere
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
@@ -59,10 +59,10 @@ def _give(_: object, ticket: Ticket) -> Ticket:
 def snapshot_to_find(table: str) -> int:
     """Returns the number of the newest snapshot, for ``check_worker``; makes a new table's folder.
 
-    It is 0, without a request, for a table in Bigtable, which all machines find.
+    It is 0, without a request, for a table that all machines find under its address.
     """
     root = open_table(table)
-    if not is_place(table):
+    if not is_place(table) or reached_elsewhere(root.files, shared_path=False):
         return 0
     make_folder(root.files)
     return root.latest_snapshot()

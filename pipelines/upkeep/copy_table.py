@@ -118,9 +118,10 @@ def _pieces(operation: Operation, reading: Reading) -> Iterator[_Piece]:
     found = []
     with reading.reading():
         for name in reading.manifest().components:
-            kind, files = kind_of(name), reading.files(name)
+            kind = kind_of(name)
             if kind.made_from:
                 continue
+            files = reading.files(name)
             if kind.in_tablets:
                 found += [_Piece(operation, reading, name, t) for t in tablets(files)]
             else:

@@ -180,12 +180,12 @@ class OwnWriter(IndexWriter):
 
 
 def test_a_plug_in(monkeypatch, tmp_path):
-    from nutbeam.io.writers import index_writer
+    from nutbeam.io.writers import writer_kinds
 
     def found(_, names):
         return tuple((name, OwnWriter if name == "own" else dict) for name in names)
 
-    monkeypatch.setattr(index_writer, "load_plugins", found)
+    monkeypatch.setattr(writer_kinds, "load_plugins", found)
     target = IndexTarget("main", "w", {}, tmp_path, 1, "op")
     assert isinstance(open_writer(WriterRule("w", "own", {}), target), OwnWriter)
     with pytest.raises(UsageError, match="is no class derived from IndexWriter"):

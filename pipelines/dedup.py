@@ -50,8 +50,8 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.lead_near_pages import LeadNearPages
-from ..transforms.operations import Begin, Commit, Ticket, partitions_of_rows, phase_of
-from ..transforms.partition import split_by_hash
+from ..transforms.operations import Begin, Commit, Ticket, phase_of
+from ..transforms.partition import partitions_of_rows, split_by_hash
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

@@ -52,7 +52,8 @@ from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..transforms.end_links import LINKS_COMPONENT, EndLinks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
-from ..transforms.operations import Begin, Commit, Ticket, partitions_of_rows
+from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.partition import partitions_of_rows
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation

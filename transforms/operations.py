@@ -21,9 +21,6 @@ from .wiring.display import Displayed
 from .wiring.metrics import count
 from .wiring.phase_logs import log_end, log_start, logs_of
 
-# Limit of a partition in a shuffle, which a worker has in memory.
-PARTITION_BYTES = 32 << 20
-
 
 @dataclasses.dataclass(frozen=True)
 class Ticket:
@@ -293,25 +290,6 @@ class Together(beam.PTransform):
         )
         # All collections have the same coder, because Flink groups encoded elements.
         return keyed | beam.Flatten() | beam.GroupByKey()
-
-
-def partitions_of_rows(
-    operations: beam.PCollection[Operation], component: str, row_bytes: int
-) -> beam.pvalue.AsSideInput:
-    """Returns the number of partitions that keeps each small even if all rows are shuffled.
-
-    Args:
-        operations: One operation.
-        component: The component whose rows may all be shuffled.
-        row_bytes: Size of a row in the shuffle.
-    """
-    count = beam.Map(_partitions, component, row_bytes).with_output_types(int)
-    return beam.pvalue.AsSingleton(operations | "Partitions" >> count)
-
-
-def _partitions(operation: Operation, component: str, row_bytes: int) -> int:
-    rows = 0 if operation.idle else sum(file.live_rows for file in operation.files(component))
-    return 1 + rows * row_bytes // PARTITION_BYTES
 
 
 def _on_one_key(item: Any) -> tuple[int, Any]:

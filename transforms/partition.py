@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..io.snapshots.operations import Operation
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import each_once
 from ..web.urls.row_keys import BadUrl
@@ -22,6 +23,27 @@ from .elements.rows import check_chunk, row_type_of, through_chunks
 from .wiring.display import Displayed
 
 SLOTS = 4_096
+# Limit of a partition in a shuffle, which a worker has in memory.
+PARTITION_BYTES = 32 << 20
+
+
+def partitions_of_rows(
+    operations: beam.PCollection[Operation], component: str, row_bytes: int
+) -> beam.pvalue.AsSideInput:
+    """Returns the number of partitions that keeps each small even if all rows are shuffled.
+
+    Args:
+        operations: One operation.
+        component: The component whose rows may all be shuffled.
+        row_bytes: Size of a row in the shuffle.
+    """
+    count = beam.Map(_partitions, component, row_bytes).with_output_types(int)
+    return beam.pvalue.AsSingleton(operations | "Partitions" >> count)
+
+
+def _partitions(operation: Operation, component: str, row_bytes: int) -> int:
+    rows = 0 if operation.idle else sum(file.live_rows for file in operation.files(component))
+    return 1 + rows * row_bytes // PARTITION_BYTES
 
 
 def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int, Chunk]]:

@@ -17,14 +17,9 @@ from .store_clients import store_client_of
 from .store_errors import StoreUnreachable
 
 
-def reached_elsewhere(place: Place, *, shared_path: bool) -> bool:
-    """Returns whether other machines find a place under the same name.
-
-    Args:
-        place: The place.
-        shared_path: Whether folders have the same paths on all machines.
-    """
-    return shared_path or isinstance(place, Remote)
+def is_shared(place: Place) -> bool:
+    """Returns whether other machines find a place under the same name: whether it is in a store."""
+    return isinstance(place, Remote)
 
 
 def found_by_workers(place: Place, root: Place) -> bool:

@@ -19,7 +19,7 @@ from ...io.parsing.plugins import (
     warn_of_hidden,
 )
 from ...io.storage.places import full_address, is_place, place_of
-from ...io.storage.reach import reached_elsewhere
+from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -121,7 +121,7 @@ def worker_address(table: str) -> str:
 
 
 def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    if reached_elsewhere(open_table(table).files, shared_path=options.shared_path):
+    if options.shared_path or is_shared(open_table(table).files):
         return
     what = f"the table {table!r} is" if is_place(table) else f"the files of {table!r} are in"
     raise UsageError(

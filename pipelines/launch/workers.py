@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from ...io.parsing.plugins import Chosen, load_plugins
 from ...io.storage.places import is_place
-from ...io.storage.reach import check_client, make_folder, missing_folders, reached_elsewhere
+from ...io.storage.reach import check_client, is_shared, make_folder, missing_folders
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
@@ -62,7 +62,7 @@ def snapshot_to_find(table: str) -> int:
     It is 0, without a request, for a table that all machines find under its address.
     """
     root = open_table(table)
-    if not is_place(table) or reached_elsewhere(root.files, shared_path=False):
+    if not is_place(table) or is_shared(root.files):
         return 0
     make_folder(root.files)
     return root.latest_snapshot()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from crawling import manifest_of, nutbeam, reach, rows_of, state_of, statuses_of, tree
 from simulated_web import served_web
-from web_tables import Snapshot, newest
+from web_tables import Snapshot, copied_table, newest
 
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.tablets import tablet_writer
@@ -44,11 +44,7 @@ def original(web, backend, small_tablets):
     return table
 
 
-@pytest.fixture
-def table(backend, original):
-    made = backend.copy(original)
-    yield made
-    backend.remove(made)
+table = copied_table()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from crawling import (
     tree,
 )
 from simulated_web import served_web
-from web_tables import newest
+from web_tables import copied_table, newest
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
@@ -60,11 +60,7 @@ def original(web, backend, tmp_path_factory):
     return table
 
 
-@pytest.fixture
-def table(backend, original):
-    made = backend.copy(original)
-    yield made
-    backend.remove(made)
+table = copied_table()
 
 
 @pytest.fixture

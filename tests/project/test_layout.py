@@ -101,6 +101,13 @@ SAME_NAMES = {
     ),
 }
 
+# Modules that may ask whether other machines find a place under the same name.
+ASK_WHETHER_SHARED = {
+    "io/batches/seeds.py",
+    "pipelines/launch/launch.py",
+    "pipelines/launch/workers.py",
+}
+
 
 def room(path):
     return path.relative_to(PACKAGE).parts[0]
@@ -248,7 +255,11 @@ def test_one_place_asks_whether_a_table_is_in_bigtable():
 def test_only_storage_asks_whether_a_place_is_remote():
     asking = {label(p) for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))}
     assert asking
-    assert {name for name in asking if not name.startswith("io/storage/")} == set()
+    asking |= {
+        label(p) for p in FILES if any(name.endswith(".reach.is_shared") for name in imported(p))
+    }
+    outside = {name for name in asking if not name.startswith("io/storage/")}
+    assert outside == ASK_WHETHER_SHARED
 
 
 def test_only_one_module_reads_the_wall_clock():

@@ -7,6 +7,7 @@ import os
 import shutil
 
 import polars as pl
+import pytest
 from crawling import cells_of, latest_snapshot
 
 from nutbeam.io.batches.batches import batch_component
@@ -177,3 +178,15 @@ class Snapshot(Pinned):
             elif name != kind:
                 found[name] = self.of_batch(name.split("/")[1], kind)
         return found
+
+
+def copied_table():
+    """Returns a fixture with a copy of the table ``original``, for a module's ``table``."""
+
+    @pytest.fixture
+    def table(backend, original):
+        made = backend.copy(original)
+        yield made
+        backend.remove(made)
+
+    return table

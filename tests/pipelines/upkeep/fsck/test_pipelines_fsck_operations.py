@@ -9,7 +9,7 @@ import shutil
 import pytest
 from crawling import manifest_of, nutbeam, place_in, tree
 from short_form import first
-from web_tables import newest
+from web_tables import copied_table, newest
 
 from nutbeam.io.snapshots.operations import MOST_AHEAD, begin
 from nutbeam.io.table.opening import open_table
@@ -31,11 +31,7 @@ def original(backend):
     backend.remove(table)
 
 
-@pytest.fixture
-def table(backend, original):
-    made = backend.copy(original)
-    yield made
-    backend.remove(made)
+table = copied_table()
 
 
 @pytest.fixture

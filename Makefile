@@ -63,13 +63,17 @@ test: $(READY)
 with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; \
 	  $(BIN)/pytest -q -n 2 --dist loadfile $(2) $(ARGS)
 
+# The files of tests that have a mark: to collect all tests takes a minute.
+marked = $(shell grep -rlE --include='test_*.py' 'mark\.($(1))\b' tests)
+
 # The tests of pipelines and transforms on other runners.
 on_runners = @for runner in $(2); do \
 	  echo "on $$runner"; $(1) NUTBEAM_TEST_RUNNER=$$runner $(BIN)/pytest -q -n auto $(ARGS) || exit 1; \
 	done
 
 test-flink: $(READY)
-	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar,-m "flink and not long")
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar,\
+	  -m "flink and not long" $(call marked,flink))
 
 # Airflow gets a separate environment: it and Beam need different versions of the same libraries.
 test-airflow: $(READY) build/airflow/ready
@@ -86,14 +90,15 @@ test-bigtable: $(READY)
 
 # One server at a time: each takes half a GB. They are built from packages of Maven Central.
 test-servers: $(READY)
-	@$(BIN)/pytest -q -m "servers and not long" $(ARGS)
+	@$(BIN)/pytest -q -m "servers and not long" $(call marked,servers) $(ARGS)
 
 test-prism: $(READY)
-	$(call with_tools,prism beam-boot,-m "prism and not long")
+	$(call with_tools,prism beam-boot,-m "prism and not long" $(call marked,prism))
 	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism)
 
 test-dataflow: $(VENV)/gcp
-	$(call with_tools,fake-gcs-server prism beam-boot,-m "(dataflow or yaml) and not long")
+	$(call with_tools,fake-gcs-server prism beam-boot,\
+	  -m "(dataflow or yaml) and not long" $(call marked,dataflow|yaml))
 
 # The oldest Beam has an environment of its own.
 test-beam-oldest: $(READY) build/beam-oldest/ready

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
@@ -56,7 +57,12 @@ def _chosen(options: object) -> Chosen:
 
 def installed_plugins(group: PluginGroup) -> dict[str, EntryPoint]:
     """Returns the plug-ins of a group that are installed here, by name."""
-    found = entry_points(group=group.name)
+    return dict(_installed(group.name, tuple(sys.path)))
+
+
+@functools.cache  # to look reads the metadata of all packages
+def _installed(group: str, search_path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    found = entry_points(group=group)
     return {point.name: point for point in sorted(found, key=lambda point: point.name)}
 
 

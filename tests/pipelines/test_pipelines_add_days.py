@@ -48,6 +48,7 @@ def crawl(capsys, web, *words):
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long
 def test_a_crawl_fetches_each_page_once_and_ends(web, pages, tmp_path, capsys):
     table = tmp_path / "table"
     assert crawl(capsys, web, table, SEED)[0] == 0

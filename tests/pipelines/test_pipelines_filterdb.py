@@ -93,6 +93,7 @@ def filterdb(capsys, table, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.folder_first
 def test_generate_refuses_what_filterdb_would_drop_and_move(table, rules, capsys):
     words = words_of(rules | {"exclude": ("gone", "6")})
     dry = filterdb(capsys, table, *words, "--dry_run")["counts"]
@@ -137,6 +138,7 @@ def test_a_rollback_brings_back_what_was_dropped(table, backend):
     assert all(nutbeam(command, table) == 0 for command in backend.commands)
 
 
+@pytest.mark.folder_first
 def test_all_rows_may_go_and_come_again(table, backend, web, capsys):
     rows = len(rows_of(table, "state"))
     counts = filterdb(capsys, table, "--exclude", ".")["counts"]
@@ -166,7 +168,7 @@ def test_gone_pages_go_by_age(table, capsys):
     assert gone.isdisjoint(statuses_of(table))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("phase", ["generated", "parsed"])
 def test_an_open_batch_brings_back_no_url_that_was_dropped(table, web, phase, caplog):
     """Neither as a page that it has fetched, nor as a link that it has found before."""

@@ -140,6 +140,7 @@ def test_options_that_leave_no_link_are_refused_and_links_may_stay_in_the_table(
     assert {url.split("/")[2] for url in found if url.count("/") == 3} >= {HOSTS[1]}
 
 
+@pytest.mark.long
 def test_links_that_other_options_have_kept_end_with_their_document(tmp_path, web):
     web.links[1] = [(3, "within the host", "")]
     table = start(tmp_path / "table", web)
@@ -149,6 +150,7 @@ def test_links_that_other_options_have_kept_end_with_their_document(tmp_path, we
     assert (web.url(3), web.url(1)) not in urls(stored_links(table))
 
 
+@pytest.mark.long
 def test_a_page_that_was_not_parsed_keeps_the_links_of_the_text_that_its_row_names(tmp_path, web):
     web.links[1] = [(2, "old", "")]
     table = start(tmp_path / "table", web)
@@ -163,6 +165,7 @@ def test_a_page_that_was_not_parsed_keeps_the_links_of_the_text_that_its_row_nam
     assert stored_links(table) == true_links(table) == before
 
 
+@pytest.mark.long
 def test_links_of_a_page_that_is_not_due_stay_however_old_they_are(tmp_path, monkeypatch, web):
     """Another batch is inverted on day 181; twice the longest interval are 180 days."""
     web.links[1] = [(2, "old", "")]
@@ -217,6 +220,7 @@ def test_an_older_copy_brings_back_no_link_that_has_ended(tmp_path, request, web
     assert stored_links(table) == true_links(table) != {}
 
 
+@pytest.mark.long
 def test_pages_with_very_long_urls_have_links(tmp_path, web):
     long = web.url(1) + "/" + "x" * 2_500
     web.links |= {0: [(long, "long", "")], 1: [(2, "two", "")]}

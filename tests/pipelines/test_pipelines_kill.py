@@ -120,6 +120,7 @@ def test_a_killed_crawl_is_brought_to_its_end(web, tmp_path, capsys, seed, kills
     assert len(web.requests()) == before
 
 
+@pytest.mark.long
 def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tmp_path):
     """Here the moment is chosen: files of pages are there, and the batch is not fetched."""
     table = tmp_path / "table"

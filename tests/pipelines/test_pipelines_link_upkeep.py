@@ -113,6 +113,7 @@ def crawl(tmp_path):
         yield found
 
 
+@pytest.mark.long
 def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
     table, web = crawl.table, crawl.web
     before = stored_links(table)

@@ -157,7 +157,7 @@ def state_of(table):
     return rows_of(table, "state").select(names).rows(named=True)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("group", ["host", "none"])
 def test_batch_by_batch_no_pages_that_stay_are_near_each_other(tmp_path, group):
     numbers = random.Random(group)

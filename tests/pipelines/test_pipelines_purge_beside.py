@@ -195,6 +195,7 @@ def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
     assert_gone(table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.folder_first
 @pytest.mark.parametrize("now", [False, True])
 def test_what_a_fetch_writes_after_a_purge_is_nowhere_on_disk(table, monkeypatch, now):
@@ -218,6 +219,7 @@ def test_what_a_fetch_writes_after_a_purge_is_nowhere_on_disk(table, monkeypatch
     assert_gone(table)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
     """Neither what an older snapshot names, nor documents that a parse is writing."""
@@ -244,6 +246,7 @@ def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_only_what_is_new_is_read_again(table, monkeypatch):
     reads = []

@@ -139,6 +139,7 @@ def test_the_target_of_a_redirect_inherits_at_each_hop(site, table, tmp_path):
         assert rows[path]["repr_url"] == f"{HOST}/"
 
 
+@pytest.mark.long
 def test_a_url_stands_for_a_page_only_while_it_redirects_to_it(site, table, tmp_path):
     site.links, site.moved = {"/home": [], "/other": []}, {"/": "/home"}
     injected(table, tmp_path, "/", "/home", "/other")
@@ -155,6 +156,7 @@ def test_a_url_stands_for_a_page_only_while_it_redirects_to_it(site, table, tmp_
     assert len(statuses_of(table)) == 3
 
 
+@pytest.mark.long
 def test_a_url_whose_answer_came_in_another_batch_stands_no_more(site, table, tmp_path):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/\tnutch.fetchInterval=86400", "/home\tnutch.fetchInterval=432000")

@@ -108,6 +108,7 @@ def test_the_launch_by_a_schedule_gives_parameters_that_its_template_has():
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("gcloud"), reason="gcloud is not installed here")
 def test_gcloud_knows_the_commands_and_their_flags(tmp_path):
     lines = [typed(words) for _, words in LINES]

@@ -35,13 +35,10 @@ def collect_seldom() -> None:
     gc.set_threshold(100_000, 50, 100)
 
 
+@functools.cache  # later calls would keep garbage of a command; to count what is kept takes long
 def keep_modules() -> None:
-    """Excludes imported objects from garbage collection.
-
-    Only the first call has an effect: later ones would keep garbage of a command.
-    """
-    if not gc.get_freeze_count():
-        gc.freeze()
+    """Excludes imported objects from garbage collection; only the first call has an effect."""
+    gc.freeze()
 
 
 def give_back() -> None:

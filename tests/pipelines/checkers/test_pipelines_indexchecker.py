@@ -61,6 +61,7 @@ def test_do_index_sends_the_document_that_it_shows(checked, tmp_path):
     assert "sent: jsonl/added 1" in checked(URL, *words).out
 
 
+@pytest.mark.long
 def test_without_do_index_nothing_is_sent_and_the_writer_is_not_opened(checked, tmp_path):
     words = ("--writer", "jsonl", "--writer_parameters", f"path={tmp_path}/out")
     assert "sent" not in checked(URL, *words).out
@@ -68,6 +69,7 @@ def test_without_do_index_nothing_is_sent_and_the_writer_is_not_opened(checked, 
     checked(URL, "--writer", "opensearch", "--writer_parameters", "url=http://127.0.0.1:1")
 
 
+@pytest.mark.long
 def test_what_is_not_indexed_is_not_sent(checked, tmp_path):
     words = (
         "--do_index",
@@ -84,6 +86,7 @@ def test_what_is_not_indexed_is_not_sent(checked, tmp_path):
     assert not list(tmp_path.glob("out/*.jsonl"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("path", ["/usage", "/ruled"])  # of the response, of robots.txt
 def test_content_usage_counts_as_it_does_for_index(checked, tmp_path, path):
     url = URL.replace("/a", path)

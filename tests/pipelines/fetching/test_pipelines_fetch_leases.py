@@ -141,6 +141,7 @@ def flushed(table):
     return len(list(Path(table).glob("batches/*/pages/[!.]*.parquet")))
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("operations", [("one", "one"), ("one", "two")])
 def test_two_commands_at_once(tmp_path, web, operations):

@@ -83,6 +83,7 @@ def test_a_file_of_options_has_patterns_with_commas(site, tmp_path, monkeypatch)
     assert asked(site) == {"/", "/en/", "/docs/", "/docs/old", "/blog/", "/blog/old"}
 
 
+@pytest.mark.long
 def test_patterns_of_the_environment(site, tmp_path, monkeypatch):
     monkeypatch.setenv("NUTBEAM_INCLUDE", "about$ /blog/$")
     assert nutbeam("crawl", tmp_path / "table", f"{SITE}/", *reach(site), *ROUNDS) == 0

@@ -62,6 +62,7 @@ def test_no_depth_is_only_the_seeds(web, tmp_path, capsys):
     assert set(asked(web)[before:]) == set(web.seeds)
 
 
+@pytest.mark.long
 def test_a_host_has_so_many_urls_in_all(web, tmp_path, capsys):
     table, seed = tmp_path / "table", min(web.seeds)
     words = (*reach(web), "--scope", "host", "--max_per_host", "7", "--rounds", "-1")

@@ -63,6 +63,7 @@ def written(table, command, words, path):
     return path.read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @in_stores
 def test_figures_and_rows_are_those_of_a_folder(address, web, here, tmp_path, capsys):

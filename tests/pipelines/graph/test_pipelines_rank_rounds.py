@@ -28,6 +28,7 @@ def in_ranges(monkeypatch):
     monkeypatch.setattr(graph_layout, "RANGE_BYTES", 4_000)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("tolerance", ["1e-10", "1e-12"])
 def test_a_ranking_ends_at_a_very_small_tolerance(table, capsys, tolerance):
@@ -105,6 +106,7 @@ def test_the_most_rounds_of_a_pipeline_can_be_built(ranking):
     pipeline.to_runner_api()
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_a_thousand_rounds_can_be_asked_for(tmp_path, capsys):
     """The pages of a chain are as many rounds apart; a pipeline of all rounds cannot be built."""

@@ -174,7 +174,7 @@ def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
     assert found["linkrank"].mean() == pytest.approx(1)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("writes", [1, 12, 31, 57])
 def test_a_kill_in_any_round_changes_no_rank(table, monkeypatch, in_ranges, capsys, writes):
     assert nutbeam("webgraph", table, *SMALL) == 0
@@ -191,6 +191,7 @@ def test_a_kill_in_any_round_changes_no_rank(table, monkeypatch, in_ranges, caps
     assert not list((table / "page_ranks").glob("rounds-*"))
 
 
+@pytest.mark.long
 def test_a_killed_ranking_continues_only_with_the_same_rounds(table, monkeypatch):
     assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
     ten, write, made = ranks_in(table), RoundFiles.write, []
@@ -325,6 +326,7 @@ def _table_in(path):
     return [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().split("\n")]
 
 
+@pytest.mark.long
 def test_a_purge_leaves_a_graph_that_can_be_ranked(table, capsys):
     assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
     before = ranks_in(table)

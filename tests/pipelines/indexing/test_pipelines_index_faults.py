@@ -56,6 +56,7 @@ def test_a_run_on_a_full_disk_is_finished_when_there_is_room(small_disk, capsys,
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_after_damage_and_with_another_version_a_full_index_is_whole_again(
     tmp_path, monkeypatch, found
 ):

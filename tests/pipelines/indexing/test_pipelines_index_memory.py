@@ -62,18 +62,9 @@ def megabytes(table, *words):
     return int(re.search(r"MB (\d+)", done.stdout)[1])
 
 
-@pytest.mark.parametrize(
-    ("writer", "sizes"),
-    [
-        ("tantivy", "one of 100 MB"),
-        *(
-            pytest.param(writer, sizes, marks=pytest.mark.long)
-            for writer in ("tantivy", *FILES)
-            for sizes in ALL_SIZES
-            if (writer, sizes) != ("tantivy", "one of 100 MB")
-        ),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("writer", ["tantivy", *FILES])
+@pytest.mark.parametrize("sizes", ALL_SIZES)
 def test_documents_of_each_size_need_less_than_a_gigabyte(tmp_path, writer, sizes):
     table = str(tmp_path / "table")
     fill(table, sizes)

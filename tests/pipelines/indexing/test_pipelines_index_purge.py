@@ -92,6 +92,7 @@ def test_with_now_a_purged_url_is_gone_at_once(table, tmp_path):
     assert holders(table, (KEY, WORD), TERMS) == []
 
 
+@pytest.mark.long
 def test_views_in_a_chosen_cache_go_with_all_indexes_when_one_is_opened(table, tmp_path):
     own = tmp_path / "own"
     assert nutbeam("index", table, "--index", "three") == 0
@@ -103,6 +104,7 @@ def test_views_in_a_chosen_cache_go_with_all_indexes_when_one_is_opened(table, t
     assert searches(own, table, "three") == [1]
 
 
+@pytest.mark.long
 def test_a_cache_belongs_to_a_table_and_not_to_the_way_its_address_is_written(
     table, tmp_path, monkeypatch
 ):

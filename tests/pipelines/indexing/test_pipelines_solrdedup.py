@@ -69,6 +69,7 @@ def test_of_documents_without_a_time_that_of_the_first_shard_stays(tmp_path, fir
     assert stored(table) == [from_key(first)]
 
 
+@pytest.mark.long
 def test_the_best_of_equal_documents_stays_over_two_shards(table, capsys):
     capsys.readouterr()
     assert nutbeam("solrdedup", table, *WORDS) == 0

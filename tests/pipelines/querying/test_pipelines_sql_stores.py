@@ -32,6 +32,7 @@ def asked(table, capsys, monkeypatch, queries=QUERIES):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @in_stores
 def test_queries_find_what_they_find_in_a_folder(address, table, capsys, monkeypatch):
@@ -72,6 +73,7 @@ def test_a_missing_object_is_one_line(address, table, capsys, monkeypatch, whole
     assert error.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["gs"], indirect=True)
 def test_a_process_of_its_own_prints_the_result_and_nothing_else(address, table):
     assert nutbeam("copy", table, address) == 0

@@ -198,6 +198,7 @@ def test_later_components_say_what_they_said(complete, tmp_path, capsys):
     assert sorted(row["url"] for row in json_lines(capsys.readouterr().out)) == said["search"]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_later_components_go_on(complete, capsys):
     with SimWeb(**COMPLETE, crawl_delay=0) as web:

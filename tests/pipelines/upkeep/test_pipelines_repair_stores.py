@@ -72,6 +72,7 @@ def test_checksums_and_sizes_are_those_of_the_objects(table):
     assert {str(root / file.path): file.bytes for file in files}.items() <= listed.items()
 
 
+@pytest.mark.long
 @IN_STORES
 def test_history_and_the_way_back_and_forth(table, capsys):
     before, _ = live(table)

@@ -92,6 +92,7 @@ def test_as_people_read_it(table, capsys):
     assert max(text.count("\n") for text in (blocked, capped, boosted)) < 24, "one screen"
 
 
+@pytest.mark.few(1)
 @pytest.mark.bigtable
 @pytest.mark.parametrize("tables", ["folder", "bigtable"], indirect=True)
 def test_a_row_has_its_history_its_last_generate_and_its_inlinks(tables, tmp_path, capsys):

@@ -111,6 +111,7 @@ def test_a_table_without_urls_is_not_waited_for(tmp_path):
     assert clock.waits == 0
 
 
+@pytest.mark.long
 def test_the_time_limit_bounds_the_whole_crawl(tmp_path, capsys):
     table, clock = tmp_path / "table", Clock()
 
@@ -160,6 +161,7 @@ def test_a_crawl_that_begins_nothing_reads_no_sitemaps(web, tmp_path, why):
     assert len(asked(web)) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
     table = tmp_path / "table"
@@ -175,6 +177,7 @@ def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
         assert process.wait(timeout=8) == 130
 
 
+@pytest.mark.long
 def test_the_summary_names_the_hosts_that_were_waited_for_and_what_is_due(
     web, tmp_path, capsys, monkeypatch
 ):

@@ -4,7 +4,7 @@ import random
 import polars as pl
 import pytest
 from frames import frame_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from status_rows import (
     KEY,
@@ -279,6 +279,7 @@ FILES = st.lists(  # of each file an event and a sum per key at most, as links.p
 
 
 @given(SOME_ROWS, FILES, st.randoms(use_true_random=False))
+@settings(max_examples=40)
 def test_how_changes_are_cut_and_ordered_does_not_matter(rows, files, shuffler):
     rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
     changes = [{**change, "order": at} for at, file in enumerate(files) for change in file]
@@ -293,6 +294,7 @@ def test_how_changes_are_cut_and_ordered_does_not_matter(rows, files, shuffler):
 
 
 @given(SOME_ROWS, FILES, st.integers(0, 6))
+@settings(max_examples=40)
 def test_how_rows_are_cut_does_not_matter(rows, files, at):
     rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
     changes = frame_of(

@@ -42,6 +42,7 @@ def twin(edges, ranking, level="page"):
     }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("level", "ranking", "method"),
                          [("page", "linkrank", LinkRank()), ("host", "hits", Hits())])  # fmt: skip
 def test_chunks_get_the_ranks_of_the_twins(tmp_path, level, ranking, method):

@@ -183,6 +183,7 @@ def test_no_bytes_make_more_than_a_damaged_cell():
             assert set(damaged_cells(table, STATE_CELL)) <= {b"k"}
 
 
+@pytest.mark.long
 def test_a_number_of_rows_that_is_wrong_is_counted_anew(table, fsck):
     state = rows_of(table, "state")
     put(table, "org.example.zz:http/", encode(state.head(1), STATE_CELL)["cell"][0].as_py(), 1)
@@ -233,7 +234,7 @@ def test_ranges_that_do_not_fit(table, fsck, word):
     assert manifest_of(table).components["state"].rows == len(state)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["state", "hosts", "fetchlist", "documents", "seed_hosts"])
 def test_a_list_that_is_lost_is_made_anew(table, fsck, name):
     components = manifest_of(table).components

@@ -223,7 +223,7 @@ def test_the_rows_that_are_lost_are_counted(table, fsck, monkeypatch):
     assert record["repaired"]["dropped"] == paths
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("step", ["leave_out", "apply", "finish", "store"])
 def test_a_repair_that_was_cut_off_is_repeated(table, fsck, monkeypatch, step):
     head, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)

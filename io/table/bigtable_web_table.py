@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ...policy.components.clocks import resting
-from ...policy.components.kinds import SEED_HOSTS, kind_of, unknown_components
+from ...policy.components.kinds import Kind, kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
@@ -258,8 +258,9 @@ class BigtableWebTable(WebTable):
         if not len(changes):
             return
         resolver, places = how.resolver, how.places
-        if how.component == "hosts":
-            resolver, places = _naming_seeds(resolver), {**places, "hosts": SEED_HOSTS}
+        for kind in repeating(how.component):
+            resolver = _repeating(resolver, kind)
+            places = {**places, kind.name: kind.name}
         with Extras(self.files, places) as extras:
             # The commit applies the files to the rows.
             done = list(resolve_changes(
@@ -398,14 +399,14 @@ def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
     return keys if tablet.last is None else keys.filter(keys < tablet.last)
 
 
-def _naming_seeds(resolver: Resolver) -> Resolver:
-    """Adds a frame of the new hosts of seeds; filters of links need all hosts of seeds."""
+def _repeating(resolver: Resolver, kind: Kind) -> Resolver:
+    """Adds a frame of the rows that a further kind repeats; see ``Kind.made_from``."""
+    chosen = pl.col(kind.made_where)
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         found = resolver(rows, changes)
-        known = rows.filter(pl.col("seed"))
-        new = found.rows.filter(pl.col("seed")).join(known, on="key", how="anti").sort("key")
-        extra = {"hosts": new} if len(new) else {}
+        new = found.rows.filter(chosen).join(rows.filter(chosen), on="key", how="anti").sort("key")
+        extra = {kind.name: new} if len(new) else {}
         return dataclasses.replace(found, extra={**found.extra, **extra})
 
     return resolve

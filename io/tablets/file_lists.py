@@ -38,8 +38,8 @@ class DataFile:
         order: Position among the files of a component without key order. For a run,
             the number of its snapshot: the rows of the newest run count.
         fresh: Number of rows of a run that neither its base nor older runs have.
-        min_fetch_time: Zone map: earliest due time, ms; of links, the earliest ``last_seen``.
-        max_fetch_time: Zone map: latest due time, ms.
+        min_fetch_time: Zone map: earliest time of ``Kind.zone``, ms; of ``state`` when a row is due.
+        max_fetch_time: Zone map: latest time.
         max_score: Zone map: best score.
         statuses: Zone map: one bit per status that occurs.
         formerly: Path of the file that this one replaces. Rows of the state may still

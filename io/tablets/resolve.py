@@ -75,7 +75,7 @@ class Resolution:
     """A range, its resolver, and where the results belong.
 
     Attributes:
-        component: ``state`` or ``hosts``.
+        component: Name of a component in tablets.
         part: The range.
         resolver: Computes the new rows.
         places: Components of the resolver's further frames, by the resolver's names:

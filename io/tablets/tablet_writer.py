@@ -5,6 +5,7 @@ import contextlib
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.kinds import Kind, kind_of
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder
@@ -31,6 +32,7 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
 
     def __init__(self, root: Folder, place: str, schema: pa.Schema) -> None:
         self.place = place
+        self._kind = kind_of(place)
         self._root = root
         self._schema = schema
         self._writer: ParquetWriter | None = None
@@ -87,7 +89,7 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
             self._zones = []
         self._rows += len(rows)
         self._pending.append(rows)
-        self._zones.append(zone(rows))
+        self._zones.append(zone(rows, self._kind))
         # Full row groups only: otherwise each rewrite would make more and smaller groups.
         waiting = sum(len(part) for part in self._pending)
         if waiting >= ROW_GROUP_ROWS:
@@ -126,7 +128,7 @@ def write_run(
 
     Args:
         root: The table's folder.
-        component: ``state`` or ``hosts``.
+        component: Name of the component.
         base: The base of the run.
         rows: Its rows in key order, with their numbers.
         fresh: Number of rows that neither the base nor older runs have.
@@ -135,7 +137,8 @@ def write_run(
     path = root / component / new_name()
     with ParquetWriter(path, run_schema(component), PLAIN) as writer:
         writer.write(rows)
-        return close_file(root, writer, base=base.path, order=order, fresh=fresh, **zone(rows))
+        known = zone(rows, kind_of(component))
+        return close_file(root, writer, base=base.path, order=order, fresh=fresh, **known)
 
 
 _ZONE = {
@@ -144,20 +147,19 @@ _ZONE = {
 }
 
 
-def zone(rows: pl.DataFrame) -> dict[str, object]:
-    """Returns the zone map of rows in key order: key range, earliest due time, best score.
-
-    Of links the earliest time is that at which one was last seen.
-    """
+def zone(rows: pl.DataFrame, kind: Kind) -> dict[str, object]:
+    """Returns the zone map of rows in key order: the range of their keys, and ``Kind.zone``."""
     keys = rows.get_column("key")
     record: dict[str, object] = {"first": keys[0], "last": keys[-1]}
-    if "fetch_time" in rows.columns and "status" in rows.columns:
-        record["min_fetch_time"] = rows.get_column("fetch_time").min()
-        record["max_fetch_time"] = rows.get_column("fetch_time").max()
-        record["max_score"] = rows.get_column("score").max()
-        record["statuses"] = sum(1 << s for s in rows.get_column("status").unique().drop_nulls())
-    elif "last_seen" in rows.columns:  # of links
-        record["min_fetch_time"] = rows.get_column("last_seen").min()
+    if kind.zone is None:
+        return record
+    times = rows.get_column(kind.zone.time)
+    record |= {"min_fetch_time": times.min(), "max_fetch_time": times.max()}
+    if kind.zone.score:
+        record["max_score"] = rows.get_column(kind.zone.score).max()
+    if kind.zone.status:
+        statuses = rows.get_column(kind.zone.status).unique().drop_nulls()
+        record["statuses"] = sum(1 << status for status in statuses)
     return record
 
 

@@ -96,11 +96,12 @@ class _Rebuild:
         return self._paired(file, kind.paired_with) if kind.paired_with else file
 
     def _with_zone(self, file: DataFile) -> DataFile:
-        columns = {"key", "fetch_time", "score", "status"}.intersection(
-            kind_of(self.name).schema.names
-        )
-        rows = scan([self.table / file.path], kind_of(self.name).schema).select(*columns)
-        return dataclasses.replace(file, **zone(collect(rows))) if file.rows else file  # type: ignore[arg-type]
+        if not file.rows:
+            return file
+        kind = kind_of(self.name)
+        columns = ("key", *(kind.zone.columns if kind.zone else ()))
+        rows = collect(scan([self.table / file.path], kind.schema).select(columns))
+        return dataclasses.replace(file, **zone(rows, kind))  # type: ignore[arg-type]
 
     def _paired(self, file: DataFile, other: str) -> DataFile | None:
         """Sets the order of a file to that of the file of another kind with its first key."""

@@ -77,6 +77,25 @@ class Kept(Enum):
     NO_LONGER = "not at all"
 
 
+class Zone(NamedTuple):
+    """Columns of which the list of files says what each file has, so that readers can skip files.
+
+    Attributes:
+        time: Times, ms; the list has the earliest and the latest one.
+        score: Scores; the list has the best one. Empty: none.
+        status: Numbers from 0 to 62; the list has those that occur. Empty: none.
+    """
+
+    time: str
+    score: str = ""
+    status: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(filter(None, self))
+
+
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """The declaration of a kind of component.
@@ -108,10 +127,14 @@ class Kind:
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
         due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        zone: What the list of its files says of each file beside the keys; None: nothing.
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
             is left out when its tablet is rewritten.
         merged: Whether compact merges its files into one, with one row per key.
-        made_from: The kind from whose rows a copy of the table makes it; empty if copy copies it.
+        made_from: The kind whose rows it repeats, in files: those in which ``made_where`` has become
+            true. It exists where that kind is in rows, and a copy of the table makes its own.
+            Empty: it has rows of its own.
+        made_where: A boolean column of ``made_from``.
         stays: Whether it is not rolled back.
         required: Whether a batch must have it until it is updated.
         view: Its name for users, if that is not its own.
@@ -139,9 +162,11 @@ class Kind:
     times: Times | None = None
     later_versions: tuple[str, ...] = ()
     due: str = ""
+    zone: Zone | None = None
     ended: str = ""
     merged: bool = False
     made_from: str = ""
+    made_where: str = ""
     stays: bool = False
     required: bool = False
     view: str = ""
@@ -150,6 +175,10 @@ class Kind:
     def __post_init__(self) -> None:
         if self.in_rows and (self.of_batch or self.of_index or not self.in_tablets):
             raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
+        if self.zone and not {*self.zone.columns} <= {*self.schema.names}:
+            raise ValueError(f"component {self.name!r} lacks a column of its zone: {self.zone}")
+        if bool(self.made_from) != bool(self.made_where):
+            raise ValueError(f"component {self.name!r} must have both, made_from and made_where")
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -207,6 +236,7 @@ KINDS = {
             times=STATE_TIMES,
             later_versions=("change_shape", "gone_since"),
             due="fetch_time",
+            zone=Zone("fetch_time", "score", "status"),
             cell="s:state",
         ),
         Kind(
@@ -229,6 +259,7 @@ KINDS = {
             in_tablets=True,
             in_rows=True,
             in_order=True,
+            zone=Zone("last_seen"),
             ended="gone_since",
             view="inlinks",
             cell="l:link",
@@ -240,6 +271,7 @@ KINDS = {
             of_hosts=True,
             merged=True,
             made_from="hosts",
+            made_where="seed",
         ),
         Kind(
             "host_counts",
@@ -391,6 +423,15 @@ def components_in_tablets(components: Iterable[str]) -> list[str]:
     """Returns the components that are in tablets, in the order of their kinds."""
     known = list(components)
     return [name for kind in kinds_in_tablets() for name in components_of(KINDS[kind], known)]
+
+
+def repeating(name: str) -> list[Kind]:
+    """Returns the kinds that repeat rows of a kind.
+
+    >>> [kind.name for kind in repeating("hosts")]
+    ['seed_hosts']
+    """
+    return [kind for kind in KINDS.values() if kind.made_from == name]
 
 
 def kinds_in_rows() -> tuple[str, ...]:

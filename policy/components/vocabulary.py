@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
-from .kinds import KINDS, Kind, kinds_in_tablets, kinds_of_batches
+from .kinds import KINDS, Kind
 from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
 from .view_columns import BATCHES_COLUMNS, HOST_COLUMN, LINK_COLUMNS, PAGE_COLUMNS, URL_COLUMN
 
@@ -83,29 +83,24 @@ def views() -> dict[str, View]:
     >>> list(views())[:6]
     ['state', 'hosts', 'inlinks', 'pages', 'outlinks', 'batches']
     """
-    of_batches = kinds_of_batches()
-    in_tablets = [name for name in kinds_in_tablets() if not KINDS[name].of_index]
-    return (
-        {KINDS[name].shown_as: _view_of(KINDS[name]) for name in in_tablets}
-        | {
-            "pages": View(
-                "a URL that has been fetched and is not gone, with its newest text",
-                joined(
-                    PAGE_COLUMNS,
-                    PAGES_COLUMNS.pick("headers", "body"),
-                    STATE_COLUMNS.pick("batch_id", "key"),
-                ),
-            ),
-            "outlinks": View("a link in the newest text of a URL", LINK_COLUMNS),
-            "batches": View("a batch", BATCHES_COLUMNS),
-        }
-        | {KINDS[name].shown_as: _view_of(KINDS[name]) for name in of_batches}
-        | {
-            name: _view_of(kind)
-            for name, kind in KINDS.items()
-            if name not in (*in_tablets, *of_batches)
-        }
-    )
+    of_rows = [kind for kind in KINDS.values() if kind.in_tablets and not kind.of_index]
+    of_batches = [kind for kind in KINDS.values() if kind.of_batch]
+    others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
+    found = [
+        *((kind.shown_as, _view_of(kind)) for kind in of_rows),
+        ("pages", View("a URL that has been fetched and is not gone, with its newest text", joined(
+            PAGE_COLUMNS,
+            PAGES_COLUMNS.pick("headers", "body"),
+            STATE_COLUMNS.pick("batch_id", "key"),
+        ))),
+        ("outlinks", View("a link in the newest text of a URL", LINK_COLUMNS)),
+        ("batches", View("a batch", BATCHES_COLUMNS)),
+        *((kind.shown_as, _view_of(kind)) for kind in (*of_batches, *others)),
+    ]  # fmt: skip
+    by_name = dict(found)
+    if len(by_name) < len(found):
+        raise ValueError(f"two views have one name: {[name for name, _ in found]}")
+    return by_name
 
 
 def _view_of(kind: Kind) -> View:

@@ -7,7 +7,6 @@
     batch.host_findings ─ route ─ merge ─▶ hosts'
 """
 
-import contextlib
 import dataclasses
 import functools
 from collections import defaultdict
@@ -18,8 +17,9 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.batches import batch_component
+from ..io.batches.batches import batch_component, named_documents
 from ..io.batches.removed import without_removed
+from ..io.batches.representatives import Representatives
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.domain_merit import domain_merits, domain_room
@@ -34,11 +34,9 @@ from ..io.rows.hosts import (
     seed_files,
     with_host_counts,
 )
-from ..io.rows.representatives import Representatives
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.snapshots.table_clock import oldest_open
-from ..io.storage.errors import MissingFile
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
@@ -286,14 +284,8 @@ def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
     rows = collect(listed.filter(keys).select(LISTED))
     # A file of a resumed attempt may have a key twice.
     unchanged = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key").unique()
-    wanted = rows.join(unchanged, on="key").filter(pl.col("document").is_not_null())
-    found = []
-    for (path,), some in wanted.group_by("document"):
-        known = pl.col("key").is_in(some.get_column("key").implode())
-        with contextlib.suppress(MissingFile):
-            document = scan([root / str(path)], DOCUMENTS).select(*OF_UNCHANGED)
-            found.append(collect(document.filter(known)).unique("key", keep="first"))
-    documents = pl.concat([empty(DOCUMENTS).select(*OF_UNCHANGED), *found])
+    wanted = rows.join(unchanged, on="key")
+    documents = named_documents(root, item.operation.manifest(), wanted, OF_UNCHANGED)
     return Before(rows, documents), len(unchanged) - len(documents)
 
 

@@ -34,7 +34,7 @@ DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "re
                     "refresh_seconds", "outlinks", "part_of", "fetch_time", "content_type", "usage")  # fmt: skip
 OF_REFRESH = ("key", "distance", "refresh", "refresh_seconds")
 # What changes depend on of documents of pages that answered 304, and of the rows before.
-OF_UNCHANGED = ("key", "refresh", "refresh_seconds", "outlinks")
+OF_UNCHANGED = ("key", "refresh", "refresh_seconds", "outlinks", "part_of")
 LISTED = ("key", "signature", "document", "repr_url", *INHERITED)
 # A meta refresh counts as a permanent redirect from this time on, s.
 _PERMANENT_REFRESH_S = 5
@@ -104,8 +104,8 @@ class FileChanges(NamedTuple):
 
     Attributes:
         events: CHANGES rows: an event per page, and per part that is a document.
-        links: ``key``, ``order``, ``inlink_score``, ``inlink_distance``, and columns of scorings:
-            a row per target.
+        links: ``key``, ``order``, ``inlink_score``, ``inlink_distance``, perhaps ``known_only``, and
+            columns of scorings: a row per target.
         heirs: What targets of redirects inherit: ``key``, ``order`` and the inherited columns.
     """
 
@@ -191,6 +191,9 @@ def _unchanged(pages: pl.DataFrame, before: Before) -> pl.DataFrame:
 def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.DataFrame:
     """Returns the documents whose links count as seen; those of unchanged pages give no score.
 
+    Links of pages that answered 304 bring no new URL: parse applied the rules of that time to them,
+    and ``filterdb`` may have removed their targets since then.
+
     Args:
         documents: Documents of bodies that were fetched.
         kept: Those of pages that answered 304, see ``_unchanged``.
@@ -202,7 +205,11 @@ def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.
     judged = documents.join(old, on="key", how="left", maintain_order="left")
     judged = judged.with_columns(score.cast(pl.Float32).alias("score"), unchanged=unchanged)
     judged = judged.drop("old")
-    kept = kept.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
+    if kept.is_empty():
+        return judged
+    kept = kept.with_columns(
+        score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True), known_only=pl.lit(True)
+    )
     return pl.concat([judged, kept], how="diagonal")
 
 
@@ -235,7 +242,8 @@ def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -
     """Adds up the scores of the links to each key; returns a row per key, in no order.
 
     Args:
-        links: ``key``, ``inlink_score``, ``inlink_distance``. Scores are added in row order.
+        links: ``key``, ``inlink_score``, ``inlink_distance``, perhaps ``known_only``. Scores are
+            added in row order.
         scorings: The scorings, whose passed columns are merged.
         by: Column by which rows are grouped instead of ``key``.
 
@@ -244,7 +252,8 @@ def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -
     [('a', 0.75, 2)]
     """
     # Not sum() of polars: its order of addition depends on the number of threads.
-    merged = (column.merge.alias(column.name) for column in scorings.passed)
+    merged = [column.merge.alias(column.name) for column in scorings.passed]
+    merged += [pl.col(name).fill_null(False).all() for name in _if_there(links, "known_only")]
     return (
         links.group_by(by)
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min(), *merged)
@@ -284,6 +293,7 @@ def _pages(
         "key",
         "distance",
         "unchanged",
+        *_if_there(documents, "known_only"),
         *((pl.col("part_of"),) if scorings.row_columns else ()),
         *(pl.col(name).alias(f"document.{name}") for name in scorings.document_columns),
         score=pl.col("score").fill_null(0.0).cast(pl.Float64),
@@ -324,6 +334,7 @@ def _links_of(
         .select(
             *source,
             *passed,
+            *_if_there(pages, "known_only"),
             pl.col("outlinks").alias("key"),
             inlink_score=pl.col("share") * (internal if same_factor else 1.0),
             inlink_distance=pl.col("distance").fill_null(0).cast(pl.Int32) + 1,
@@ -335,8 +346,13 @@ def _links_of(
         same = host_keys(links.get_column("source")) == host_keys(links.get_column("key"))
         factor = pl.when(same).then(internal).otherwise(external)
         links = links.with_columns(inlink_score=pl.col("inlink_score") * factor)
-    kept = scorings.links(links).select("key", "inlink_score", "inlink_distance", *passed)
+    named = ("key", "inlink_score", "inlink_distance", *_if_there(links, "known_only"), *passed)
+    kept = scorings.links(links).select(named)
     return kept, len(links) - len(kept)
+
+
+def _if_there(rows: pl.DataFrame, name: str) -> tuple[str, ...]:
+    return (name,) if name in rows.columns else ()
 
 
 def _with_passed(

@@ -5,6 +5,7 @@ A batch is a folder ``batches/ID`` with files of six kinds: ``fetchlist``,
 the table has dropped meanwhile).
 """
 
+import contextlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -14,9 +15,10 @@ import pyarrow.compute as pc
 
 from ...policy.components.component_names import folders_of
 from ...policy.components.kinds import KINDS
-from ...policy.components.schema import DOCUMENTS
+from ...policy.components.schema import DOCUMENTS, empty
 from ...policy.parts import pages_first
 from ..snapshots.manifest import Manifest
+from ..storage.errors import MissingFile
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
@@ -86,6 +88,29 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
         if path in (file.path, file.formerly):
             return file
     return None
+
+
+def named_documents(
+    root: Folder, manifest: Manifest, rows: pl.DataFrame, columns: Sequence[str]
+) -> pl.DataFrame:
+    """Returns the documents that rows name, one per key; those that are gone are left out.
+
+    Args:
+        root: The table's folder.
+        manifest: The snapshot of the rows.
+        rows: STATE rows: ``key`` and ``document``.
+        columns: The columns to read.
+    """
+    read, found = list(dict.fromkeys((*columns, "part_of"))), []
+    for (path,), some in rows.drop_nulls("document").group_by("document"):
+        file = live_file(root, manifest, str(path))
+        if file is None:
+            continue
+        named = pl.col("key").is_in(some.get_column("key").implode())
+        with contextlib.suppress(MissingFile):
+            documents = scan([root / file.path], DOCUMENTS).select(read)
+            found.append(pages_first(collect(documents.filter(named))).select(columns))
+    return pl.concat([empty(DOCUMENTS).select(columns), *found])
 
 
 def documents_with_keys(

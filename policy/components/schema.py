@@ -343,6 +343,7 @@ CHANGES = pa.schema(
         *columns(STATE, "parse_status", "batch_id", "page", "document", "usage"),
         ("inlink_score", pa.float64()),
         ("inlink_distance", pa.int32()),
+        ("known_only", pa.bool_()),  # links only of pages that answered 304: they add no row
         ("part", pa.bool_()),  # a part of another page, not fetched
         # What the target of a redirect inherits.
         *columns(STATE, "fetch_interval", "fixed_interval", "metadata", "repr_url"),

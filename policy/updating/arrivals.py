@@ -25,7 +25,10 @@ Numbers = npt.NDArray[np.int64]
 # What the target of a redirect inherits.
 HERITAGE = ("repr_url", *INHERITED)
 _OF_FETCHED = ("last_fetch_time", "document", "page", "http_code", "protocol_status")
-_NOT_OF_EVENTS = ("key", "at", "order", "inlink_score", "inlink_distance", *HERITAGE)
+_NOT_OF_EVENTS = (
+    *("key", "at", "order", "inlink_score", "inlink_distance", "known_only"),
+    *HERITAGE,
+)
 
 
 class Arrived(NamedTuple):
@@ -80,7 +83,7 @@ def arrive(
         new, dropped = _new_rows(fresh, known, pages, links, budgets, elsewhere)
     # The number of each row, known and then new, among all keys of the changes.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
-    linked = links.drop("at")[nullable(index_by_number(links, total)[:known])]
+    linked = links.drop("at", "known_only")[nullable(index_by_number(links, total)[:known])]
     incoming = pl.concat([rows.hstack(linked), new.drop("at")], how="diagonal")
     event_of = event_of[at]
     tried = event_of >= 0
@@ -215,7 +218,8 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     """Returns the score and distance that each URL gets from links, and what scorings pass on."""
     passed = [column.name for column in scorings.passed]
-    links = changes.select("at", "order", "inlink_score", "inlink_distance", *passed)
+    named = ("at", "order", "inlink_score", "inlink_distance", "known_only", *passed)
+    links = changes.select(named)
     links = links.filter(pl.col("inlink_score").is_not_null())
     if _all_different(links.get_column("at")):
         return links.drop("order")
@@ -273,7 +277,8 @@ def _new_rows(
         budgets: Limits of new URLs; None: no URL is added.
         elsewhere: What the table has outside the range.
     """
-    strangers = links.filter(pl.col("at") >= known)
+    strangers = links.filter((pl.col("at") >= known) & ~pl.col("known_only").fill_null(False))
+    strangers = strangers.drop("known_only")
     strangers = strangers.with_columns(key=fresh.gather(strangers.get_column("at") - known))
     # A part of a page is in ``strangers``, because its page has a link to it.
     fetched = pages.select("key", "at").filter(pl.col("at") >= known)

@@ -106,6 +106,39 @@ def test_a_304_renews_the_links_of_the_page_and_a_lost_document_is_counted(site,
     assert state_of(table)["/leaf"]["last_inlink_day"] == leaf["last_inlink_day"]
 
 
+def test_a_304_brings_back_no_url_that_filterdb_has_dropped(site, table, tmp_path):
+    site.links = {"/": ["/leaf", "/calendar/1"], "/leaf": [], "/calendar/1": []}
+    injected(table, tmp_path, "/")
+    site.round(table)
+    first = state_of(table)
+    assert set(first) == {"/", "/leaf", "/calendar/1"}
+    assert nutbeam("filterdb", table, "--exclude", "/calendar/") == 0
+    site.round(table, days=31)
+    rows = state_of(table)
+    assert rows["/"]["http_code"] == 304
+    assert set(rows) == {"/", "/leaf"}
+    assert rows["/leaf"]["last_inlink_day"] == first["/leaf"]["last_inlink_day"] + 31
+
+
+def test_after_a_purge_the_links_of_a_304_are_those_of_the_rewritten_document(
+    site, table, tmp_path
+):
+    site.links = {"/": ["/leaf", "/other"], "/leaf": [], "/other": []}
+    injected(table, tmp_path, "/")
+    site.round(table)
+    first = state_of(table)["/leaf"]
+    assert nutbeam("purge", table, "--url", f"{HOST}/other", "--now") == 0
+    document = state_of(table)["/"]["document"]
+    folder = document.rpartition("/")[0]
+    assert document not in {f"{folder}/{file.name}" for file in files_of(table, folder)}
+    counts = site.round(table, days=31)
+    rows = state_of(table)
+    assert rows["/"]["http_code"] == 304
+    assert "documents_missing" not in counts
+    assert set(rows) == {"/", "/leaf"}
+    assert rows["/leaf"]["last_inlink_day"] == first["last_inlink_day"] + 31
+
+
 def test_a_304_renews_the_target_of_the_refresh_of_the_page(site, table, tmp_path):
     site.links, site.refreshes = {"/": [], "/x/y": []}, {"/": "0; url=/x/y"}
     injected(table, tmp_path, "/")

@@ -1,3 +1,5 @@
+import dataclasses
+
 import polars as pl
 import pytest
 from crawling import manifest_at
@@ -8,6 +10,7 @@ from nutbeam.io.batches.batches import (
     batch_component,
     batch_files,
     claimed_keys,
+    named_documents,
     page_name,
     page_order,
     write_file,
@@ -17,7 +20,7 @@ from nutbeam.io.snapshots.manifest import Batch, Manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import FETCHLIST, OUTCOME, PAGES
+from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, OUTCOME, PAGES
 
 KEYS = [f"com.example:http/{n}" for n in range(9)]
 
@@ -44,6 +47,26 @@ def test_a_file_is_described_by_what_it_holds(tmp_path):
 def test_a_file_of_no_rows(tmp_path, tables):
     file = write_file(tmp_path, "1-x", "outcome", tables)
     assert (file.rows, file.first, file.last) == (0, None, None)
+
+
+def test_documents_that_rows_name_are_those_of_pages_wherever_their_file_is_now(tmp_path):
+    """A feed in an earlier row group has a part with the URL of the page."""
+    given = [
+        {"key": "com.a:http/news", "refresh": "part", "part_of": "com.a:http/feed"},
+        {"key": "com.a:http/news", "refresh": "page"},
+        {"key": "com.a:http/talk", "refresh": "talk"},
+    ]
+    groups = [frame_of(DOCUMENTS, row) for row in given]
+    file = write_file(tmp_path, "1-x", "documents", groups)
+    moved = dataclasses.replace(file, formerly="batches/1-x/documents/before.parquet")
+    operation = begin(str(tmp_path), "parse", "1-x.parse")
+    commit(operation, [Written(batch_component("1-x", "documents"), (moved,))])
+    manifest = manifest_at(str(tmp_path), operation.snapshot + 1)
+    named = frame_of(
+        DOCUMENTS, {"key": "com.a:http/news"}, {"key": "com.a:http/talk"}, {"key": "com.a:http/x"}
+    ).select("key", document=pl.Series([moved.formerly, moved.path, "batches/0/documents/gone"]))
+    found = named_documents(tmp_path, manifest, named, ("key", "refresh"))
+    assert sorted(found.rows()) == [("com.a:http/news", "page"), ("com.a:http/talk", "talk")]
 
 
 def test_names_are_new_unless_given(tmp_path):

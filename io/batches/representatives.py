@@ -1,19 +1,16 @@
 """Finds out where URLs lead that stand for other pages."""
 
-import contextlib
 from collections.abc import Collection
 
 import polars as pl
 
-from ...policy.components.schema import DOCUMENTS
 from ...policy.heirs import no_longer_shown
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
 from ...web.urls.row_keys import to_key
 from ..snapshots.operations import Operation
-from ..storage.errors import MissingFile
-from ..storage.parquet_files import collect, scan
 from ..tablets.tablets import tablets
+from .batches import named_documents
 
 _COLUMNS = ("key", "protocol_status", "protocol_message", "document")
 
@@ -43,7 +40,7 @@ class Representatives:
         answers = pages.select("key", "protocol_status", url="redirect").unique("key", keep="first")
         refresh = refresh.with_columns(has_document=True)
         answers = answers.join(refresh, on="key", how="left")
-        # Of a page that answered 304, and whose document is not there any more, nothing is known.
+        # If a page answered 304 and its document is gone, nothing is known of it.
         lost = (pl.col("protocol_status") == NOTMODIFIED) & pl.col("has_document").is_null()
         answers = answers.filter(~lost.fill_null(False))
         self._fetched = answers.select("key", "protocol_status", pl.coalesce("url", "refresh"))
@@ -91,11 +88,7 @@ class Representatives:
         A page whose document is not there any more is left out.
         """
         bare = rows.filter(pl.col("document").is_null())
-        found = [bare.select("key", url=pl.lit(None, pl.String))]
-        for (path,), some in rows.drop_nulls("document").group_by("document"):
-            known = pl.col("key").is_in(some.get_column("key").implode())
-            with contextlib.suppress(MissingFile):
-                documents = scan([self._operation.root / str(path)], DOCUMENTS)
-                read = collect(documents.filter(known).select("key", url="refresh"))
-                found.append(read.unique("key", keep="first"))
+        root, manifest = self._operation.root, self._operation.manifest()
+        documents = named_documents(root, manifest, rows, ("key", "refresh"))
+        found = [bare.select("key", url=pl.lit(None, pl.String)), documents.rename({"refresh": "url"})]
         return pl.concat(found)

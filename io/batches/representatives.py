@@ -90,5 +90,8 @@ class Representatives:
         bare = rows.filter(pl.col("document").is_null())
         root, manifest = self._operation.root, self._operation.manifest()
         documents = named_documents(root, manifest, rows, ("key", "refresh"))
-        found = [bare.select("key", url=pl.lit(None, pl.String)), documents.rename({"refresh": "url"})]
+        found = [
+            bare.select("key", url=pl.lit(None, pl.String)),
+            documents.rename({"refresh": "url"}),
+        ]
         return pl.concat(found)

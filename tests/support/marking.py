@@ -13,7 +13,7 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.kinds import KINDS, Kind
+from nutbeam.policy.components.kinds import KINDS, Kind, Zone
 from nutbeam.policy.components.schema import TEXT
 
 SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])
@@ -24,10 +24,13 @@ MARKS = Columns(
         Column("mark", pa.int64(), "Its mark."),
         Column("target", TEXT, "Another key."),
         Column("seen", SEEN, "When it was seen, and by whom.", items=SEEN_ITEM),
+        Column("fetch_time", pa.int64(), "A time, ms."),
+        Column("status", TEXT, "A word; in other components it is a number."),
+        Column("chosen", pa.bool_(), "Whether it is even."),
     ]
 )
 ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
-MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True)
+MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True, zone=Zone("fetch_time"))
 
 
 def newer(rows, changes):
@@ -40,9 +43,9 @@ def mark(table, marks, name, **more):
     operation = begin(table, "mark", f"{name}.mark")
     known = tablets(operation.files("marks"))
     part = Range(None, None, known[0] if known else None)
-    rows = frame_of(
-        KINDS["marks"].schema, *({"key": k, "mark": n, **more} for k, n in sorted(marks.items()))
-    )
+    schema, given = KINDS["marks"].schema, sorted(marks.items())
+    known = ({"key": k, "mark": n, "fetch_time": 1000 * n, "chosen": n % 2 == 0} for k, n in given)
+    rows = frame_of(schema, *({**row, "status": "marked", **more} for row in known))
     done = operation.root.resolve(
         Resolution("marks", part, newer, order=operation.snapshot + 1), rows
     )

@@ -10,13 +10,14 @@ from operator import itemgetter
 import polars as pl
 import pyarrow as pa
 import pytest
-from crawling import cells_of, files_of, manifest_of, nutbeam, place_in
+from crawling import cells_of, files_of, manifest_of, nutbeam, place_in, rows_of
 from frames import frame_of
 from marking import MARKS, MARKS_KIND, ROWS, mark, values_of
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.columns import Column, Columns, Form, Purged, joined
@@ -142,12 +143,22 @@ def test_rollback_leaves_it_as_it_is_if_it_stays(table, monkeypatch):
     assert values_of(table) == NEWEST
 
 
-@pytest.mark.few(1)
-def test_copy_leaves_it_out_if_the_copy_makes_it(table, tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS, "marks", dataclasses.replace(KINDS["marks"], made_from="state"))
-    assert nutbeam("copy", table, tmp_path / "copy") == 0
-    assert values_of(str(tmp_path / "copy")) == {}
-    assert nutbeam("fsck", tmp_path / "copy") == 0
+@pytest.mark.parametrize("table", [IN_ROWS], indirect=True)
+def test_a_component_repeats_its_chosen_rows_in_files_and_a_copy_makes_it_again(
+    table, bigtable, tmp_path, monkeypatch
+):
+    chosen = Kind("even", MARKS, made_from="marks", made_where="chosen")
+    monkeypatch.setitem(KINDS, "even", chosen)
+    mark(table, {"com.a:http/01": 1, "com.a:http/02": 2, "com.a:http/50": 50}, "third")
+    assert rows_of(table, "even")["key"].to_list() == ["com.a:http/50"]  # 02 was so before
+    in_folder, in_rows = str(tmp_path / "copy"), bigtable.make(tmp_path / "copied")
+    for copy in (in_folder, in_rows):
+        assert nutbeam("copy", table, copy) == 0
+        assert values_of(copy) == values_of(table)
+        assert nutbeam("fsck", copy) == 0
+    assert "even" not in manifest_of(in_folder).components
+    even = sorted(key for key, n in values_of(table).items() if n % 2 == 0)
+    assert sorted(rows_of(in_rows, "even")["key"]) == even
 
 
 @pytest.mark.few(4)
@@ -174,10 +185,18 @@ def test_damage_is_found_and_left_out(table, capsys):
 
 @pytest.mark.few(2)
 def test_a_lost_list_is_made_again(table):
+    known = load_files(open_table(table), manifest_of(table).components["marks"])
     (open_table(table) / manifest_of(table).components["marks"].list).unlink()
     assert nutbeam("fsck", table) == 3
     assert nutbeam("fsck", table, "--repair") == 0
     assert values_of(table) == NEWEST
+    if open_table(table).in_files("marks"):
+        again = load_files(open_table(table), manifest_of(table).components["marks"])
+        assert zones(again) == zones(known) == {(0, 39_000), (100_000, 100_000)}
+
+
+def zones(files):
+    return {(file.min_fetch_time, file.max_fetch_time) for file in files}
 
 
 @in_files
@@ -213,7 +232,7 @@ def test_export_and_sql_show_tablets(table, capsys):
 @pytest.mark.parametrize(
     ("kind", "component", "view"),
     [
-        (Kind("plain", MARKS), "plain", "plain"),
+        (Kind("plain", MARKS, view="remarks"), "plain", "remarks"),
         (Kind("batched", MARKS, of_batch=True), "batches/b/batched", "batch_batched"),
     ],
     ids=["plain", "batch"],

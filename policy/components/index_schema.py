@@ -31,6 +31,7 @@ INDEXED_COLUMNS = joined(
         Column("writers", pa.large_list(TEXT), "Writers that hold it.", purged=Purged.KEPT),
         time_column("time", "When it was sent."),
         time_column("deleted", "When it was deleted from the index; null: it was not."),
+        *STATE_COLUMNS.pick("repr_url"),
     ],
 )
 INDEXED = INDEXED_COLUMNS.schema

@@ -70,11 +70,13 @@ def decide_changes(
     every = dataclasses.replace(options, skip_notmodified=False)
     decided = decide_on_pages(found, every).drop("fetch_status", "directives")
     action, known = pl.col("action"), pl.col("known")
-    same = known & has_text & pl.col("document").eq_missing(pl.col("known_document"))
+    # The URL that an index shows may change though the page does not.
+    shown = pl.col("repr_url").eq_missing(pl.col("known_repr_url"))
+    same = known & has_text & shown & pl.col("document").eq_missing(pl.col("known_document"))
     unchanged = (action == ADD) & same & (not full)
     # Only a page whose text the index has can be skipped because it has not changed.
     skipped = (action == ADD) & known & (status == int(Status.DB_NOTMODIFIED)) & (not full)
-    skipped &= pl.col("signature").eq_missing(pl.col("known_signature"))
+    skipped &= shown & pl.col("signature").eq_missing(pl.col("known_signature"))
     skipped &= options.skip_notmodified
     # The text has left the table, so a full index would not have the page.
     lost = (action == NOTHING) & known & ~has_text
@@ -96,12 +98,15 @@ def decide_changes(
         .when(lost)
         .then(pl.lit("deleted_no_content"))
         .otherwise("reason"),
-    ).drop("known_document", "known_signature")
+    ).drop("known_document", "known_signature", "known_repr_url")
 
 
 def _with_journal(rows: pl.DataFrame, journal: pl.DataFrame) -> pl.DataFrame:
     known = journal.select(
-        "key", "writers", known_document="document", known_signature="signature", known=pl.lit(True)
+        "key",
+        "writers",
+        known=pl.lit(True),
+        **{f"known_{name}": name for name in ("document", "signature", "repr_url")},
     )
     found = rows.join(known, on="key", how="left", maintain_order="left")
     return found.with_columns(
@@ -175,7 +180,8 @@ def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int
     """Returns the changed rows of the journal.
 
     Args:
-        decided: Rows that were added or deleted: ``key``, ``action``, ``document``, ``signature``.
+        decided: Rows that were added or deleted: ``key``, ``action``, ``document``, ``signature``,
+            ``repr_url``.
         holders: For each writer, which of the rows it holds now.
         time: When they were sent, ms.
     """

@@ -47,12 +47,6 @@ def table(linked, tmp_path):
     return shutil.copytree(linked, tmp_path / "table")
 
 
-@pytest.fixture
-def in_ranges(monkeypatch):
-    """Cuts the work of webgraph into many small parts."""
-    monkeypatch.setattr(graph_layout, "RANGE_BYTES", 4_000)
-
-
 def twin(edges, level="page", limits=None, block_nodes=9):
     return graph_blocks(in_key_order(edges), limits or LinkLimits(), level, block_nodes)
 

@@ -4,12 +4,25 @@ import re
 from collections import defaultdict
 
 from here import TESTS
+from package_files import FILES, PACKAGE, ROOMS
 
 LINES = 3  # of a function that may stand in several files
 # A function at the top of a file, up to the next line that is not indented.
 FUNCTION = re.compile(r"^def (\w+)(\(.*\n(?:(?:[ )].*)?\n)*)", re.MULTILINE)
 DOCSTRING = re.compile(r':\n    """[^"]*"""')
 COMMENT = re.compile(r"(^| ) *# .*", re.MULTILINE)
+
+# Folders of modules without a folder of tests, folders of tests without a folder of modules, and why.
+WITHOUT_TESTS = {"policy/base": "it only names statuses; tests of policy/components use them all"}
+WITHOUT_MODULES = dict.fromkeys(
+    ("pipelines/upkeep/fsck", "pipelines/upkeep/fsck/bigtable"),
+    "their tests are those of the one module pipelines/upkeep/fsck.py",
+)
+
+
+def folders(files, top):
+    """Returns the folders of files, relative to ``top``."""
+    return {path.parent.relative_to(top).as_posix() for path in files}
 
 
 def long_functions(text):
@@ -49,3 +62,10 @@ def test_a_function_that_stands_twice_is_found(tmp_path):
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     assert repeated_functions(tmp_path) == {"g": ["a.py", "b/c.py"]}
+
+
+def test_the_folders_of_tests_mirror_those_of_modules():
+    modules = folders(FILES, PACKAGE)
+    tests = folders((path for room in ROOMS for path in (TESTS / room).rglob("test_*.py")), TESTS)
+    assert modules - tests == set(WITHOUT_TESTS)
+    assert tests - modules == set(WITHOUT_MODULES)

@@ -15,7 +15,7 @@ from nutbeam.io.graph.round_files import RoundFiles
 from nutbeam.io.graph.stored_graph import stored_graph
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.pipelines.graph.graphfiles import sorted_edges
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.graph import edge_pieces, link_limits
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.harmonic import Harmonic

@@ -16,7 +16,7 @@ from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.hosting import updatehostdb
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.web.urls.row_keys import host_key
 
 

@@ -85,7 +85,7 @@ def save_matrix(table: str, path: str) -> None:
 
     from nutbeam.io.graph.stored_graph import stored_graph
     from nutbeam.io.snapshots.manifest import newest_manifest
-    from nutbeam.pipelines.views.export import Reading
+    from nutbeam.pipelines.views.reading_job import Reading
 
     graph = stored_graph(Reading(table, "", newest_manifest(table).snapshot), "page")
     starts = [file.order for file in graph.nodes]

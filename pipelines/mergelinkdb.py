@@ -36,7 +36,7 @@ from .base.url_rules import rules_of
 from .invertlinks import link_resolver, without_blocked
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, worker_address
-from .views.export import Reading
+from .views.reading_job import Reading
 
 ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))
 _COUNTS = "counts"

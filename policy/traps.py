@@ -92,9 +92,10 @@ class BudgetOptions:
     )
     unlinked_domain_budget: int = option(
         10,
-        "With --scope any: most URLs of a registered domain to which no link counts. Links count if "
-        "their domain has at least this budget; only such links add new domains. In a small "
-        "crawl, a domain with an average share may have domain_budget times this number.",
+        "With --scope any: how many URLs of a registered domain the table holds at most while no link "
+        "to the domain counts. A link counts if its page's domain has a seed, or may have at least "
+        "this number of URLs itself. Only links that count add new domains. In a small crawl, a domain "
+        "with an average share may have domain_budget times this number.",
         minimum=1,
     )
     max_same_pages: int = option(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bigtable_emulator import Emulator
     from simulated_web import SimWeb
 
+    from nutbeam.io.parsing.parse_pool import ParsePool
+
 # Tests that take their tables from the fixture ``tables`` run on folders, and a few of them (SHORT)
 # on the other back ends. NUTBEAM_TEST_BACKEND names one that all of them run on.
 BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
@@ -211,6 +213,16 @@ def here(web: "SimWeb", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     before = len(asked(web))
     assert crawl(table, web, *web.seeds) == 0
     return table, sorted(asked(web)[before:])
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator["ParsePool"]:
+    """Two processes that parse."""
+    from nutbeam.io.parsing.parse_pool import ParsePool  # late: it loads polars
+
+    pool = ParsePool(2, 0)
+    yield pool
+    pool.close()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from ..storage.places import Folder, Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 
-_CHANGED = "is not what was written: its checksum is another"
+_CHANGED = "is not what was written: its checksum differs"
 _KEY = pa.schema([("key", TEXT)])
 
 

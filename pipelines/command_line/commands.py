@@ -139,7 +139,7 @@ COMMANDS = {
         example="mine -o pages.jsonl",
     ),
     "export": Command(
-        "views.export_table", "Write a component of the table to a file.", group=LOOK,
+        "views.export", "Write a component of the table to a file.", group=LOOK,
         example="mine --what hosts -o hosts.parquet",
     ),
     "files": Command(

@@ -20,7 +20,7 @@ from ...web.base.visible import visible_lines
 from ..base.command import DONE, Invocation, configuration
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from ..views.export import Part, Reading, exported
+from ..views.reading_job import Part, Reading, exported
 
 # Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures/key_counts.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]

@@ -26,7 +26,7 @@ from ...policy.graph.graph_text import HOSTS_HEADER, RANKS_HEADER, ranks_table
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Invocation
-from ..views.export import Reading
+from ..views.reading_job import Reading
 from .webgraph import LevelOptions
 
 ARGUMENTS = (TABLE,)

@@ -17,7 +17,7 @@ from ...web.base.options import option
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
 from ..base.command import TABLE, Invocation
-from ..views.export import Reading, output_of
+from ..views.reading_job import Reading, output_of
 from .scoreupdater import RankOptions
 from .webgraph import LevelOptions
 

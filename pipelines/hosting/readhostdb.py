@@ -34,7 +34,7 @@ from ..base.command import (
     Invocation,
     configuration,
 )
-from ..views.export import Reading
+from ..views.reading_job import Reading
 
 ARGUMENTS = (TABLE, Argument("host", "Show the record of this host.", "?"))
 _SHOWN = [

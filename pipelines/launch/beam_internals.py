@@ -1,6 +1,6 @@
-"""Contains all changes to Beam at run time, and all uses of Beam's private names.
+"""Contains all changes to Beam at run time, and most uses of Beam's private names.
 
-Two other modules use private names, and change nothing: ``pipelines/command_line/beam_options.py``
+Two other modules use private names, too, but change nothing: ``pipelines/command_line/beam_options.py``
 reads the options of Beam, ``transforms/elements/row_types.py`` its types. Apart from these changes
 the package only drops a line that Beam logs.
 

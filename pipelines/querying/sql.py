@@ -26,7 +26,7 @@ from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
-from ..views.export import csv_line
+from ..views.reading_job import csv_line
 from .sql_advice import with_advice
 from .sql_rows import StoredRows
 from .sql_shell import run_shell, run_statements

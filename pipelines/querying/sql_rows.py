@@ -9,7 +9,7 @@ import pyarrow as pa
 from ...io.tablets.tablets import tablets
 from ...policy.components.kinds import KINDS, components_of
 from ...policy.components.schema import conform
-from ..views.export import Reading
+from ..views.reading_job import Reading
 
 
 class StoredRows:

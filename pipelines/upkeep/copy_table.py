@@ -32,7 +32,7 @@ from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, worker_address
-from ..views.export import Reading
+from ..views.reading_job import Reading
 
 ARGUMENTS = (
     TABLE,

@@ -46,7 +46,7 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
 from ..generating.own_limits import host_limits_record, limits_of_hosts, settings_of_host
-from .export import Reading
+from .reading_job import Reading
 from .readlinkdb import SHOWN_COLUMNS
 
 # How many inlinks and anchors are shown.

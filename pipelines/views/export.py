@@ -1,266 +1,164 @@
-"""Functions shared by the commands that only read: workers write parts, the command joins them."""
+"""export: writes a component of the table to one file, as ``vocabulary.py`` shows it to users.
 
-import csv
+::
+
+    tablets, or files of batches ─ rows, as Parquet, CSV or JSON lines ─▶ parts ─▶ one file
+"""
+
 import dataclasses
-import gzip
-import io
+import functools
 import json
-import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
 
 import apache_beam as beam
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
-from ...io.snapshots.operations import new_id
-from ...io.storage.files import creating, names, opened, remove_tree
-from ...io.storage.parquet_files import parquet_file
-from ...io.storage.places import Place, place_of
-from ...io.storage.reach import folder_for_parts
-from ...io.table.opening import open_table
-from ...io.tablets.file_lists import DataFile
-from ...io.tablets.tablets import Tablet, tablets
-from ...policy.components.columns import Column
-from ...policy.components.schema import conform
-from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
+from ...io.reading.reader import with_owner
+from ...io.rows.duckdb_views import batches_frame, files_of
+from ...io.storage.parquet_files import row_groups
+from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.components.kinds import components_of
+from ...policy.components.schema import to_frame
+from ...policy.components.vocabulary import View, shown_schema, views
+from ...policy.conditions import ExprOptions, wanted_rows
+from ...policy.expressions.compiler import Expression
+from ...web.base.clock import now_ms
+from ...web.base.counting import counted
 from ...web.base.errors import UsageError
-from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
-from ..launch.runner import make_pipeline, run_pipeline
+from ...web.base.options import option
+from ..base.command import TABLE, Invocation, configuration
+from ..launch.launch import LaunchOptions
+from .reading_job import Output, Part, Reading, exported, output_of, tablets_of
+
+ARGUMENTS = (TABLE,)
+KINDS_OF_FILES = ("parquet", "csv", "jsonl")
+FORMATS = ("text", "json", *KINDS_OF_FILES)
+
+
+def _names() -> list[str]:
+    """Returns the components and the list of batches; other views are not stored as they are."""
+    return [name for name, view in views().items() if view.kind or name == "batches"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading(Pinned):
-    """The snapshot that an export reads, and the folder of its parts.
+class Options(ExprOptions, LaunchOptions):
+    """Options of export."""
 
-    Attributes:
-        table: Address of the table.
-        folder: Address of the folder for the parts.
-        snapshot: Number of the snapshot; the launcher pins it, because nothing is changed.
-    """
+    GROUP = "export"
 
-    table: str
-    folder: str
-    snapshot: int
+    what: str = option(
+        "state",
+        f"What to write: {', '.join(_names()[:-1])} or {_names()[-1]}.",
+    )
+    output: str = option(
+        "-",
+        "File to write; - is standard output. Without --format the ending gives the format: "
+        ".parquet, .csv or .jsonl; standard output is JSON lines.",
+        short="o",
+    )
 
-    def part(self, number: int, suffix: str) -> Place:
-        """Returns the place of a part; parts are joined in the order of their numbers."""
-        return place_of(self.folder) / f"part-{number:08d}{suffix}"
-
-    def find(self, component: str, key: str) -> dict[str, Any] | None:
-        """Returns the row of a key in a component of tablets, or None."""
-        known = tablets(self.files(component))
-        found = self.root.find(component, known, pl.Series("key", [key]))
-        return found.row(0, named=True) if len(found) else None
-
-
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """A tablet or a file for one worker, with its batch or index; or else the list of batches."""
-
-    reading: Reading
-    number: int
-    tablet: Tablet | None = None
-    file: DataFile | None = None
-    batch: str = ""
+    def __post_init__(self) -> None:
+        known = _names()
+        if self.what not in known:
+            made = {"pages": "nutbeam pages writes them", "outlinks": "nutbeam pages writes them"}
+            advice = f"; {made[self.what]}" if self.what in made else ""
+            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
 
 
-def tablets_of(reading: Reading, component: str = "state") -> Iterator[Part]:
-    """Yields a part for each tablet of a component."""
-    for number, tablet in enumerate(tablets(reading.files(component))):
-        yield Part(reading, number, tablet)
+def run(invocation: Invocation) -> int:
+    options, table = invocation.options, str(invocation.table)
+    kind = kind_of_file(invocation.format, options.output)
+    output = output_of(options.output, "--output", f".{kind}")
+
+    now = now_ms()
+    with configuration():
+        _condition(options.what, options.expr, now)
+
+    def build(parts: beam.PCollection[Part], _: Reading) -> None:
+        parts | "Write" >> beam.Map(_write, options.what, output, options.expr, now)
+
+    divide = functools.partial(_parts, what=options.what)
+    schema = shown_schema(views()[options.what].columns)
+    with exported(table, build, invocation.beam_args, options, divide) as (_, parts):
+        number = output.join(parts, schema.names, schema)
+    if output.path:
+        record = {"what": options.what, "rows": number, "output": str(output.path)}
+        text = f"{counted(number, 'rows')} of {options.what} in {output.path}"
+        print(json.dumps(record) if invocation.format == "json" else text)
+    return 0
 
 
-@contextmanager
-def exported(
-    table: str,
-    build: Callable[[beam.PCollection[Part], Reading], Any],
-    beam_args: Sequence[str],
-    options: LaunchOptions,
-    divide: Callable[[Reading], Iterator[Part]] = tablets_of,
-) -> Iterator[tuple[Manifest, list[Place]]]:
-    """Runs a pipeline that writes files; yields the snapshot and the files, in order.
-
-    The files are removed afterwards.
+def kind_of_file(format: str, output: str) -> str:
+    """Returns the kind of file to write, one of ``KINDS_OF_FILES``.
 
     Args:
-        table: Address of the table.
-        build: Builds the pipeline from a collection of parts.
-        beam_args: Arguments for Beam.
-        options: Options of the launch.
-        divide: Function that divides the snapshot into parts.
-    """
-    preflight(table, options, beam_args)
-    manifest = newest_manifest(table)
-    table = worker_address(table)
-    folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
-    reading = Reading(table, str(folder), manifest.snapshot)
-    try:
-        pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
-        parts = (
-            pipeline
-            | "Reading" >> beam.Create([reading])
-            | "Parts" >> beam.FlatMap(divide).with_output_types(Part)
-            # Spreads the parts over the workers.
-            | "Spread" >> beam.Reshuffle()
-        )
-        build(parts, reading)
-        run_pipeline(pipeline)
-        yield manifest, [folder / name for name in names(folder) if not name.startswith(".")]
-    finally:
-        remove_tree(folder)
-
-
-def _folder(table: str, *, elsewhere: bool) -> Place:
-    """Returns a folder for parts, in the table so that remote workers find it."""
-    folder = open_table(table).files / "exports" / new_id()
-    try:
-        return folder_for_parts(folder, elsewhere=elsewhere)
-    except OSError as error:
-        raise UsageError(f"cannot write the parts to {str(folder)!r}: {error.strerror}") from error
-
-
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """The file that an export writes.
-
-    Attributes:
-        path: Path of the file; None is standard output.
-        suffix: Its format: ``.jsonl``, ``.csv`` or ``.parquet``.
-        compressed: Whether it is compressed with gzip.
-    """
-
-    path: Path | None
-    suffix: str
-    compressed: bool = False
-
-    def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
-        """Writes records as a part, in CSV or JSON lines."""
-        self.write_text(path, (_line(record, self.suffix) for record in records))
-
-    def write_text(self, path: Place, texts: Iterable[str]) -> None:
-        """Writes texts as a part."""
-        with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
-            text.writelines(texts)
-
-    def write_frames(
-        self, path: Place, frames: Iterable[pl.DataFrame], columns: Sequence[Column]
-    ) -> None:
-        """Writes stored rows as a part, with these columns as users see them."""
-        if self.suffix != ".parquet":
-            rows = (row for frame in frames for row in frame.iter_rows(named=True))
-            self.write(path, (record_of(row, columns) for row in rows))
-            return
-        schema = shown_schema(columns)
-        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for frame in frames:
-                writer.write_table(conform(shown_frame(frame, columns), schema))
-
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
-        if self.path is None:
-            yield sys.stdout.buffer
-            return
-        with self.path.open("wb") as file:
-            if not self.compressed:
-                yield file
-                return
-            # Without name and time, so that the same rows make the same file.
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                yield cast(IO[bytes], packed)
-
-    def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
-        """Joins all parts, for CSV after a line of column names; returns the number of rows.
-
-        Args:
-            parts: The parts in order.
-            names: Names of the columns.
-            schema: Schema of Parquet parts.
-        """
-        if self.suffix == ".parquet":
-            return _join_parquet(parts, self.path, schema)
-        rows = quotes = 0
-        with self._opened() as out:
-            out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
-            for part in parts:
-                with opened(part) as file:
-                    while block := file.read(1 << 20):
-                        out.write(block)
-                        # A line break within quotes does not end a row of CSV.
-                        pieces = block.split(b'"') if self.suffix == ".csv" else [block]
-                        rows += sum(piece.count(b"\n") for piece in pieces[quotes % 2 :: 2])
-                        quotes += len(pieces) - 1
-        return rows
-
-
-def _line(record: Mapping[str, Any], suffix: str) -> str:
-    """Returns a record as a line of CSV or JSON."""
-    return csv_line(record.values()) if suffix == ".csv" else json.dumps(record) + "\n"
-
-
-def output_of(text: str, flag: str, suffix: str = "") -> Output:
-    """Returns the output for an option's value: a path, or ``-`` for standard output.
+        format: The option; ``text`` and ``json`` are formats of the message, not of the rows.
+        output: Path of the file; ``-`` is standard output.
 
     Raises:
-        UsageError: The file cannot be written; raised before any work is done.
+        UsageError: Neither the option nor the path has a kind, or the output of Parquet would be
+            standard output.
+
+    >>> kind_of_file("text", "rows.csv"), kind_of_file("jsonl", "rows"), kind_of_file("text", "-")
+    ('csv', 'jsonl', 'jsonl')
     """
-    if text == "-":
-        return Output(None, suffix or ".jsonl")
-    path = Path(text)
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise UsageError(f"no folder {str(folder)!r} for {flag} {text!r}")
-    if path.is_dir():
-        raise UsageError(f"{flag} must be a file, got the folder {text!r}")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"cannot write {flag} {text!r}: permission denied")
-    compressed = path.suffix == ".gz"
-    return Output(path, suffix or (path.with_suffix("") if compressed else path).suffix, compressed)
+    if format in KINDS_OF_FILES:
+        if format == "parquet" and output == "-":
+            raise UsageError("--format parquet needs a file: give --output")
+        return format
+    kind = "jsonl" if output == "-" else Path(output.removesuffix(".gz")).suffix[1:]
+    if kind not in KINDS_OF_FILES or output.endswith(".parquet.gz"):
+        endings = ", ".join(f".{kind}" for kind in KINDS_OF_FILES)
+        raise UsageError(f"--output must end in {endings}, or --format say how, got {output!r}")
+    return kind
 
 
-def check_dump(dump: str, regex: str, *endings: str) -> None:
-    """Checks ``--dump`` and ``--regex`` of a command that writes records.
-
-    Raises:
-        ValueError: The file has another ending, or the expression is wrong.
-    """
-    if dump not in ("", "-") and Path(dump).suffix not in endings:
-        raise ValueError(f"--dump must end in {' or '.join(endings)}, got {dump!r}")
-    try:
-        re.compile(regex)
-    except re.error as error:
-        raise ValueError(f"--regex is no regular expression: {error}: {regex!r}") from error
-
-
-def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> int:
-    rows = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for part in parts:
-            with parquet_file(part) as file:
-                for group in range(file.num_row_groups):
-                    writer.write_table(file.read_row_group(group))
-                rows += file.metadata.num_rows
-    return rows
+def _parts(reading: Reading, what: str) -> Iterator[Part]:
+    kind = views()[what].kind
+    if kind is None:
+        yield Part(reading, 0)
+    elif kind.in_tablets:
+        names = components_of(kind, reading.manifest().components)
+        parts = ((name, part) for name in names for part in tablets_of(reading, name))
+        for number, (name, part) in enumerate(parts):
+            owner = name.split("/")[1] if kind.owner_column else ""
+            yield dataclasses.replace(part, number=number, owner=owner)
+    else:
+        files = files_of(reading.root, reading.manifest(), kind)
+        for number, (owner, file) in enumerate(files):
+            yield Part(reading, number, file=file, owner=owner)
 
 
-def csv_line(values: Iterable[Any]) -> str:
-    """Returns a line of a CSV file; nested values are JSON.
+def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
+    """Yields stored rows, with their batch or index if they are of one."""
+    root, kind = part.reading.root, view.kind
+    if kind is None:
+        yield batches_frame(part.reading.manifest())
+        return
+    # Damaged rows are not exported.
+    if part.tablet is not None:
+        verify_tablets(root, part.tablet)
+        for rows in root.scan(kind.name, part.tablet):
+            yield with_owner(rows.filter(kind.counting), kind, part.owner)
+        return
+    assert part.file is not None
+    verify_file(root, part.file)
+    for group in row_groups(root / part.file.path, kind.schema):
+        yield with_owner(to_frame(group), kind, part.owner)
 
-    >>> csv_line(["a,b", None, "=1+1", {"n": 1}])[:-1]
-    '"a,b",,\\'=1+1,"{""n"": 1}"'
-    """
-    line = io.StringIO()
-    plain = [json.dumps(v) if isinstance(v, dict | list) else v for v in values]
-    # A spreadsheet must not interpret the text of a page as a formula.
-    safe = [
-        f"'{v}" if isinstance(v, str) and v[:1] in ("=", "+", "-", "@", "\t", "\r") else v
-        for v in plain
-    ]
-    csv.writer(line, lineterminator="\n").writerow(safe)
-    return line.getvalue()
+
+def _write(part: Part, what: str, output: Output, expr: str, now: int) -> None:
+    view, path = views()[what], part.reading.part(part.number, output.suffix)
+    wanted, frames = _condition(what, expr, now), _frames(part, view)
+    if wanted is not None:
+        condition = wanted.expr
+        frames = (frame.filter(condition) for frame in frames)
+    with part.reading.reading():
+        output.write_frames(path, frames, view.columns)
+
+
+def _condition(what: str, expr: str, now: int) -> Expression | None:
+    """Returns the condition of ``--expr`` on the stored rows of a view, or None."""
+    view = views()[what]
+    return wanted_rows(expr, view.columns.without("url", "host"), now)

@@ -24,7 +24,7 @@ from ...web.base.options import option
 from ...web.base.times import time_of
 from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
-from .export import Output, Part, Reading, exported, output_of
+from .reading_job import Output, Part, Reading, exported, output_of
 from .written_before import read_batches, write_batches
 
 ARGUMENTS = (TABLE,)

@@ -47,7 +47,7 @@ from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .export import Output, Part, Reading, check_dump, exported, output_of
+from .reading_job import Output, Part, Reading, check_dump, exported, output_of
 
 ARGUMENTS = (
     TABLE,

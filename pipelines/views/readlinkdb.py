@@ -25,7 +25,7 @@ from ...web.base.options import option
 from ...web.urls.row_keys import from_key
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
 from ..checkers.checking import row_key
-from .export import Reading, check_dump
+from .reading_job import Reading, check_dump
 
 ARGUMENTS = (TABLE, Argument("url", "Show the pages that link to this URL.", "?"))
 # The columns of an inlink as users see it.

@@ -28,8 +28,8 @@ def read_batches(path: Path) -> list[str]:
         return []
     except (ValueError, KeyError) as error:
         raise UsageError(
-            f"--new {str(path)!r} is no file that nutbeam pages --new wrote: "
-            "name another one, or remove it to write all pages again"
+            f"--new {str(path)!r} was not written by nutbeam pages --new: "
+            "name another file, or remove it to write all pages again"
         ) from error
     except OSError as error:
         raise UsageError(

@@ -1,4 +1,7 @@
-"""Fixtures of tests of jobs on tables in Bigtable's emulator; other tests have tables of their own."""
+"""Fixtures of tests of jobs: tables in Bigtable's emulator, and commands that must fail.
+
+Other tests have tables of their own.
+"""
 
 import pytest
 from bigtable_emulator import Counter
@@ -21,7 +24,7 @@ def counted(bigtable, tmp_path):
 
 
 @pytest.fixture
-def said(capsys):
+def refuse(capsys):
     """Runs a command that must fail with one line, and returns that line."""
 
     def run(*words, code=2):
@@ -29,7 +32,10 @@ def said(capsys):
         assert nutbeam(*words) == code
         captured = capsys.readouterr()
         assert captured.out == ""
+        assert captured.err.startswith(f"nutbeam {words[0]}: ")
         assert captured.err.count("\n") == 1
+        assert "Traceback" not in captured.err
+        assert "internal error" not in captured.err
         return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
 
     return run

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.bigtable
 
 
 @pytest.mark.long
-def test_a_rollback_makes_rows_what_they_were(table, here, said):
+def test_a_rollback_makes_rows_what_they_were(table, here, refuse):
     """Back over new rows, changed ones and deleted ones, and forth again."""
     assert nutbeam("copy", here[0], table) == 0
     said_by = {newest(table): Snapshot(table).contents()}
@@ -53,7 +53,7 @@ def test_a_rollback_makes_rows_what_they_were(table, here, said):
     first, injected, _, last = said_by
     assert len(said_by[last]["state"]) != len(said_by[first]["state"])
     words = ["rollback", table, "--to", first, "--operation", "back"]
-    assert "is a purge: what it took out would come back" in said(*words)
+    assert "is a purge: what it took out would come back" in refuse(*words)
     assert nutbeam(*words, "--past_purge") == 0
     back = newest(table)
     assert back == last + 1
@@ -66,7 +66,7 @@ def test_a_rollback_makes_rows_what_they_were(table, here, said):
     same(Snapshot(table).contents(), said_by[injected], but="blocklist")
     # By now more commits have changed rows than Bigtable keeps versions.
     before = tree(table)
-    line = said("rollback", table, "--to", injected, "--past_purge")
+    line = refuse("rollback", table, "--to", injected, "--past_purge")
     assert line.startswith(f"cannot go back to snapshot {injected}: Bigtable may have removed")
     assert tree(table) == before
 

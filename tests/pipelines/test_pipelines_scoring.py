@@ -144,25 +144,25 @@ def test_a_scoring_of_a_plugin(plugin, web, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["inject", "generate", "updatedb", "crawl"])
-def test_an_unknown_scoring_is_refused_with_those_that_there_are(command, tmp_path, said):
+def test_an_unknown_scoring_is_refused_with_those_that_there_are(command, tmp_path, refuse):
     table = seeds_in(tmp_path / "table", tmp_path)
     seed = ["http://example.com/"] if command in ("inject", "crawl") else []
-    message = said(command, table, *seed, "--scoring", "opic,pagerank")
+    message = refuse(command, table, *seed, "--scoring", "opic,pagerank")
     assert message.startswith(
         "no scoring 'pagerank' is installed: there are opic, opic_cash, depth,"
     )
 
 
-def test_a_plugin_that_cannot_be_imported(plugin, tmp_path, said):
+def test_a_plugin_that_cannot_be_imported(plugin, tmp_path, refuse):
     table = seeds_in(tmp_path / "table", tmp_path)
-    message = said("generate", table, "--scoring", "broken")
+    message = refuse("generate", table, "--scoring", "broken")
     assert message.startswith("scoring 'broken' cannot be imported: ModuleNotFoundError")
 
 
-def test_a_file_that_is_missing_fails_before_anything_is_done(tmp_path, said):
+def test_a_file_that_is_missing_fails_before_anything_is_done(tmp_path, refuse):
     table = seeds_in(tmp_path / "table", tmp_path)
     words = ("--scoring", "urlboost", "--url_boost_file", tmp_path / "none.txt")
-    assert "none.txt" in said("generate", table, *words)
+    assert "none.txt" in refuse("generate", table, *words)
 
 
 @pytest.mark.long

@@ -27,16 +27,13 @@ from crawling import (
 )
 from flaky_proxy import Proxy
 from short_form import first
-from simulated_web import SimWeb
+from simulated_web import SimWeb, served_web
 from stores_here import here_and_in_a_store, in_stores
 from waiting import wait_until
 
 from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.storage.files import names, read_bytes, write_bytes
 from nutbeam.io.storage.places import place_of
-
-SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
-
 
 pytestmark = pytest.mark.usefixtures("all_stores")
 
@@ -54,10 +51,7 @@ def through_proxy(stores, kind, monkeypatch):
             shared_pool.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(**SIZE) as server:
-        yield server
+web = served_web(hosts=3, pages=4, scope="module")
 
 
 def pages_of(table, capsys):
@@ -234,7 +228,7 @@ def classify(kind, method, path):
 @pytest.mark.long
 @pytest.mark.parametrize("address", ["gs", "s3"], indirect=True)
 def test_a_crawl_that_is_killed_is_taken_up(address, tmp_path, capsys):
-    with SimWeb(**SIZE | {"pages": 12, "latency": 0.03}) as web:
+    with SimWeb(hosts=3, pages=12, seed=7, crawl_delay=0, latency=0.03) as web:
         options = ["--rounds", "-1", "--flush_seconds", "0.05", *reach(web)]
         words = ["crawl", address, *web.seeds, *options, "--progress", "false"]
         command = [sys.executable, "-P", "-m", "nutbeam", *words]

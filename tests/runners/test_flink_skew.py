@@ -11,7 +11,7 @@ from flink.jobs import launched
 from here import ROOT
 
 from nutbeam.io.tablets.tablets import tablets as tablets_in
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 
 pytestmark = [pytest.mark.flink, pytest.mark.long]
 ROWS, HOSTS = 5_000_000, 100_000

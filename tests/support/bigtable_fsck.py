@@ -15,10 +15,6 @@ from nutbeam.io.table.opening import open_table
 BAD = b"\x80\0\0\0\0\0\0\0\x01bad"
 
 
-def kinds(record):
-    return sorted((p["kind"], p["path"]) for p in record["problems"])
-
-
 def newest(table):
     return open_log(table).head().snapshot
 

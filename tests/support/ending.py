@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 from crawling import asked
 from waiting import PATIENCE, wait_until, wait_until_none
+
+from nutbeam.web.urls.row_keys import from_key
 
 
 @contextlib.contextmanager
@@ -67,3 +70,11 @@ def ended(process, temporary):
     wait_until_none(lambda: session(process.pid))
     assert list(temporary.iterdir()) == []
     return process.returncode, error
+
+
+def flushed(table):
+    """Returns the URLs in whole files of pages, committed or not."""
+    paths = sorted(table.glob("batches/*/pages/[!.]*.parquet"))
+    return [
+        from_key(key) for path in paths for key in pl.read_parquet(path, columns=["key"])["key"]
+    ]

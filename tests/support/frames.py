@@ -1,5 +1,6 @@
 """Rows for tests, in the declared schemas."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -18,3 +19,13 @@ def table_of(schema: pa.Schema, *records: dict[str, Any]) -> pa.Table:
     unknown = {name for record in records for name in record} - set(schema.names)
     assert not unknown, f"no such columns: {unknown}"
     return pa.Table.from_pylist(list(records), schema=schema)
+
+
+def chunks_of(frame: pl.DataFrame, rows: int) -> list[pa.Table]:
+    """Returns a frame as chunks of at most ``rows`` rows."""
+    return [part.to_arrow() for part in frame.iter_slices(rows)]
+
+
+def rows_in(chunks: Iterable[pa.Table]) -> list[tuple[Any, ...]]:
+    """Returns the rows of chunks, sorted."""
+    return sorted(row for chunk in chunks for row in to_frame(chunk).rows())

@@ -14,7 +14,7 @@ from apache_beam.pipeline import AppliedPTransform
 
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.blocklist import Names
 from nutbeam.transforms.operations import Ticket
 

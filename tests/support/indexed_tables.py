@@ -96,6 +96,22 @@ def writer(out, kind="jsonl"):
     return ("--writer", kind, "--writer_parameters", f"path={out}")
 
 
+def index_command(server, table, **more):
+    """Returns the words of a command that indexes a table on a server."""
+    given = {"url": server.url, "patience": "5", **more}
+    parameters = ",".join(f"{name}={value}" for name, value in given.items())
+    return ("index", table, "--writer", "opensearch", "--writer_parameters", parameters)
+
+
+class Killed(Exception):
+    """What a killed step raises."""
+
+
+def dies(*_, **__):
+    """Takes the place of a step that is killed."""
+    raise Killed
+
+
 def operations_of(out):
     """Returns (version, {URL: document}, URLs to delete) of each operation, oldest first."""
     found = defaultdict(lambda: ({}, []))

@@ -8,7 +8,7 @@ from nutbeam.io.graph.stored_graph import stored_graph
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin, new_id
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.components.schema import INLINKS, STATE, Status, conform, to_frame
 from nutbeam.policy.inlinks.link_keys import link_keys
 

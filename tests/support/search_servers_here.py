@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 
+import polars as pl
 import pytest
 import requests
 from here import ROOT, TESTS
@@ -120,6 +121,12 @@ class ServerIndex:
         shown = {record["url"]: record.get("content", "") for record in found}
         assert len(shown) == len(found)  # nothing is there twice
         return shown
+
+
+def documents(number=3, text="a quick fox", begin=0):
+    """Returns documents for an index, with ids that count from ``begin``."""
+    ids = [f"http://a.example/{n}" for n in range(begin, begin + number)]
+    return pl.DataFrame({"id": ids, "title": [f"page {text}"] * number, "boost": [1.0] * number})
 
 
 def results_of_writes_through_a_kill(server, write):

@@ -10,7 +10,7 @@ import pytest
 from crawling import asked, assert_same, assert_whole, contents, crawl, manifest_of, nutbeam, tree
 from dataflow_parameters import matches
 from running import PRISM
-from simulated_web import SimWeb
+from simulated_web import served_web
 
 from nutbeam.pipelines.reference_pages.flex_templates import TEMPLATES, template
 
@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.dataflow,
     pytest.mark.skipif(bool(MISSING), reason=f"make test-dataflow builds {', '.join(MISSING)}"),
 ]
-SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}
 # Each job by its own template, and then rounds.
 PHASES = ("generate", "fetch", "parse", "updatedb", "dedup")
 BARRED = "h1.example.com"
@@ -36,10 +35,7 @@ LINKS = ("invertlinks", "webgraph", "linkrank", "scoreupdater")
 WITHIN = ("ignore_internal_host", "ignore_internal_domain")
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(**SIZE) as server:
-        yield server
+web = served_web(hosts=3, pages=4, scope="module")
 
 
 @pytest.fixture(scope="module")

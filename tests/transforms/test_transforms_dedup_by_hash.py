@@ -1,6 +1,7 @@
 import apache_beam as beam
 import polars as pl
 import pytest
+from frames import chunks_of, rows_in
 from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
@@ -20,18 +21,10 @@ FRAME = pl.DataFrame(
 ORDER = {"order_by": ("score", "key"), "descending": (True, False)}
 
 
-def chunks_of(frame, rows):
-    return [part.to_arrow() for part in frame.iter_slices(rows)]
-
-
-def rows_of(chunks):
-    return sorted(row for chunk in chunks for row in pl.from_arrow(chunk).rows())
-
-
 def divide(chunks, partitions=3):
     found = apply(chunks, DedupByHash("hash", partitions=partitions, **ORDER))
     assert set(found) == {KEPT, DUPLICATES}
-    return rows_of(found[KEPT]), rows_of(found[DUPLICATES])
+    return rows_in(found[KEPT]), rows_in(found[DUPLICATES])
 
 
 def plain(rows):

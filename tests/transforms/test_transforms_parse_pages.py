@@ -36,13 +36,6 @@ HTML = b"""<html lang=en><head><title> The  title </title><meta name=description
 <a href=c rel=nofollow>C</a><a href="https://other.test/">O</a></body>"""
 
 
-@pytest.fixture(scope="module")
-def pool():
-    pool = ParsePool(2, 0)
-    yield pool
-    pool.close()
-
-
 def table(*rows):
     return pa.Table.from_pylist(list(rows))
 

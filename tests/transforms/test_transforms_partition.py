@@ -6,6 +6,7 @@ import sys
 import apache_beam as beam
 import polars as pl
 import pytest
+from frames import chunks_of, rows_in
 from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
@@ -27,14 +28,6 @@ FRAME = pl.DataFrame(
         "url": list(range(1000)),
     }
 )
-
-
-def chunks_of(frame, rows):
-    return [part.to_arrow() for part in frame.iter_slices(rows)]
-
-
-def rows_of(chunks):
-    return sorted(row for chunk in chunks for row in pl.from_arrow(chunk).rows())
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=30), st.integers(1, 50))
@@ -108,7 +101,7 @@ def test_splitting_keeps_equal_values_together(partitions, key):
                 places[value].add(number)
         assert len(numbers) == len(set(numbers))
     assert all(len(numbers) == 1 for numbers in places.values())
-    assert rows_of(found) == sorted(frame.rows())
+    assert rows_in(found) == sorted(frame.rows())
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -135,7 +128,7 @@ def test_a_finer_partition_never_parts_what_a_slot_keeps_together(partitions):
 def test_all_rows_of_a_host_come_to_one_partition(chunk_rows, partitions, monkeypatch):
     monkeypatch.setattr(chunks_module, "MAX_ROWS", 50)
     found = apply(chunks_of(FRAME, chunk_rows), PartitionByHost(partitions, salt="b"))
-    assert rows_of(chunk for _, chunk in found) == sorted(FRAME.rows())
+    assert rows_in(chunk for _, chunk in found) == sorted(FRAME.rows())
     places = collections.defaultdict(set)
     for number, chunk in found:
         assert 0 < len(chunk) <= 50
@@ -143,18 +136,18 @@ def test_all_rows_of_a_host_come_to_one_partition(chunk_rows, partitions, monkey
             places[host].add(number)
     assert all(len(numbers) == 1 for numbers in places.values())
     expected = {
-        number: rows_of([part])
+        number: rows_in([part])
         for number, part in partition_by_host(FRAME.to_arrow(), partitions, salt="b")
     }
     assert {
-        number: rows_of(chunk for place, chunk in found if place == number) for number, _ in found
+        number: rows_in(chunk for place, chunk in found if place == number) for number, _ in found
     } == expected
 
 
 def test_the_column_has_a_name():
     frame = FRAME.rename({"host": "place"})
     found = apply(chunks_of(frame, 100), PartitionByHost(3, host="place"))
-    assert rows_of(chunk for _, chunk in found) == sorted(frame.rows())
+    assert rows_in(chunk for _, chunk in found) == sorted(frame.rows())
 
 
 @pytest.mark.parametrize("partitions", [0, -1])

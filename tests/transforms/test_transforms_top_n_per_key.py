@@ -5,7 +5,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 import pytest
-from frames import table_of
+from frames import chunks_of, rows_in, table_of
 from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
@@ -24,14 +24,6 @@ FRAME = pl.DataFrame(
 )
 
 
-def chunks_of(frame, rows):
-    return [part.to_arrow() for part in frame.iter_slices(rows)]
-
-
-def rows_of(chunks):
-    return sorted(row for chunk in chunks for row in pl.from_arrow(chunk).rows())
-
-
 def plain(rows, n):
     """The same in Python: rows are (key, *order)."""
     by_key = {}
@@ -44,7 +36,7 @@ def test_keeps_the_best_of_each_key_across_chunks():
     first = pl.DataFrame({"host": ["a", "a"], "score": [1, 3]}).to_arrow()
     second = pl.DataFrame({"host": ["a", "b"], "score": [2, 9]}).to_arrow()
     kept = apply([first, second], TopNPerKey(2, key="host", order_by=("score",), partitions=2))
-    assert rows_of(kept) == [("a", 2), ("a", 3), ("b", 9)]
+    assert rows_in(kept) == [("a", 2), ("a", 3), ("b", 9)]
 
 
 @given(
@@ -66,8 +58,8 @@ def test_agrees_with_the_whole_table_in_memory(chunk_rows, partitions):
         chunks_of(FRAME, chunk_rows),
         TopNPerKey(5, key="host", order_by=("score", "url"), partitions=partitions),
     )
-    assert rows_of(kept) == sorted(top_n_per_key(FRAME, 5, "host", ("score", "url")).rows())
-    assert rows_of(kept) == plain(FRAME.rows(), 5)
+    assert rows_in(kept) == sorted(top_n_per_key(FRAME, 5, "host", ("score", "url")).rows())
+    assert rows_in(kept) == plain(FRAME.rows(), 5)
 
 
 def test_output_is_cut_to_chunks_of_bounded_size(monkeypatch):
@@ -75,7 +67,7 @@ def test_output_is_cut_to_chunks_of_bounded_size(monkeypatch):
     transform = TopNPerKey(1000, key="host", order_by=("url",), partitions=2)
     kept = apply(chunks_of(FRAME, 100), transform)
     assert max(len(chunk) for chunk in kept) == 10
-    assert rows_of(kept) == sorted(FRAME.rows())
+    assert rows_in(kept) == sorted(FRAME.rows())
 
 
 def test_null_ranks_lowest_and_nan_above_all_numbers():

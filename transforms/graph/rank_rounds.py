@@ -229,7 +229,8 @@ def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[
     graph, files = stored_graph(operation, how.level), how.files(operation)
     receipts = _gathered((group, reports), graph, operation)
     mine = range(group, graph.blocks, _groups(graph))
-    # After a kill, and in a further pipeline, it is another round than that of the step.
+    # Not the number of the step: after a kill, and in a further pipeline, the first step makes the
+    # round after the last complete one.
     number = receipts[0].round + 1 if receipts else 0
     if receipts and (receipts[0].ended or number > how.ranking.steps(how.rounds)):
         done = tuple(receipts[block] for block in mine)

@@ -56,13 +56,6 @@ def said(done):
     ]
 
 
-@pytest.fixture(scope="module")
-def pool():
-    pool = ParsePool(2, 0)
-    yield pool
-    pool.close()
-
-
 def children(pool):
     return [child.process.pid for child in pool._children]
 

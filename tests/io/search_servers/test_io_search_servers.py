@@ -5,7 +5,12 @@ import threading
 import polars as pl
 import pytest
 import requests
-from search_servers_here import LIMITS, results_of_writes_through_a_kill, search_server
+from search_servers_here import (
+    LIMITS,
+    documents,
+    results_of_writes_through_a_kill,
+    search_server,
+)
 
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
@@ -39,11 +44,6 @@ def writer(server, name, version=100, full=False, **parameters):
     opened = open_writer(WriterRule("w", server.kind, {}), target)
     opened.prepare()
     return opened
-
-
-def documents(number=3, text="a quick fox", begin=0):
-    ids = [f"http://a.example/{n}" for n in range(begin, begin + number)]
-    return pl.DataFrame({"id": ids, "title": [f"page {text}"] * number, "boost": [1.0] * number})
 
 
 def found(server, name, query="*:*"):

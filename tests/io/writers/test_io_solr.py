@@ -7,6 +7,7 @@ import pytest
 import requests
 from search_servers_here import (
     create_core,
+    documents,
     managed_configset,
     results_of_writes_through_a_kill,
     search_server,
@@ -50,11 +51,6 @@ def writer(core, version=100, full=False, **parameters):
     opened = open_writer(WriterRule("w", "solr", {}), target)
     opened.prepare()
     return opened
-
-
-def documents(number=3, text="a quick fox", begin=0):
-    ids = [f"http://a.example/{n}" for n in range(begin, begin + number)]
-    return pl.DataFrame({"id": ids, "title": [f"page {text}"] * number, "boost": [1.0] * number})
 
 
 def found(core, query="*:*"):

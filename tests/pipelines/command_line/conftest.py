@@ -26,21 +26,3 @@ def table(original, tmp_path):
     """A copy of that table; of one that is no folder itself, for it can be looked at alone."""
     here = isinstance(original, Path)
     return shutil.copytree(original, tmp_path / "table") if here else original
-
-
-@pytest.fixture
-def refuse(capsys):
-    """Runs a command that must fail with one line, and returns that line."""
-
-    def run(*words, code=2):
-        capsys.readouterr()
-        assert nutbeam(*words) == code
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.startswith(f"nutbeam {words[0]}: ")
-        assert captured.err.count("\n") == 1
-        assert "Traceback" not in captured.err
-        assert "internal error" not in captured.err
-        return captured.err.removeprefix(f"nutbeam {words[0]}: ").rstrip("\n")
-
-    return run

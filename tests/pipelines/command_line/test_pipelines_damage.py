@@ -12,6 +12,7 @@ from crawling import (
     reach,
     tree,
 )
+from damaging import cut, remove
 
 # What is stored is damaged, or newer.
 
@@ -43,14 +44,6 @@ def test_a_manifest_that_cannot_be_read(table, refuse, command, change, message)
     assert message in error
     assert str(path) in error
     assert tree(table, ignore=()) == files
-
-
-def remove(path):
-    path.unlink()
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def scramble(path):

@@ -2,13 +2,10 @@
 
 import random
 
-import polars as pl
 import pytest
 from crawling import asked, json_lines, manifests_of, nutbeam, reach
-from ending import kill_at
+from ending import flushed, kill_at
 from simulated_web import SimWeb
-
-from nutbeam.web.urls.row_keys import from_key
 
 TRIALS = [
     (1, "requests"),
@@ -25,14 +22,6 @@ def web():
     # The latency keeps three pages in flight, always.
     with SimWeb(hosts=3, pages=25, seed=7, crawl_delay=0, latency=0.02) as server:
         yield server
-
-
-def flushed(table):
-    """Returns the URLs in whole files of pages, committed or not."""
-    paths = sorted(table.glob("batches/*/pages/[!.]*.parquet"))
-    return [
-        from_key(key) for path in paths for key in pl.read_parquet(path, columns=["key"])["key"]
-    ]
 
 
 @pytest.mark.few(1)

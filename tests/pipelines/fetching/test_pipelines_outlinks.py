@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from crawling import asked as asked_of
 from crawling import files_of, manifest_of, manifests_of, nutbeam, reach, state_of, statuses_of
-from ending import kill_at
+from ending import flushed, kill_at
 from simulated_web import served_web
 from web_servers import connect_to, reply, serve
 
@@ -18,7 +18,6 @@ from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, conform, empty
 from nutbeam.web.base.progress import PROGRESS
-from nutbeam.web.urls.row_keys import from_key
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")
 DELAY = 0.1
@@ -136,14 +135,6 @@ def test_the_table_is_as_after_a_round_more(tmp_path, table, server):
 
 ALL = ("--parse_while_fetching", "--follow_outlinks_depth", "30", "--follow_outlinks_num_links",
        "1000", "--flush_seconds", "0.05", "--operation", "nightly")  # fmt: skip
-
-
-def flushed(table):
-    """Returns the URLs in whole files of pages, committed or not."""
-    paths = sorted(table.glob("batches/*/pages/[!.]*.parquet"))
-    return [
-        from_key(key) for path in paths for key in pl.read_parquet(path, columns=["key"])["key"]
-    ]
 
 
 web = served_web(hosts=2, pages=25, latency=0.02, scope="module")

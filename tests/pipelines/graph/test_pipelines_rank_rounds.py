@@ -11,7 +11,7 @@ from nutbeam.io.snapshots.operations import Operation
 from nutbeam.pipelines.graph import linkrank
 from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.linkrank import PageRank
-from nutbeam.transforms.graph import graph_layout, rank_rounds
+from nutbeam.transforms.graph import rank_rounds
 
 SMALL = ("--block_nodes", "9")
 
@@ -20,12 +20,6 @@ SMALL = ("--block_nodes", "9")
 def table(tmp_path):
     """A table with links."""
     return make_linked(tmp_path / "table", random_edges(5, nodes=80, links=500))
-
-
-@pytest.fixture
-def in_ranges(monkeypatch):
-    """Cuts the work of webgraph into many small parts."""
-    monkeypatch.setattr(graph_layout, "RANGE_BYTES", 4_000)
 
 
 @pytest.mark.long

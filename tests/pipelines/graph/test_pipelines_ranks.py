@@ -15,7 +15,7 @@ from nutbeam.io.graph.round_files import RoundFiles
 from nutbeam.io.graph.stored_graph import stored_graph
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.pipelines.graph.graphfiles import sorted_edges
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.graph import edge_pieces, link_limits
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.harmonic import Harmonic
@@ -45,12 +45,6 @@ def linked(edges, tmp_path_factory):
 @pytest.fixture
 def table(linked, tmp_path):
     return shutil.copytree(linked, tmp_path / "table")
-
-
-@pytest.fixture
-def in_ranges(monkeypatch):
-    """Cuts the work of webgraph into many small parts."""
-    monkeypatch.setattr(graph_layout, "RANGE_BYTES", 4_000)
 
 
 def twin(edges, level="page", limits=None, block_nodes=9):

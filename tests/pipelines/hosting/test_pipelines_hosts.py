@@ -6,6 +6,7 @@ import time
 
 import polars as pl
 import pytest
+from command_output import printed
 from crawling import manifest_of, manifests_of, nutbeam, reach, rows_of
 from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
@@ -15,7 +16,7 @@ from nutbeam.io.reading.host_rows import find_hosts, host_frames
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.hosting import updatehostdb
-from nutbeam.pipelines.views.export import Reading
+from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.web.urls.row_keys import host_key
 
 
@@ -74,30 +75,24 @@ def test_numbers_are_right_in_each_snapshot(table):
         assert_counted(pinned(table, snapshot))
 
 
-def said(capsys, *words, code=0):
-    capsys.readouterr()
-    assert nutbeam(*words) == code
-    return capsys.readouterr().out
-
-
 def test_readhostdb(table, web, capsys):
-    lines = said(capsys, "readhostdb", table).splitlines()
+    lines = printed(capsys, "readhostdb", table).splitlines()
     assert lines[0].split("\t")[:4] == ["hostname", "unfetched", "fetched", "gone"]
-    names = said(capsys, "readhostdb", table, "--hostnames").split()
+    names = printed(capsys, "readhostdb", table, "--hostnames").split()
     assert names == [line.split("\t")[0] for line in lines[1:]]
     assert {"new.example.org", "h0.example.com"} <= set(names)
-    assert "http://h0.example.com/" in said(capsys, "readhostdb", table, "--homepages").split()
+    assert "http://h0.example.com/" in printed(capsys, "readhostdb", table, "--homepages").split()
     records = [json.loads(line) for line in
-               said(capsys, "readhostdb", table, "--format", "json").splitlines()]  # fmt: skip
+               printed(capsys, "readhostdb", table, "--format", "json").splitlines()]  # fmt: skip
     h0 = next(record for record in records if record["host"] == "h0.example.com")
     assert h0["responses"] > 3
     assert 0 < h0["response_ms"]["p50"] <= h0["response_ms"]["p99"]
-    assert json.loads(said(capsys, "readhostdb", table, "h0.example.com", "--format", "json")) == h0
-    assert "none.org: not in the host table" in said(
-        capsys, "readhostdb", table, "none.org", code=1
-    )
-    few = said(capsys, "readhostdb", table, "--expr", "fetched == 0 && numRecords > 0",
-               "--hostnames")  # fmt: skip
+    shown = printed(capsys, "readhostdb", table, "h0.example.com", "--format", "json")
+    assert json.loads(shown) == h0
+    none = printed(capsys, "readhostdb", table, "none.org", code=1)
+    assert "none.org: not in the host table" in none
+    few = printed(capsys, "readhostdb", table, "--expr", "fetched == 0 && numRecords > 0",
+                  "--hostnames")  # fmt: skip
     assert few.split() == ["new.example.org"]
 
 
@@ -181,7 +176,7 @@ def test_settings_reach_generate_and_fetch(table, web, tmp_path, capsys):
     # A host that is blocked after generate is left alone by fetch.
     path.write_text("h2.example.com\tblocked=true\nh0.example.com\n")
     assert nutbeam("hostinject", table, path) == 0
-    shown = json.loads(said(capsys, "readhostdb", table, "h0.example.com", "--format", "json"))
+    shown = json.loads(printed(capsys, "readhostdb", table, "h0.example.com", "--format", "json"))
     assert shown["settings"] == {}
     assert nutbeam("fetch", table, *reach(web)) == 0
     if chosen.get("com.example.h2"):

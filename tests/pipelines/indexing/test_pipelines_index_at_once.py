@@ -2,21 +2,13 @@
 
 import pytest
 from crawling import nutbeam
-from indexed_tables import index, operations_of, page, put, visible, writer
+from indexed_tables import dies, index, operations_of, page, put, visible, writer
 
 from nutbeam.io.index import unfinished_runs
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 
 ONE, TWO, THREE = (f"http://a.com/{n}" for n in (1, 2, 3))
-
-
-class Killed(Exception):
-    """What a killed commit raises."""
-
-
-def dies(*_, **__):
-    raise Killed
 
 
 @pytest.fixture

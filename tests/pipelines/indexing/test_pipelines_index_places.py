@@ -6,7 +6,7 @@ import os
 import pytest
 from crawling import nutbeam
 from index_servers import index_server
-from indexed_tables import index, page, put, visible, writer
+from indexed_tables import dies, index, index_command, page, put, visible, writer
 
 from nutbeam.io.writers import file_writers
 from nutbeam.pipelines.indexing import index as job
@@ -15,14 +15,6 @@ from nutbeam.web.urls.row_keys import from_key
 
 ONE, TWO = "com.a:http/1", "com.a:http/2"
 TEXTS = {from_key(ONE): "one", from_key(TWO): "two"}
-
-
-class Killed(Exception):
-    """What a killed step raises."""
-
-
-def dies(*_, **__):
-    raise Killed
 
 
 @pytest.fixture
@@ -51,12 +43,6 @@ def line(capsys):
     return failed
 
 
-def words_of(server, table, **more):
-    given = {"url": server.url, "patience": "5", **more}
-    parameters = ",".join(f"{name}={value}" for name, value in given.items())
-    return ("index", table, "--writer", "opensearch", "--writer_parameters", parameters)
-
-
 def empty(server):
     for found in server.indexes.values():
         found["documents"].clear()
@@ -80,7 +66,7 @@ def of_another(server):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("act", [empty, remove, replace])
 def test_an_index_that_was_lost_is_named_and_built_again(server, table, line, act):
-    words = words_of(server, table)
+    words = index_command(server, table)
     assert nutbeam(*words) == 0
     act(server)
     put(table, "17-2", {TWO: page("two")})
@@ -94,7 +80,7 @@ def test_an_index_that_was_lost_is_named_and_built_again(server, table, line, ac
 
 
 def test_an_index_that_is_empty_as_it_should_be_is_not_lost(server, table):
-    words = words_of(server, table)
+    words = index_command(server, table)
     assert nutbeam(*words) == 0
     put(table, "17-2", {ONE: {"status": int(Status.DB_GONE)}})
     assert nutbeam(*words) == 0
@@ -105,15 +91,15 @@ def test_an_index_that_is_empty_as_it_should_be_is_not_lost(server, table):
 
 
 def test_another_address_needs_a_full_run(server, table, line):
-    assert nutbeam(*words_of(server, table)) == 0
+    assert nutbeam(*index_command(server, table)) == 0
     put(table, "17-2", {TWO: page("two")})
-    other = words_of(server, table, name="new")
+    other = index_command(server, table, name="new")
     assert "wrote to another address before: --full true fills this one" in line(*other)
     assert list(server.aliases) == ["main"]
     assert nutbeam(*other, "--full", "true") == 0
     assert server.texts("new") == TEXTS
     assert server.texts("main") == {from_key(ONE): "one"}
-    assert "another address" in line(*words_of(server, table))
+    assert "another address" in line(*index_command(server, table))
 
 
 def test_another_folder_needs_a_full_run(table, tmp_path, line, monkeypatch):
@@ -131,7 +117,7 @@ def test_a_full_run_is_finished_only_by_writers_that_took_part(server, table, tm
     """Else a new writer would drop what it had before the rebuild has sent anything."""
     out = tmp_path / "out"
     assert index(table, out) == 0
-    assert nutbeam(*words_of(server, table, name="other"), "--full", "true") == 0
+    assert nutbeam(*index_command(server, table, name="other"), "--full", "true") == 0
     finished = []
 
     def noted(self):
@@ -151,7 +137,7 @@ def test_a_full_run_is_finished_only_by_writers_that_took_part(server, table, tm
 def test_an_index_of_the_user_is_never_removed(server, table, line):
     server.create("main", {"mappings": {"_meta": {"of": "the user"}}})
     server.indexes["main"]["documents"]["mine"] = {"content": "mine"}
-    words = words_of(server, table)
+    words = index_command(server, table)
     said = line(*words, "--full", "true")
     assert "has an index 'main' that nutbeam has not made" in said
     assert nutbeam(*words) == 0  # without --full, documents are added to it
@@ -162,13 +148,13 @@ def test_an_index_of_the_user_is_never_removed(server, table, line):
 
 @pytest.mark.parametrize("name", ["Main", "main-0", "main-1790000000000"])
 def test_names_that_another_index_has_on_a_server_are_refused(server, table, capsys, name):
-    assert nutbeam(*words_of(server, table)) == 0
+    assert nutbeam(*index_command(server, table)) == 0
     capsys.readouterr()
-    assert nutbeam(*words_of(server, table), "--index", name) == 2
+    assert nutbeam(*index_command(server, table), "--index", name) == 2
     said = capsys.readouterr().err
     assert f"got '{name}'" in said
     assert said.count("\n") == 1
-    assert nutbeam(*words_of(server, table, name="other"), "--index", name) == 0
+    assert nutbeam(*index_command(server, table, name="other"), "--index", name) == 0
     assert server.texts() == server.texts("other")
 
 
@@ -184,7 +170,8 @@ def forget(path, days=60):
 def test_what_killed_runs_sent_is_not_forgotten_with_their_records(
     server, table, tmp_path, monkeypatch, upkeep
 ):
-    words, receipts = words_of(server, table), tmp_path / "table" / "index" / "main" / "receipts"
+    words = index_command(server, table)
+    receipts = tmp_path / "table" / "index" / "main" / "receipts"
     put(table, "17-2", {TWO: page("two")})
     with monkeypatch.context() as patch:
         patch.setattr(job, "commit", dies)
@@ -206,7 +193,7 @@ def test_what_killed_runs_sent_is_not_forgotten_with_their_records(
 
 def test_a_run_of_which_all_is_refused_does_not_look_like_success(server, table, line):
     server.refuses = lambda id_, document: "bad" in document["content"]
-    words = words_of(server, table)
+    words = index_command(server, table)
     put(table, "17-2", {ONE: page("bad"), TWO: page("bad, too")})
     said = line(*words)
     assert "refused all 2 documents: nutbeam export" in said
@@ -221,7 +208,7 @@ def test_a_run_of_which_all_is_refused_does_not_look_like_success(server, table,
 def test_the_advice_about_refused_documents_brings_them_into_the_index(server, table, caplog):
     def said(*more):
         caplog.clear()
-        code = nutbeam(*words_of(server, table), *more)
+        code = nutbeam(*index_command(server, table), *more)
         return code, [line for line in caplog.messages if "refused" in line]
 
     advice = (
@@ -245,7 +232,7 @@ def test_a_crawl_whose_documents_are_all_refused_warns_once(server, tmp_path, ca
         (tmp_path / f"site/{name}.txt").write_text(f"text {name}")
     seeds = [f"file://{tmp_path}/site/{name}.txt" for name in ("a", "b")]
     server.refuses = lambda id_, document: True
-    writing = words_of(server, tmp_path / "crawled")[2:]
+    writing = index_command(server, tmp_path / "crawled")[2:]
     files = ("--schemes", "file", "--file_roots", tmp_path / "site")
     capsys.readouterr()
     words = ("crawl", tmp_path / "crawled", *seeds, "--rounds", "1", "--index", "main", *files)

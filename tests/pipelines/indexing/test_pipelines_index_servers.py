@@ -9,7 +9,7 @@ import time
 import pytest
 import requests
 from crawling import nutbeam
-from indexed_tables import FETCHED, page, put, wanted
+from indexed_tables import FETCHED, Killed, dies, page, put, wanted
 from search_servers_here import ServerIndex, fixed_configset, managed_configset, search_server
 
 from nutbeam.io.index import unfinished_runs
@@ -35,14 +35,6 @@ def server(request, tmp_path_factory):
             managed_configset(folder)
             fixed_configset(folder)
         yield found
-
-
-class Killed(Exception):
-    """What a killed step raises."""
-
-
-def dies(*_, **__):
-    raise Killed
 
 
 def changed(pages, rng, number):

@@ -6,7 +6,7 @@ import re
 import pytest
 from crawling import nutbeam
 from index_servers import index_server
-from indexed_tables import FETCHED, page, put, wanted
+from indexed_tables import FETCHED, dies, index_command, page, put, wanted
 
 from nutbeam.io.index import decided_candidates, index_candidates, unfinished_runs
 from nutbeam.pipelines.indexing import index as job
@@ -14,14 +14,6 @@ from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
 
 KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]
-
-
-class Killed(Exception):
-    """What a killed commit raises."""
-
-
-def dies(*_, **__):
-    raise Killed
 
 
 @pytest.fixture
@@ -40,12 +32,6 @@ def killed(monkeypatch):
             assert nutbeam(*words) not in (0, 1)
 
     return run
-
-
-def words_of(server, table, **more):
-    given = {"url": server.url, "patience": "5", **more}
-    parameters = ",".join(f"{name}={value}" for name, value in given.items())
-    return ("index", table, "--writer", "opensearch", "--writer_parameters", parameters)
 
 
 def has_other(id_, document):
@@ -67,7 +53,7 @@ def has_other(id_, document):
 )
 def test_a_page_that_must_go_after_a_kill(server, killed, tmp_path, known, after, options):
     table, one, two = str(tmp_path / "table"), KEYS[0], KEYS[1]
-    words = (*words_of(server, table), *options)
+    words = (*index_command(server, table), *options)
     if known:
         put(table, "17-0", {two: page("stays")})
         assert nutbeam(*words) == 0
@@ -84,7 +70,7 @@ def test_a_page_that_must_go_is_deleted_whatever_the_rules_are(server, killed, t
     """No index has had it: ``--delete_skipped false`` keeps only pages that it had."""
     table, (one, two, *_) = str(tmp_path / "table"), KEYS
     filters = ("--index_filters", "basic,expr", "--index_expr", "title != 'dropped'")
-    words = (*words_of(server, table), *filters, "--delete_skipped", "false")
+    words = (*index_command(server, table), *filters, "--delete_skipped", "false")
     put(table, "17-0", {one: page("first")})
     assert nutbeam(*words) == 0
     put(table, "17-1", {two: page("second")})
@@ -117,7 +103,7 @@ def test_a_page_that_goes_to_another_writer_after_a_kill(server, killed, tmp_pat
 
 def test_a_refused_text_leaves_the_one_before_which_later_runs_delete(server, killed, tmp_path):
     table, (one, two, *_) = str(tmp_path / "table"), KEYS
-    words = words_of(server, table)
+    words = index_command(server, table)
     server.refuses = has_other
     put(table, "17-0", {one: page("first")})
     assert nutbeam(*words) == 0
@@ -139,11 +125,11 @@ def test_pages_of_unfinished_runs_are_deleted_once(server, killed, tmp_path, mon
     table = str(tmp_path / "table")
     monkeypatch.setattr(index_candidates, "_INTENTS_AT_ONCE", 500)  # several items
     put(table, "17-0", {key: page("text") for key in KEYS})
-    killed(*words_of(server, table))
-    killed(*words_of(server, table))
+    killed(*index_command(server, table))
+    killed(*index_command(server, table))
     put(table, "17-1", dict.fromkeys(KEYS))
     server.bulks.clear()
-    assert nutbeam(*words_of(server, table)) == 0
+    assert nutbeam(*index_command(server, table)) == 0
     sent = [id_ for ids in server.bulks for id_ in ids]
     assert sorted(sent) == sorted(map(from_key, KEYS))
     assert server.texts() == {}
@@ -151,7 +137,7 @@ def test_pages_of_unfinished_runs_are_deleted_once(server, killed, tmp_path, mon
 
 def test_deletes_are_cut_into_parts(server, tmp_path, monkeypatch):
     table, parts, plain = str(tmp_path / "table"), [], job.write_part
-    words = words_of(server, table)
+    words = index_command(server, table)
     put(table, "17-0", {key: page("text") for key in KEYS})
     assert nutbeam(*words) == 0
     put(table, "17-1", {key: {"status": int(Status.DB_GONE)} for key in KEYS[1:]})
@@ -191,7 +177,7 @@ def is_wanted(text):
 def test_histories_with_killed_runs_end_as_a_fresh_index(server, killed, tmp_path, seed):
     table, rng, pages = str(tmp_path / "table"), random.Random(seed), {}
     filters = ("--index_filters", "basic,expr", "--index_expr", "not startswith(title, 'dropped')")
-    words = (*words_of(server, table), *filters)
+    words = (*index_command(server, table), *filters)
     for number in range(6):
         changes = {k: changed(k, pages.get(k), rng, number) for k in rng.sample(KEYS, 6)}
         put(table, f"17-{number}", changes)

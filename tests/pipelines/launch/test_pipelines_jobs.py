@@ -23,17 +23,14 @@ from crawling import (
     statuses_of,
     tree,
 )
-from simulated_web import SimWeb
+from simulated_web import SimWeb, served_web
 
 from nutbeam.policy.components.schema import STATUS_NAMES
 
-SIZE = {"hosts": 4, "pages": 5, "seed": 5, "crawl_delay": 0}  # 4 rounds
+HOSTS = 4
 
 
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(**SIZE) as server:
-        yield server
+web = served_web(hosts=HOSTS, pages=5, seed=5, scope="module")  # 4 rounds
 
 
 @pytest.fixture(scope="module")
@@ -375,7 +372,7 @@ def test_duckdb_and_polars_read_the_state_as_it_lies(web, table):
         "select split_part(key, ':', 1) as host, status, count(*) from state group by all"
     ).fetchall()
     assert sum(row[2] for row in by_host) == len(wanted)
-    assert {row[0] for row in by_host} == {f"com.example.h{n}" for n in range(SIZE["hosts"])}
+    assert {row[0] for row in by_host} == {f"com.example.h{n}" for n in range(HOSTS)}
 
 
 def test_duckdb_joins_pages_and_documents_of_a_batch(table):

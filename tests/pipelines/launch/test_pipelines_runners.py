@@ -16,7 +16,7 @@ from crawling import (
     nutbeam,
     reach,
 )
-from simulated_web import SimWeb
+from simulated_web import served_web
 from waiting import wait_until_none
 
 from nutbeam.io.batches.batches import batch_files
@@ -26,13 +26,7 @@ from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin, Ticket
 
 WORKERS = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
-SIZE = {"hosts": 3, "pages": 4, "seed": 7, "crawl_delay": 0}  # 3 rounds
-
-
-@pytest.fixture(scope="module")
-def web():
-    with SimWeb(**SIZE) as server:
-        yield server
+web = served_web(hosts=3, pages=4, scope="module")  # 3 rounds
 
 
 @pytest.fixture(scope="module")

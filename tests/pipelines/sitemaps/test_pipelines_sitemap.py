@@ -360,8 +360,8 @@ def test_fetches_and_sitemaps_wait_for_one_another(tmp_path, capsys):
         (("http://a.com/s.xml",), "agent"),
     ],
 )
-def test_mistakes_are_one_line(tmp_path, said, words, message):
-    assert message in said("sitemap", tmp_path / "t", *words)
+def test_mistakes_are_one_line(tmp_path, refuse, words, message):
+    assert message in refuse("sitemap", tmp_path / "t", *words)
 
 
 def test_a_report_for_scripts(tmp_path, capsys):

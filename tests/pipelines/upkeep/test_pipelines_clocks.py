@@ -1,7 +1,6 @@
 """A clock that was wrong for a while leaves a table as if it had been right, and costs few requests."""
 
 import json
-import shutil
 import time
 from collections import Counter
 
@@ -10,6 +9,7 @@ import pytest
 from clocks import DAY, WRONG, YEAR, clock_off
 from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
 from simulated_web import SimWeb, served_web
+from table_copies import copied_table
 from web_tables import InBigtable
 
 from nutbeam.io.table.opening import open_table
@@ -129,9 +129,7 @@ def original(web, tmp_path_factory):
     return table
 
 
-@pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
+table = copied_table()
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ import json
 
 import polars as pl
 import pytest
+from command_output import printed
 from crawling import latest_snapshot, manifest_of, nutbeam, state_of
 from frames import frame_of
 
@@ -57,14 +58,8 @@ def table(tmp_path):
     return folder
 
 
-def said(capsys, *words, code=0):
-    capsys.readouterr()
-    assert nutbeam(*words) == code
-    return capsys.readouterr().out
-
-
 def fsck(table, capsys, *words, code=0):
-    return json.loads(said(capsys, "fsck", table, "--format", "json", *words, code=code))
+    return json.loads(printed(capsys, "fsck", table, "--format", "json", *words, code=code))
 
 
 def scores(table):
@@ -72,7 +67,7 @@ def scores(table):
 
 
 def test_history_counts_no_row_twice(table, capsys):
-    shown = json.loads(said(capsys, "history", table, "--format", "json"))
+    shown = json.loads(printed(capsys, "history", table, "--format", "json"))
     assert [s["changes"]["state"]["added"]["rows"] for s in shown["snapshots"]] == [20, 0, 2]
     assert shown["sizes"]["state"]["rows"] == 22
 
@@ -82,7 +77,7 @@ def test_sql_and_export_show_each_row_once_and_newest(table, tmp_path, capsys):
     right = scores(table)
     assert (right["com.b:http/"], right["com.c:http/"], right["com.z:http/"]) == (2.0, 3.0, 3.0)
     query = "select key, score from state"
-    lines = said(capsys, "sql", table, query, "--format", "json").splitlines()
+    lines = printed(capsys, "sql", table, query, "--format", "json").splitlines()
     found = [json.loads(line) for line in lines]
     assert len(found) == len(right) == 22
     assert {row["key"]: row["score"] for row in found} == right

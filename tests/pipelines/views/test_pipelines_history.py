@@ -1,10 +1,10 @@
 """history shows what each job did to a table; rollback goes back, and nothing is lost by it."""
 
 import json
-import shutil
 
 import polars as pl
 import pytest
+from command_output import printed
 from crawling import (
     asked,
     assert_same,
@@ -23,6 +23,7 @@ from crawling import (
 )
 from short_form import first
 from simulated_web import served_web
+from table_copies import copied_table
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
@@ -42,15 +43,7 @@ def original(web, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
-
-
-def said(capsys, *words, code=0):
-    capsys.readouterr()
-    assert nutbeam(*words) == code
-    return capsys.readouterr().out
+table = copied_table()
 
 
 def refused(capsys, *words, code=2):
@@ -72,7 +65,7 @@ def rows_of(table, number):
 
 
 def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
-    lines = said(capsys, "history", original, "--last", 0).splitlines()
+    lines = printed(capsys, "history", original, "--last", 0).splitlines()
     made = manifests_of(original)
     for manifest, line in zip(made, lines, strict=False):
         assert line.startswith(f"{manifest.snapshot}  20")
@@ -82,13 +75,13 @@ def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
     assert "fetchlist +1 file +1 row +" in lines[1]
     assert [line.partition(":")[0] for line in lines[len(made) :]] == list(sizes(made[-1]))
     assert lines[0].count("\n") == 0
-    short = said(capsys, "history", original, "--last", 2, "--counts").splitlines()
+    short = printed(capsys, "history", original, "--last", 2, "--counts").splitlines()
     assert short[0] == lines[len(made) - 2]
     assert any(line.startswith("    ") for line in short)
 
 
 def test_what_history_says_was_added_and_removed_adds_up(original, capsys):
-    record = json.loads(said(capsys, "history", original, "--last", 0, "--format", "json"))
+    record = json.loads(printed(capsys, "history", original, "--last", 0, "--format", "json"))
     assert [s["snapshot"] for s in record["snapshots"]] == [
         m.snapshot for m in manifests_of(original)
     ]
@@ -112,7 +105,7 @@ def test_history_of_no_table_and_of_a_damaged_one(table, tmp_path, capsys):
     newest = table / "manifest" / f"{latest_snapshot(table):08d}.json"
     newest.write_bytes(newest.read_bytes()[:40])
     (table / manifest_of_before(table).components["state"].list).unlink()
-    out = said(capsys, "history", table)
+    out = printed(capsys, "history", table)
     assert "manifest is damaged" in out.splitlines()[-1]
     assert len(out.splitlines()) == latest_snapshot(table)
 
@@ -129,7 +122,7 @@ def test_rollback_is_a_new_snapshot_with_the_old_content(table, capsys, to):
     newest = latest_snapshot(table)
     to = to if to > 0 else newest + to
     before = tree(table, ignore=())
-    out = said(capsys, "rollback", table, "--to", to)
+    out = printed(capsys, "rollback", table, "--to", to)
     assert out == f"rollback: to {to}\n"
     made, old = manifest_of(table), manifest_at(table, to)
     assert made.snapshot == newest + 1
@@ -138,7 +131,7 @@ def test_rollback_is_a_new_snapshot_with_the_old_content(table, capsys, to):
     assert state_of(table).drop("url").equals(rows_of(table, to))
     after = tree(table, ignore=())
     assert {name: after[name] for name in before} == before  # nothing is deleted or changed
-    lines = said(capsys, "history", table, "--last", 0).splitlines()
+    lines = printed(capsys, "history", table, "--last", 0).splitlines()
     assert f"as snapshot {to}" in lines[newest]
     assert [i + 1 for i in range(newest) if "(undone)" in lines[i]] == [*range(to + 1, newest + 1)]
 

@@ -162,7 +162,7 @@ def test_a_second_run_writes_only_what_is_new(crawled, table, note, pages, tmp_p
         (["--columns", "url,nix"], "--columns must be of url, title"),
         (["--status", "nix"], "--status must be one of db_unfetched, "),
         (["--since", "yesterday"], "--since must be a date such as 2026-11-01 or a time such as"),
-        (["--new", "bad"], "--new 'bad' is no file that nutbeam pages --new wrote"),
+        (["--new", "bad"], "--new 'bad' was not written by nutbeam pages --new"),
         (["--new", "no/where"], "for --new 'no/where'"),
     ],
 )

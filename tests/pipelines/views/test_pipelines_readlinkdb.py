@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from command_output import printed
 from crawling import nutbeam, rows_of
 from linked_web import fill_links
 
@@ -32,14 +33,8 @@ def table(address):
     return address
 
 
-def said(capsys, *words, code=0):
-    capsys.readouterr()
-    assert nutbeam(*words) == code
-    return capsys.readouterr().out
-
-
 def test_a_url_and_its_anchors(table, capsys):
-    out = said(capsys, "readlinkdb", table, A)
+    out = printed(capsys, "readlinkdb", table, A)
     assert out.splitlines() == [
         f"{A}\tInlinks:",
         f" fromUrl: {B} anchor: Home",
@@ -48,28 +43,28 @@ def test_a_url_and_its_anchors(table, capsys):
         " fromUrl: http://a.com/in anchor: ",
         "",
     ]
-    record = json.loads(said(capsys, "readlinkdb", table, A, "--format", "json"))
+    record = json.loads(printed(capsys, "readlinkdb", table, A, "--format", "json"))
     assert record["anchors"] == ["Home", "Home", "Start"]
     assert [link["rel"] for link in record["inlinks"]] == [None, "ugc", "nofollow"]
-    assert said(capsys, "readlinkdb", table, "http://none.com/", code=1) == (
+    assert printed(capsys, "readlinkdb", table, "http://none.com/", code=1) == (
         "http://none.com/: no link information\n"
     )
-    explained = said(capsys, "explain", table, A)
+    explained = printed(capsys, "explain", table, A)
     assert f"linked from: {B} as 'Home', last seen " in explained
     assert 'anchors: ["Home", "Home", "Start"]' in explained
 
 
 def test_dump_regex_and_top(table, capsys, tmp_path):
-    whole = said(capsys, "readlinkdb", table, "--dump", "-")
+    whole = printed(capsys, "readlinkdb", table, "--dump", "-")
     assert whole.count("Inlinks:") == 2
-    one = said(capsys, "readlinkdb", table, "--dump", "-", "--regex", ".*b.org.*")
+    one = printed(capsys, "readlinkdb", table, "--dump", "-", "--regex", ".*b.org.*")
     assert one.splitlines()[0] == f"{B}\tInlinks:"
     assert one.count("Inlinks:") == 1
     path = tmp_path / "links.jsonl"
-    said(capsys, "readlinkdb", table, "--dump", str(path), "--max_inlinks", "1")
+    printed(capsys, "readlinkdb", table, "--dump", str(path), "--max_inlinks", "1")
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(r["url"], len(r["inlinks"])) for r in records] == [(A, 1), (B, 1)]
-    assert said(capsys, "readlinkdb", table, "--top", "1") == f"3\t{A}\n"
+    assert printed(capsys, "readlinkdb", table, "--top", "1") == f"3\t{A}\n"
 
 
 def test_over_the_limit_the_best_sources_are_shown(address, capsys):
@@ -78,7 +73,9 @@ def test_over_the_limit_the_best_sources_are_shown(address, capsys):
     best = sorted(scores, key=lambda s: (-scores[s], s.startswith(A), to_key(s)))
     assert best[12:14] == ["http://s7.com/", "http://a.com/in"]  # equal scores: others first
     for most in (1, 13, 14):
-        out = said(capsys, "readlinkdb", address, A, "--max_inlinks", str(most), "--format", "json")
+        out = printed(
+            capsys, "readlinkdb", address, A, "--max_inlinks", str(most), "--format", "json"
+        )
         assert [link["source"] for link in json.loads(out)["inlinks"]] == best[:most]
 
 
@@ -87,7 +84,7 @@ def test_a_limit_in_the_table_is_for_tables_in_files(table, capsys):
     assert nutbeam("compact", table, "--full", "--keep_inlinks", "1") == code
     message = "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows"
     assert (message in capsys.readouterr().err) == (code == 2)
-    left = said(capsys, "readlinkdb", table, A, "--format", "json")
+    left = printed(capsys, "readlinkdb", table, A, "--format", "json")
     assert len(json.loads(left)["inlinks"]) == (3 if code else 1)
 
 
@@ -95,15 +92,15 @@ def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     other = str(tmp_path / "other")
     assert nutbeam("inject", other, A) == 0
     fill_links(other, {(A, "http://d.com/"): ("D", None, 9.0), (B, A): ("newer", None, 1.0)}, 2000)
-    out = said(capsys, "mergelinkdb", table, other)
+    out = printed(capsys, "mergelinkdb", table, other)
     assert "links_added 1" in out
-    record = json.loads(said(capsys, "readlinkdb", table, A, "--format", "json"))
+    record = json.loads(printed(capsys, "readlinkdb", table, A, "--format", "json"))
     assert record["inlinks"][0]["source"] == "http://d.com/"
-    assert json.loads(said(capsys, "readlinkdb", table, B, "--format", "json"))["anchors"] == [
+    assert json.loads(printed(capsys, "readlinkdb", table, B, "--format", "json"))["anchors"] == [
         "newer"
     ]
     assert nutbeam("purge", table, "--host", "d.com") == 0
-    assert "dropped/purged 1" in said(capsys, "mergelinkdb", table, other)
+    assert "dropped/purged 1" in printed(capsys, "mergelinkdb", table, other)
 
 
 @pytest.mark.few(2)
@@ -119,7 +116,7 @@ def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, 
         }, time * 1000)  # fmt: skip
     (tmp_path / "host-urlnormalizer.txt").write_text("www.d.com d.com\n")
     rules = ["--url_rules_dir", tmp_path, "--url_normalizers", "basic,host", "--exclude", "bad.com"]
-    out = said(capsys, "mergelinkdb", address, *others, *words, *rules)
+    out = printed(capsys, "mergelinkdb", address, *others, *words, *rules)
     rows = {(row["target"], row["source"]): row for row in rows_of(address, "links").to_dicts()}
     keys = {url: to_key(url) for url in (A, B, one, www, bad)}
     expected = {(A, one), (A, www), (one, www), (B, bad), (bad, B), (B, A)}

@@ -29,12 +29,6 @@ parse_document, parse_html = with_source(parse_source), with_source(parse_html_s
 parse_text = with_source(parse_text_source)
 
 
-@pytest.fixture(params=TREES)
-def page(request, monkeypatch):
-    """Parses pages as they are, and flattened as hazardous ones are."""
-    return parser_with(request.param, monkeypatch)
-
-
 def test_title_and_text(page):
     found = page(
         "<html><head><title> A\n &lt;b>title </title><script>s</script></head><body>one<p>two"

@@ -21,11 +21,6 @@ from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.urls.row_keys import to_key
 
 
-@pytest.fixture(params=TREES)
-def page(request, monkeypatch):
-    return parser_with(request.param, monkeypatch)
-
-
 def test_facts(page):
     found = page(
         "<html lang=' de-CH '><head><meta name=Description content=' a\n b '>"

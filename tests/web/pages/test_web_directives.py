@@ -1,7 +1,7 @@
 """What documents say to robots, in meta elements and X-Robots-Tag."""
 
 import pytest
-from html_trees import FETCHED, TREES, URL, parser_with
+from html_trees import FETCHED, URL
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,11 +9,6 @@ from nutbeam.web.pages.directives import parse_moment, robots_directives
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document
-
-
-@pytest.fixture(params=TREES)
-def page(request, monkeypatch):
-    return parser_with(request.param, monkeypatch)
 
 
 def test_robots_meta(page):

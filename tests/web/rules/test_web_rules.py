@@ -3,7 +3,6 @@ import pickle
 
 import polars as pl
 import pytest
-from few_urls import few_urls_as_many
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,13 +10,8 @@ from nutbeam.web.base.options import validate
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, host_keys, in_scope, resolve
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, parse_url, to_key
 
+pytestmark = pytest.mark.usefixtures("few_urls_count_as_many")
 rules = UrlRules()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_urls_count_as_many():
-    with few_urls_as_many():
-        yield
 
 
 def test_admits_in_order():

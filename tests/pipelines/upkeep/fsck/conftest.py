@@ -1,7 +1,6 @@
 """Tables with a batch in each phase, and fsck, for tests of what fsck finds."""
 
 import json
-import shutil
 
 import pytest
 from crawling import (
@@ -10,6 +9,7 @@ from crawling import (
     tree,
 )
 from simulated_web import served_web
+from table_copies import copied_table
 
 web = served_web(hosts=2, pages=8, scope="session")
 
@@ -20,9 +20,7 @@ def original(web, tmp_path_factory):
     return in_each_phase(tmp_path_factory.mktemp("fsck") / "table", web)
 
 
-@pytest.fixture
-def table(original, tmp_path):
-    return shutil.copytree(original, tmp_path / "table")
+table = copied_table()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from bigtable_damage import put
-from bigtable_fsck import BAD, commit_rows, kinds, newest, rows_of_with
+from bigtable_fsck import BAD, commit_rows, newest, rows_of_with
 from cell_kinds import HOST_CELL, STATE_CELL
 from crawling import (
     assert_whole,
@@ -18,6 +18,7 @@ from crawling import (
     place_in,
     rows_of,
 )
+from damaging import kinds
 
 from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.changes import write_changes

@@ -6,7 +6,7 @@ import json
 import polars as pl
 import pytest
 from bigtable_damage import put
-from bigtable_fsck import BAD, commit_rows, history_row, kinds, newest, own, rows_of_with, set_own
+from bigtable_fsck import BAD, commit_rows, history_row, newest, own, rows_of_with, set_own
 from cell_kinds import HOST_CELL
 from crawling import (
     crawl,
@@ -16,6 +16,7 @@ from crawling import (
     rows_of,
     statuses_of,
 )
+from damaging import kinds
 from short_form import first
 
 from nutbeam.io.bigtable.changes import write_changes

@@ -51,4 +51,4 @@ def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
 
 
 def _damaged(path: Place) -> UserError:
-    return UserError(f"data file is damaged: {path}: its checksum is another{repair_advice(path)}")
+    return UserError(f"data file is damaged: {path}: its checksum differs{repair_advice(path)}")

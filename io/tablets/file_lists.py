@@ -125,7 +125,7 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
 def _parse_files(path: Place, crc32: int | None, version: Hashable) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     if crc32 not in (None, zlib.crc32(data)):
-        raise _damaged(path, "its checksum is another")
+        raise _damaged(path, "its checksum differs")
     try:
         # polars ends the process where a damaged number makes it ask for too much memory.
         rows = pq.read_table(pa.BufferReader(data), use_threads=False)

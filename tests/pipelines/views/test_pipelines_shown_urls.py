@@ -70,6 +70,23 @@ def test_an_index_has_its_own_url_as_id_and_shows_the_other(crawled, said, tmp_p
     assert said("sql", "select url from indexed", "--format", "csv").split() == ["url", TARGET]
 
 
+def test_an_index_learns_later_which_url_stands_for_a_page(tmp_path, capsys):
+    pytest.importorskip("tantivy")
+    table, found = tmp_path / "table", []
+    with serve(answer) as server:
+        reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
+        words = ("--rounds", "1", "--server_delay", "0", "--agent_name", "test",
+                 "--agent_email", "a@example.com")  # fmt: skip
+        for seeds, code in (((TARGET,), 0), ((), 4)):  # the second round only finds the redirect
+            assert nutbeam("crawl", table, *seeds, *words, *reach) == code
+            assert nutbeam("index", table) == 0
+            capsys.readouterr()
+            cache = ("--cache_folder", tmp_path / "cache")
+            assert nutbeam("search", table, "words", "--format", "json", *cache) == 0
+            found.append(json.loads(capsys.readouterr().out)["url"])
+    assert found == [TARGET, SEED]
+
+
 def test_sql_and_export_have_both_urls(said, tmp_path):
     (row,) = said("sql", f"select url, repr_url from state where url = '{TARGET}'", "--format",
                   "csv").splitlines()[1:]  # fmt: skip

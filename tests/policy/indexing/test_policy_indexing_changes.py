@@ -38,6 +38,15 @@ def decided(status, document=NEW, journal=None, *, full=False, options=None, **c
     )
 
 
+@pytest.mark.parametrize("status", [Status.DB_FETCHED, Status.DB_NOTMODIFIED])
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_page_is_sent_again_if_another_url_stands_for_it(status, skip):
+    options = IndexDecisionOptions(skip_notmodified=skip)
+    shown = "http://a.com/home"
+    found = decided(status, OLD, OLD, options=options, repr_url=shown)
+    assert found == ("add", "indexed")
+
+
 @pytest.mark.parametrize(
     ("status", "document", "journal", "wanted"),
     [

@@ -100,7 +100,7 @@ def test_what_is_damaged_is_not_passed_on(table, tmp_path, capsys, kind, words):
     assert nutbeam(words[0], table, "-o", output, *words[1:]) == 3
     line = capsys.readouterr().err
     assert line.count("\n") == 1
-    assert f"{path}: its checksum is another: run nutbeam fsck {table}" in line
+    assert f"{path}: its checksum differs: run nutbeam fsck {table}" in line
     assert not output.exists()
 
 

@@ -11,7 +11,9 @@ Where the specification leaves a choice:
   that is db_parse_failed loses its signature for the same reason. Such a page has answered, so its
   retries are 0.
 - Pages that an index may have deleted are never "not modified" when they return: gone, redirected
-  and duplicate ones, and likewise orphans and pages that failed to parse.
+  and duplicate ones, and likewise orphans, pages that failed to parse, and those whose last fetch
+  failed (db_unfetched): before it they may have been any of these.
+- The target of a redirect has the distance of its source; so that of a seed is no orphan.
 - A schedule of a plug-in gets the interval of 0.9 of the maximum in place of one over it, but for a
   URL with a fixed interval.
 - An interval over the maximum: only a 304 forces a fetch, which is due at the time of the 304; a

@@ -15,9 +15,11 @@ class Site:
     """Three pages with the same content, and a home page that links to them."""
 
     def __init__(self):
-        self.gone, self.changed = set(), set()
+        self.gone, self.changed, self.failing = set(), set(), set()
 
     def __call__(self, path, _):
+        if path in self.failing:
+            return reply(b"", "503 Service Unavailable")
         if path in self.gone or path == "/robots.txt":
             return reply(b"", "404 Not Found")
         if path == "/":

@@ -323,15 +323,16 @@ def _tasks(
     for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
         delay, address = requested.wait(row["key"])
         threads = threads_of.get(host_key_of(row["key"])) if threads_of else None
+        # After a 304 there must be a stored body, and what was parsed of it.
+        stored = row["page"] and row["signature"]
         yield Task(
             url=from_key(row["key"]),
             key=row["key"],
             score=row["score"],
             distance=row["distance"] or 0,
-            # After a 304 there must be a stored body.
-            etag=row["etag"] if row["signature"] else None,
-            last_modified=row["last_modified"] if row["signature"] else None,
-            modified_time=(row["modified_time"] or 0) if row["signature"] else 0,
+            etag=row["etag"] if stored else None,
+            last_modified=row["last_modified"] if stored else None,
+            modified_time=(row["modified_time"] or 0) if stored else 0,
             delay=pause_of(threads, delay, pauses),
             threads=threads,
             address=address,

@@ -43,7 +43,7 @@ from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
-from ..policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, empty
+from ..policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, STATE, empty
 from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.hosting.merit import Merits, without_unvouched
 from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
@@ -234,7 +234,10 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     documents, before, unvouched = _vouched(documents, before, merits)
     both = [rows.select("key", "refresh") for rows in (documents, before.documents)]
     representatives = Representatives(item.operation, options, seeds, pages, pl.concat(both))
-    before = before._replace(alone=representatives.outdated(before.rows))
+    before = before._replace(
+        alone=representatives.outdated(before.rows),
+        followed=_followed(item.operation, pages, before.rows),
+    )
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
     counts |= unvouched | ({"documents_missing": lost} if lost else {})
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
@@ -287,6 +290,16 @@ def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
     wanted = rows.join(unchanged, on="key")
     documents = named_documents(root, item.operation.manifest(), wanted, OF_UNCHANGED)
     return Before(rows, documents), len(unchanged) - len(documents)
+
+
+def _followed(operation: Operation, pages: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+    """Returns the keys and signatures of known pages that are in no fetch list of the partition."""
+    keys = pages.join(listed, on="key", how="anti").get_column("key").unique()
+    if not len(keys):
+        return empty(STATE)
+    return operation.root.find(
+        "state", tablets(operation.files("state")), keys, ("key", "signature")
+    )
 
 
 def _known_rows(operation: Operation, keys: pl.Series, scorings: Scorings) -> pl.DataFrame | None:

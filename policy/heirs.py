@@ -8,11 +8,13 @@ from ..web.urls.representative import choose_representative
 from ..web.urls.row_keys import from_key
 
 INHERITED = ("fetch_interval", "fixed_interval", "metadata")
-# In a change, in place of a URL that stands for the page: none does so any more.
+# In a change, in place of a URL that stands for the page: none does so any more. As the place that a
+# URL leads to: the table does not have that URL.
 NO_URL = ""
 # More redirects in a row are a circle.
 _LONGEST_CHAIN = 20
-# From keys to the key that each URL leads to, None if it leads nowhere; unknown ones are missing.
+# From keys to the key that each URL leads to: None if it leads nowhere, NO_URL if the table does not
+# have it; where nothing is known of the answer, the key is missing.
 LeadsTo = Callable[[Collection[str]], Mapping[str, str | None]]
 
 
@@ -88,27 +90,27 @@ def _representative(source: str, known: str | None, target: str, temporary: bool
 def no_longer_shown(shown_as: Mapping[str, str], leads_to: LeadsTo) -> set[str]:
     """Returns the pages whose representative URL does not represent them any more.
 
-    That URL has a page of its own now, is gone, or redirects elsewhere. It stays while this is not
-    known.
+    That URL has a page of its own now, is gone, redirects elsewhere, or was removed from the table.
+    It stays while this is not known.
 
     Args:
         shown_as: From the key of each page to the key of the URL that stands for it.
         leads_to: Where URLs lead.
 
-    >>> web = {"a": "b", "b": "page", "c": None, "d": "c", "e": "f"}
-    >>> shown_as = {"page": "a", "p2": "c", "p3": "d", "p4": "e"}
+    >>> web = {"a": "b", "b": "page", "c": None, "d": "c", "e": "f", "f": NO_URL}
+    >>> shown_as = {"page": "a", "p2": "c", "p3": "d", "p4": "e", "p5": "f", "p6": "g"}
     >>> found = no_longer_shown(shown_as, lambda keys: {k: web[k] for k in keys if k in web})
     >>> sorted(found)
-    ['p2', 'p3']
+    ['p2', 'p3', 'p5']
     """
     alone = set()
-    for _ in range(_LONGEST_CHAIN):
+    for hops in range(_LONGEST_CHAIN):
         if not shown_as:
             break
         found = leads_to(set(shown_as.values()))
         ways = {page: found[url] for page, url in shown_as.items() if url in found}
-        alone |= {page for page, target in ways.items() if target is None}
-        shown_as = {
-            page: target for page, target in ways.items() if target is not None and target != page
-        }
+        if hops:  # The target of a redirect may be new: the table gets it with this update.
+            ways = {page: target for page, target in ways.items() if target != NO_URL}
+        alone |= {page for page, target in ways.items() if not target}
+        shown_as = {page: target for page, target in ways.items() if target and target != page}
     return alone

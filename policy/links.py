@@ -87,11 +87,14 @@ class Before(NamedTuple):
         documents: DOCUMENTS rows of the newest bodies of pages that answered 304, with the columns
             ``OF_UNCHANGED``.
         alone: Keys of pages for which no other URL stands any more.
+        followed: Rows of the state with ``key`` and ``signature``, of known pages that the fetch
+            followed.
     """
 
     rows: pl.DataFrame = empty(FETCHLIST)
     documents: pl.DataFrame = empty(DOCUMENTS)
     alone: Collection[str] = ()
+    followed: pl.DataFrame = empty(STATE)
 
 
 _NOTHING = Before()
@@ -199,7 +202,8 @@ def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.
         kept: Those of pages that answered 304, see ``_unchanged``.
         before: What was known of the pages.
     """
-    old = before.rows.select("key", old=pl.col("signature"))
+    known = (before.rows, before.followed)
+    old = pl.concat(rows.select("key", old="signature") for rows in known)
     unchanged = (pl.col("signature") == pl.col("old")).fill_null(False)
     score = pl.when(unchanged).then(0.0).otherwise("score")
     judged = documents.join(old, on="key", how="left", maintain_order="left")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import polars as pl
 
-from ...policy.heirs import no_longer_shown
+from ...policy.heirs import NO_URL, no_longer_shown
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
 from ...web.urls.row_keys import to_key
@@ -56,6 +56,7 @@ class Representatives:
         fetched = self._fetched.filter(pl.col("key").is_in(wanted.implode()))
         others = wanted.filter(~wanted.is_in(fetched.get_column("key").implode()))
         known = pl.concat([fetched, self._of_table(others)]) if len(others) else fetched
+        absent = wanted.filter(~wanted.is_in(known.get_column("key").implode()))
         # A failure that may pass says nothing.
         unclear = pl.col("protocol_status").is_null() | pl.col("protocol_status").is_in(
             [EXCEPTION, FAILED]
@@ -65,7 +66,8 @@ class Representatives:
         links = leading.select(source="key")
         judged = judge(links, leading.get_column("url"), "fetcher", self._options, self._seeds)
         targets = dict(judged.select("source", "key").iter_rows())
-        return {key: targets.get(key) for key in known.get_column("key")}
+        found = {key: targets.get(key) for key in known.get_column("key")}
+        return found | dict.fromkeys(absent, NO_URL)
 
     def _of_table(self, keys: pl.Series) -> pl.DataFrame:
         """Returns ``key``, ``protocol_status`` and ``url`` of rows of the table."""
@@ -73,12 +75,16 @@ class Representatives:
         rows = operation.root.find("state", tablets(operation.files("state")), keys, _COLUMNS)
         answer = pl.col("protocol_status")
         redirects = rows.filter(answer.is_in([MOVED, TEMP_MOVED]))
-        own = rows.filter(answer.is_in([SUCCESS, NOTMODIFIED]))
-        rest = rows.join(pl.concat([redirects, own]), on="key", how="anti")
+        has_page = answer.is_in([SUCCESS, NOTMODIFIED])
+        own = rows.filter(has_page)
+        read = own.join(self._refreshes(own), on="key")
+        known = pl.concat(part.select("key") for part in (redirects, read))
+        rest = rows.join(known, on="key", how="anti")
         parts = (
             redirects.select("key", "protocol_status", url="protocol_message"),
-            own.join(self._refreshes(own), on="key").select("key", "protocol_status", "url"),
-            rest.select("key", "protocol_status", url=pl.lit(None, pl.String)),
+            read.select("key", "protocol_status", "url"),
+            # Of a page whose document is not there any more, nothing is known.
+            rest.select("key", pl.when(~has_page).then(answer), url=pl.lit(None, pl.String)),
         )
         return pl.concat(parts)
 

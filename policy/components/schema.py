@@ -147,6 +147,8 @@ FETCHLIST_COLUMNS = joined(
         Column("delay", pa.float64(), "Pause between requests to its host; null: the usual.", "s"),
         Column("address", TEXT, "IP address of its host, with a queue per address."),
     ],
+    # A part of another page has a signature, but no page: its URL was never fetched.
+    STATE_COLUMNS.pick("page"),
     # What update needs of the row before: for the target of a redirect, and after a 304.
     STATE_COLUMNS.pick("document", "fetch_interval", "fixed_interval", "metadata", "repr_url"),
 )

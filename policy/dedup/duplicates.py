@@ -20,7 +20,7 @@ SCHEME = "httpsOverHttp"
 OF_STATE = ("key", "status", "signature", "score", "last_fetch_time", "duplicate_of")
 COMPARED = ("key", "status", "signature", "old_status", "old_signature")
 _ALIVE = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
-_DUPLICATE = int(Status.DB_DUPLICATE)
+_UNFETCHED, _DUPLICATE = int(Status.DB_UNFETCHED), int(Status.DB_DUPLICATE)
 _HTTPS = r"^(\[[^\]]*\]|[^:/]*):https([:/])"
 # Nutch's names of the criteria, each with (column, whether a larger value is better).
 ORDERS = {
@@ -87,7 +87,7 @@ class Questioned(NamedTuple):
     Attributes:
         signatures: Signatures of pages to compare.
         lost: Keys of pages that are gone, or whose content has changed. Pages that were their
-            duplicates no longer are.
+            duplicates no longer are. A page that failed, and is tried again, is not lost yet.
     """
 
     signatures: pl.Series
@@ -106,11 +106,11 @@ def questioned(outcome: pl.DataFrame) -> Questioned:
         outcome: OUTCOME rows with the columns ``COMPARED``.
     """
     # inject may have replaced the row of a page that had duplicates: such a row is db_unfetched.
-    had = pl.col("old_status").is_in([*_ALIVE, _DUPLICATE, int(Status.DB_UNFETCHED)])
-    changed = ~pl.col("status").is_in(_ALIVE) | pl.col("signature").ne_missing(
-        pl.col("old_signature")
-    )
-    lost = outcome.filter(had & changed)
+    had = pl.col("old_status").is_in([*_ALIVE, _DUPLICATE, _UNFETCHED])
+    # A page that was tried, and that is db_unfetched, is tried again soon: it may have its content.
+    has = pl.col("status").is_in([*_ALIVE, _UNFETCHED])
+    changed = pl.col("signature").ne_missing(pl.col("old_signature"))
+    lost = outcome.filter(had & (~has | changed))
     found = [outcome.get_column("signature"), lost.get_column("old_signature")]
     signatures = pl.concat([some.rename("signature") for some in found])
     return Questioned(signatures.drop_nulls().unique(), lost.get_column("key"))

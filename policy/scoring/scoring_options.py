@@ -90,7 +90,7 @@ class ScoringOptions(OrphanOptions):
     url_boost_of: str = option(
         "choice",
         "Scoring urlboost: the value to multiply: the one by which generate chooses URLs, or once "
-        "the score of a new URL.",
+        "the score of a new URL; then urlboost must be the last scoring.",
         choices=("choice", "new"),
     )
 
@@ -105,6 +105,12 @@ class ScoringOptions(OrphanOptions):
             raise ValueError("--scoring must have one of opic and opic_cash, got both")
         if "metadata" in self.scoring and not self.metadata_to_links:
             raise ValueError("--scoring metadata needs names: give --metadata_to_links")
+        if self.url_boost_of == "new" and "urlboost" in self.scoring[:-1]:
+            # Before the others a new URL has no score that could be multiplied.
+            given = ",".join(self.scoring)
+            raise ValueError(
+                f"--scoring must have urlboost last with --url_boost_of new, got {given!r}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,9 +15,11 @@ class Site:
     """Three pages with the same content, and a home page that links to them."""
 
     def __init__(self):
-        self.gone, self.changed = set(), set()
+        self.gone, self.changed, self.failing = set(), set(), set()
 
     def __call__(self, path, _):
+        if path in self.failing:
+            return reply(b"", "503 Service Unavailable")
         if path in self.gone or path == "/robots.txt":
             return reply(b"", "404 Not Found")
         if path == "/":
@@ -86,6 +88,28 @@ def test_duplicates_that_were_not_fetched_again_come_back_too(backend):
     kept = min(found, key=lambda path: found[path][0])
     assert found.pop(kept) == (Status.DB_FETCHED, None)
     assert list(found.values()) == [(Status.DB_DUPLICATE, kept)]
+
+
+def test_duplicates_of_a_page_that_is_tried_again_wait_until_it_is_gone(tmp_path):
+    table, site = tmp_path / "table", Site()
+    with serve(site) as server:
+        words = ["--connect_to", f"a.example.com:80:127.0.0.1:{server.port}", "--server_delay", "0"]
+        assert nutbeam("crawl", table, f"{HOST}/", "--rounds", "2", *words) == 0
+        found, lost = pages(table), kept_page(table)
+        site.failing.add(lost)
+        words += ["--rounds", "1", "--exceptions_delay", "0"]
+        choose = ["--restrict_status", "fetched", "--add_days", "31"]
+        assert nutbeam("crawl", table, *choose, *words) == 0
+        assert pages(table) == found | {lost: (Status.DB_UNFETCHED, None)}
+        site.failing.clear()
+        site.gone.add(lost)
+        choose = ["--restrict_status", "unfetched", "--add_days", "40"]
+        assert nutbeam("crawl", table, *choose, *words) == 4  # no page was fetched
+    found = pages(table)
+    assert found.pop(lost) == (Status.DB_GONE, None)
+    assert sorted(status for status, _ in found.values()) == [
+        Status.DB_FETCHED, Status.DB_DUPLICATE
+    ]  # fmt: skip
 
 
 @pytest.mark.few(1)

@@ -367,8 +367,8 @@ def test_a_score_that_is_no_number_is_never_chosen(state, tables, tmp_path):
 def test_the_fetch_list_has_its_declared_schema(table):
     (batch,) = [choose(table, "--top_n", 3)]
     assert batch.columns == ["key", "slot", "score", "distance", "etag", "last_modified",
-                             "modified_time", "signature", "delay", "address", "document",
-                             "fetch_interval", "fixed_interval", "metadata", "repr_url",
+                             "modified_time", "signature", "delay", "address", "page",
+                             "document", "fetch_interval", "fixed_interval", "metadata", "repr_url",
                              "partition"]  # fmt: skip
     path = files_of(table, next(n for n in manifest_of(table).components if "fetchlist" in n))[0]
     assert pq.read_schema(path).field("slot").type == pa.uint16()

@@ -189,16 +189,31 @@ def test_a_url_stands_for_a_page_only_while_it_redirects_to_it(site, table, tmp_
     assert len(statuses_of(table)) == 3
 
 
+def test_a_url_that_filterdb_has_dropped_stands_no_more(site, table, tmp_path):
+    site.links, site.moved = {"/home": []}, {"/": "/home"}
+    injected(table, tmp_path, "/", "/home")
+    site.round(table)
+    assert state_of(table)["/home"]["repr_url"] == f"{HOST}/"
+    assert nutbeam("filterdb", table, "--exclude", "com/$") == 0
+    site.round(table, days=31)
+    rows = state_of(table)
+    assert (list(rows), rows["/home"]["repr_url"]) == (["/home"], None)
+
+
 @pytest.mark.long
-def test_a_url_whose_answer_came_in_another_batch_stands_no_more(site, table, tmp_path):
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_url_whose_answer_came_in_another_batch_stands_no_more(site, table, tmp_path, lost):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/\tnutch.fetchInterval=86400", "/home\tnutch.fetchInterval=432000")
     site.round(table)
     site.links["/"], site.moved = [], {}
     site.round(table, days=2)
     assert state_of(table)["/home"]["repr_url"] == f"{HOST}/"  # it was not fetched
-    site.round(table, days=4)
-    assert state_of(table)["/home"]["repr_url"] is None
+    if lost:  # The document may have had a refresh.
+        for file in files_of(table, state_of(table)["/"]["document"].rpartition("/")[0]):
+            file.unlink()
+    site.round(table, "--top_n", "1", "--expr", "fetchInterval > 86400", days=4)
+    assert state_of(table)["/home"]["repr_url"] == (f"{HOST}/" if lost else None)
 
 
 def test_settings_of_a_host_change_the_next_date(site, table, tmp_path):

@@ -16,7 +16,7 @@ from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
 from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.blocklist import Names, blocklist_of
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, conform, empty
+from nutbeam.policy.components.schema import DOCUMENTS, PAGES, Status, conform, empty
 from nutbeam.web.base.progress import PROGRESS
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")
@@ -131,6 +131,24 @@ def test_the_table_is_as_after_a_round_more(tmp_path, table, server):
     mine, other = (some.filter(~pl.col("key").is_in(far)) for some in (mine, other))
     assert mine.to_dicts() == other.to_dicts()
     assert len(mine) == 18
+
+
+@pytest.mark.parametrize("scoring", ["opic", "opic_cash"])
+def test_a_followed_page_that_is_unchanged_gives_no_score_again(table, server, scoring):
+    def update():
+        assert nutbeam("fetch", table, *words(server, *FOLLOW)) == 0
+        assert nutbeam("updatedb", table, "--scoring", scoring) == 0
+        names = ("key", "score", "cash", "status")
+        return state_of(table).select(names).rows_by_key("key", unique=True)
+
+    before = update()
+    # The seeds are the best pages; all others are followed again.
+    assert nutbeam("generate", table, "--add_days", "31", "--top_n", "2") == 0
+    after = update()
+    assert after["com.example.a:http/1/1"][-1] == Status.DB_NOTMODIFIED
+    assert {key: row[:2] for key, row in after.items()} == {
+        key: row[:2] for key, row in before.items()
+    }
 
 
 ALL = ("--parse_while_fetching", "--follow_outlinks_depth", "30", "--follow_outlinks_num_links",

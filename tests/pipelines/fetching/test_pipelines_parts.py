@@ -115,6 +115,37 @@ def test_parse_job_by_job(tmp_path, parsing, capsys, monkeypatch):
     assert (third["text"], third["part_of"], third["http_code"]) == ("third itself", None, 200)
 
 
+def test_the_first_request_of_a_part_has_no_conditions(tmp_path, capsys):
+    table, rss = tmp_path / "table", "<rss><channel><title>news</title>{}</channel></rss>"
+    item = "<item><title>Cut</title><link>/power.html</link><description>soon</description></item>"
+    feeds = [rss.format(item), rss.format(""), rss.format("")]
+    page = reply(b"<title>Cut</title>itself", "200 OK", "Content-Type: text/html")
+
+    def feed_and_page(path, _):
+        if path == "/feed.xml":
+            return reply(feeds.pop(0).encode(), "200 OK", "Content-Type: application/rss+xml")
+        if path == "/robots.txt":
+            return reply(b"", "404 Not Found")
+        unchanged = "if-modified-since" in server.current.head.lower()
+        return b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else page
+
+    def power():
+        pages = {page["url"]: page for page in lines(capsys, "pages", table)}
+        found = pages[f"{URL}/power.html"]
+        return found["text"], found["status"]
+
+    with serve(feed_and_page) as server:
+        crawl = ("crawl", table, f"{URL}/feed.xml", "--feed_documents", "--rounds", "1",
+                 *words(server, tmp_path))  # fmt: skip
+        assert nutbeam(*crawl) == 0
+        assert (power(), "/power.html" in server.paths) == (("soon", "db_fetched"), False)
+        assert nutbeam(*crawl, "--add_days", "31") == 0
+        assert power()[0] == "Cut itself"
+        # Now there is a body.
+        assert nutbeam(*crawl, "--add_days", "62") == 0
+        assert power() == ("Cut itself", "db_notmodified")
+
+
 def check_readers(table, capsys):
     """Asserts what the commands that read a table say of it."""
     everything = ("pages", table, "--status", "fetched,duplicate")

@@ -182,6 +182,11 @@ FETCHED, GONE = Status.DB_FETCHED, Status.DB_GONE
         (Status.DB_DUPLICATE, GONE, b"s", True),
         (GONE, GONE, b"s", False),
         (Status.DB_UNFETCHED, FETCHED, b"t", True),  # inject may have replaced the row
+        # A page that is to be tried again keeps its duplicates until the result is known.
+        (FETCHED, Status.DB_UNFETCHED, b"s", False),
+        (Status.DB_UNFETCHED, Status.DB_UNFETCHED, b"s", False),
+        (Status.DB_UNFETCHED, FETCHED, b"s", False),
+        (Status.DB_UNFETCHED, GONE, b"s", True),
     ],
 )
 def test_what_a_batch_calls_into_question(old, new, after, lost):

@@ -61,6 +61,20 @@ def test_new_urls_get_their_factor_once(file):
     assert web.scorings.sorts_by_score
 
 
+def test_scores_of_new_urls_are_multiplied_after_all_others_are_given(file):
+    with pytest.raises(ValueError, match=r"urlboost last .* got 'depth,urlboost,opic'"):
+        scorings("depth", "urlboost", "opic", url_boost_file=file, url_boost_of="new")
+    assert scorings("urlboost", "opic", url_boost_file=file)
+
+
+def test_cash_is_not_multiplied(file):
+    web = ScoredWeb("opic_cash", "urlboost", url_boost_file=file, url_boost_of="new")
+    web.inject("x")
+    web.fetch({"x": ["archive/1", "news/1"]})
+    assert web.column("score") == pytest.approx({"x": 1.0, "archive/1": 0.05, "news/1": 1.25})
+    assert web.column("cash") == {"x": 0.0, "archive/1": 0.5, "news/1": 0.5}
+
+
 def test_it_needs_a_file():
     with pytest.raises(ValueError, match="give --url_boost_file"):
         scorings("urlboost")

@@ -34,7 +34,7 @@ help:
 	@echo "make test-servers"
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
-	@echo "                run a crawl with the oldest Beam that pyproject.toml allows"
+	@echo "                run the tests of pipelines with the oldest Beam that pyproject.toml allows"
 	@echo "make test-long  run all of them, the long ones too (two hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
@@ -100,20 +100,26 @@ test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,\
 	  -m "(dataflow or yaml) and not long" $(call marked,dataflow|yaml))
 
-# The oldest Beam has an environment of its own.
+# The oldest Beam has an environment of its own: the tests that other runners run, run there, too.
+on_oldest = @echo "on Beam $(BEAM)"; \
+	  NUTBEAM_TEST_RUNNER=bundles build/beam-oldest/bin/pytest -q -n auto $(ARGS)
+
 test-beam-oldest: $(READY) build/beam-oldest/ready
 	@$(BIN)/pytest -q -m "long or not long" tests/pipelines/launch/test_pipelines_beam_versions.py $(ARGS)
+	$(on_oldest)
 
 BEAM = $(shell sed -n 's/^ *"apache-beam>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 build/beam-oldest/ready: pyproject.toml $(READY)
 	@"$(PYTHON)" -m venv build/beam-oldest
-	@$(BIN)/uv pip install --quiet --python build/beam-oldest/bin/python --editable . "apache-beam==$(BEAM).*"
+	@$(BIN)/uv pip install --quiet --python build/beam-oldest/bin/python --editable '.[dev]' \
+	  "apache-beam==$(BEAM).*"
 	@touch $@
 
 test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,-m "flink or prism or dataflow or yaml or servers or long" --durations=0)
 	$(call on_runners,,prism bundles processes)
+	$(on_oldest)
 
 # Inputs that fail are in build/fuzz/found, inputs that reach new code in build/fuzz/corpus.
 fuzz: $(VENV)/fuzz

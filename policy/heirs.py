@@ -8,8 +8,8 @@ from ..web.urls.representative import choose_representative
 from ..web.urls.row_keys import from_key
 
 INHERITED = ("fetch_interval", "fixed_interval", "metadata")
-# In a change, in place of a URL that stands for the page: none does so any more. As the place that a
-# URL leads to: the table does not have that URL.
+# A change with it in place of a URL says that no other URL stands for the page any more. A URL that
+# leads to it is not in the table.
 NO_URL = ""
 # More redirects in a row are a circle.
 _LONGEST_CHAIN = 20

@@ -165,7 +165,7 @@ def changes_of(
     if scorings.passed:
         redirects = _with_passed(redirects, once, scorings, rows)
     inherited = heirs(redirects, before.rows, before.alone)
-    shared, left_out = _links_of(pages, options, scorings)
+    shared, left_out = _marked_links(pages, unchanged, options, scorings)
     if left_out:
         counts["dropped/by_scoring"] = left_out
     links = [shared, redirects.drop("source", "temporary"), by_pages]
@@ -194,9 +194,6 @@ def _unchanged(pages: pl.DataFrame, before: Before) -> pl.DataFrame:
 def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.DataFrame:
     """Returns the documents whose links count as seen; those of unchanged pages give no score.
 
-    Links of pages that answered 304 bring no new URL: parse applied the rules of that time to them,
-    and ``filterdb`` may have removed their targets since then.
-
     Args:
         documents: Documents of bodies that were fetched.
         kept: Those of pages that answered 304, see ``_unchanged``.
@@ -209,11 +206,7 @@ def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.
     judged = documents.join(old, on="key", how="left", maintain_order="left")
     judged = judged.with_columns(score.cast(pl.Float32).alias("score"), unchanged=unchanged)
     judged = judged.drop("old")
-    if kept.is_empty():
-        return judged
-    kept = kept.with_columns(
-        score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True), known_only=pl.lit(True)
-    )
+    kept = kept.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
     return pl.concat([judged, kept], how="diagonal")
 
 
@@ -257,7 +250,8 @@ def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -
     """
     # Not sum() of polars: its order of addition depends on the number of threads.
     merged = [column.merge.alias(column.name) for column in scorings.passed]
-    merged += [pl.col(name).fill_null(False).all() for name in _if_there(links, "known_only")]
+    if "known_only" in links.columns:
+        merged.append(pl.col("known_only").fill_null(False).all())
     return (
         links.group_by(by)
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min(), *merged)
@@ -297,7 +291,6 @@ def _pages(
         "key",
         "distance",
         "unchanged",
-        *_if_there(documents, "known_only"),
         *((pl.col("part_of"),) if scorings.row_columns else ()),
         *(pl.col(name).alias(f"document.{name}") for name in scorings.document_columns),
         score=pl.col("score").fill_null(0.0).cast(pl.Float64),
@@ -338,7 +331,6 @@ def _links_of(
         .select(
             *source,
             *passed,
-            *_if_there(pages, "known_only"),
             pl.col("outlinks").alias("key"),
             inlink_score=pl.col("share") * (internal if same_factor else 1.0),
             inlink_distance=pl.col("distance").fill_null(0).cast(pl.Int32) + 1,
@@ -350,13 +342,25 @@ def _links_of(
         same = host_keys(links.get_column("source")) == host_keys(links.get_column("key"))
         factor = pl.when(same).then(internal).otherwise(external)
         links = links.with_columns(inlink_score=pl.col("inlink_score") * factor)
-    named = ("key", "inlink_score", "inlink_distance", *_if_there(links, "known_only"), *passed)
-    kept = scorings.links(links).select(named)
+    kept = scorings.links(links).select("key", "inlink_score", "inlink_distance", *passed)
     return kept, len(links) - len(kept)
 
 
-def _if_there(rows: pl.DataFrame, name: str) -> tuple[str, ...]:
-    return (name,) if name in rows.columns else ()
+def _marked_links(
+    pages: pl.DataFrame, unchanged: pl.DataFrame, options: LinkOptions, scorings: Scorings
+) -> tuple[pl.DataFrame, int]:
+    """Returns links as ``_links_of``; those of pages that answered 304 are ``known_only``.
+
+    These bring no new URL: parse applied the rules of its time to them, and ``filterdb`` may have
+    removed their targets since then.
+    """
+    if unchanged.is_empty():
+        return _links_of(pages, options, scorings)
+    old = pl.col("key").is_in(unchanged.get_column("key").implode())
+    found, left_out = _links_of(pages.filter(~old), options, scorings)
+    known, more = _links_of(pages.filter(old), options, scorings)
+    marked = known.with_columns(known_only=pl.lit(True))
+    return pl.concat([found, marked], how="diagonal"), left_out + more
 
 
 def _with_passed(

@@ -97,8 +97,8 @@ def named_documents(
 
     Args:
         root: The table's folder.
-        manifest: The snapshot of the rows.
-        rows: STATE rows: ``key`` and ``document``.
+        manifest: The snapshot of the rows, or a later one: files know under which name they began.
+        rows: ``key`` and ``document``, a path in the table.
         columns: The columns to read.
     """
     read, found = list(dict.fromkeys((*columns, "part_of"))), []

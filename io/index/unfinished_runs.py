@@ -27,13 +27,10 @@ class Intent:
     Attributes:
         path: File with the row keys.
         bytes: Its size.
-        overtaken: Whether a later run has committed, so that older texts than those of that run
-            may be in the index.
     """
 
     path: Place
     bytes: int
-    overtaken: bool
 
 
 def intents(task: IndexRun) -> Iterator[Intent]:
@@ -41,7 +38,7 @@ def intents(task: IndexRun) -> Iterator[Intent]:
     for file in sorted(list_files(task.all_receipts), key=lambda file: file.path):
         folder = file.path.parent.name
         if file.path.suffix == INTENT and folder != task.receipts.name:
-            yield Intent(file.path, file.bytes, _version(folder) < task.last.version)
+            yield Intent(file.path, file.bytes)
 
 
 def note_ended(task: IndexRun) -> None:

@@ -7,6 +7,7 @@ from ...web.base.options import option
 BUILT_IN_SCORINGS = (
     *("opic", "opic_cash", "depth", "link", "orphan", "similarity", "metadata", "urlboost"),
 )
+_WITHOUT_SCORES = ("depth", "link", "orphan", "metadata")  # they change no score of a row
 # Two forms of one algorithm: both would add the scores of links.
 _EITHER = ("opic", "opic_cash")
 
@@ -90,7 +91,7 @@ class ScoringOptions(OrphanOptions):
     url_boost_of: str = option(
         "choice",
         "Scoring urlboost: the value to multiply: the one by which generate chooses URLs, or once "
-        "the score of a new URL; then urlboost must be the last scoring.",
+        "the score of a new URL; then urlboost must come after scorings that change scores.",
         choices=("choice", "new"),
     )
 
@@ -105,12 +106,14 @@ class ScoringOptions(OrphanOptions):
             raise ValueError("--scoring must have one of opic and opic_cash, got both")
         if "metadata" in self.scoring and not self.metadata_to_links:
             raise ValueError("--scoring metadata needs names: give --metadata_to_links")
-        if self.url_boost_of == "new" and "urlboost" in self.scoring[:-1]:
-            # Before the others a new URL has no score that could be multiplied.
-            given = ",".join(self.scoring)
-            raise ValueError(
-                f"--scoring must have urlboost last with --url_boost_of new, got {given!r}"
-            )
+        if self.url_boost_of == "new" and "urlboost" in self.scoring:
+            # Before a scoring that may give scores, a new URL has none that could be multiplied.
+            later = self.scoring[self.scoring.index("urlboost") + 1 :]
+            if giving := [name for name in later if name not in _WITHOUT_SCORES]:
+                raise ValueError(
+                    f"--scoring must have urlboost after {giving[0]} with --url_boost_of new, "
+                    f"got {','.join(self.scoring)!r}"
+                )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -190,7 +190,6 @@ def test_compact_removes_files_of_changes_that_a_killed_job_has_not_finished(tab
     assert not half.exists()
 
 
-@pytest.mark.long
 def test_compact_makes_one_file_of_those_that_name_the_seeds(table, capsys):
     for name in ("one", "two", "one.two"):
         assert nutbeam("inject", table, f"http://{name}.example.com/") == 0

@@ -231,7 +231,6 @@ def test_inject_filters_and_normalizes_what_is_there(table, rules, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 def test_links_of_a_page_that_becomes_a_seed_come_nearer(web, backend, small_tablets):
     """A crawled web; a deep page is injected, and its links have smaller distances afterwards."""
     table = backend.fresh()

@@ -128,7 +128,6 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @here_and_in_a_store
 def test_compact_keeps_what_the_table_says(address, web, capsys):
     assert crawl(address, web, *web.seeds) == 0

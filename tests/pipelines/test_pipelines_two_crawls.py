@@ -25,7 +25,6 @@ def web():
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @pytest.mark.parametrize("command", [("crawl", "--rounds", "5"), ("round",)])
 def test_what_another_crawl_has_done_is_not_done_again(web, tmp_path, monkeypatch, caplog, command):
     table, others = tmp_path / "table", []

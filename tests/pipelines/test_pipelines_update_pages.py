@@ -200,8 +200,7 @@ def test_a_url_that_filterdb_has_dropped_stands_no_more(site, table, tmp_path):
     assert (list(rows), rows["/home"]["repr_url"]) == (["/home"], None)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("lost", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_url_whose_answer_came_in_another_batch_stands_no_more(site, table, tmp_path, lost):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/\tnutch.fetchInterval=86400", "/home\tnutch.fetchInterval=432000")

@@ -58,7 +58,6 @@ def test_who_was_killed_is_found_dead(root, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @in_stores
 def test_who_was_stopped_is_superseded_and_sends_no_more(root, tmp_path):
     with Holder(root, log=tmp_path, times=SLOWER) as holder:

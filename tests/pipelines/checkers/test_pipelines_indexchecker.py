@@ -61,7 +61,6 @@ def test_do_index_sends_the_document_that_it_shows(checked, tmp_path):
     assert "sent: jsonl/added 1" in checked(URL, *words).out
 
 
-@pytest.mark.long
 def test_without_do_index_nothing_is_sent_and_the_writer_is_not_opened(checked, tmp_path):
     words = ("--writer", "jsonl", "--writer_parameters", f"path={tmp_path}/out")
     assert "sent" not in checked(URL, *words).out

@@ -132,7 +132,6 @@ def lead(monkeypatch, tmp_path, canary, client, *more, urls=None, ways=WAYS[2:])
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @pytest.mark.parametrize("client", CLIENTS[0])
 def test_no_spelling_leads_to_a_private_address_on_any_way(monkeypatch, tmp_path, capsys, client):
     assert len(HOSTS) > 60

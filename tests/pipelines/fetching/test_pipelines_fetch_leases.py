@@ -142,7 +142,6 @@ def flushed(table):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @pytest.mark.parametrize("operations", [("one", "one"), ("one", "two")])
 def test_two_commands_at_once(tmp_path, web, operations):
     table = generated(tmp_path, web)

@@ -64,7 +64,6 @@ def written(table, command, words, path):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @in_stores
 def test_figures_and_rows_are_those_of_a_folder(address, web, here, tmp_path, capsys):
     assert nutbeam("copy", here[0], address) == 0

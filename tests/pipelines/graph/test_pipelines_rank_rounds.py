@@ -23,7 +23,6 @@ def table(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @pytest.mark.parametrize("tolerance", ["1e-10", "1e-12"])
 def test_a_ranking_ends_at_a_very_small_tolerance(table, capsys, tolerance):
     assert nutbeam("webgraph", table, *SMALL) == 0
@@ -101,7 +100,6 @@ def test_the_most_rounds_of_a_pipeline_can_be_built(ranking):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 def test_a_thousand_rounds_can_be_asked_for(tmp_path, capsys):
     """The pages of a chain are as many rounds apart; a pipeline of all rounds cannot be built."""
     keys = [f"com.a{n:03}:http/" for n in range(206)]

@@ -41,7 +41,6 @@ WORKERS = ("--direct_num_workers", "2", "--direct_running_mode", "multi_processi
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @pytest.mark.parametrize("more", first(1, [(), WORKERS]))
 @pytest.mark.parametrize("moment", first(2, ["parsing", "begun", "fetching", "updating"]))
 def test_what_a_killed_crawl_leaves_is_swept_by_the_next_command(web, tmp_path, moment, more):

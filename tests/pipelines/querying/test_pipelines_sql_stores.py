@@ -33,7 +33,6 @@ def asked(table, capsys, monkeypatch, queries=QUERIES):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @in_stores
 def test_queries_find_what_they_find_in_a_folder(address, table, capsys, monkeypatch):
     assert nutbeam("copy", table, address) == 0

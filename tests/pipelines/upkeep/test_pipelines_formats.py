@@ -199,7 +199,6 @@ def test_later_components_say_what_they_said(complete, tmp_path, capsys):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 def test_later_components_go_on(complete, capsys):
     with SimWeb(**COMPLETE, crawl_delay=0) as web:
         more = ("--links", "--index", "main", "--add_days", "40", "--rounds", "2")

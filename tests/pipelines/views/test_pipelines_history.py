@@ -137,7 +137,6 @@ def test_rollback_is_a_new_snapshot_with_the_old_content(table, capsys, to):
 
 
 @pytest.mark.long
-@pytest.mark.few(1)
 @pytest.mark.parametrize("to", first(2, [4, 11, 1, 2, 7]))
 def test_the_same_crawl_again_does_the_lost_work(web, original, table, to):
     assert nutbeam("rollback", table, "--to", to) == 0

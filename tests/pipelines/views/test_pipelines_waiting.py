@@ -111,7 +111,6 @@ def test_a_table_without_urls_is_not_waited_for(tmp_path):
     assert clock.waits == 0
 
 
-@pytest.mark.long
 def test_the_time_limit_bounds_the_whole_crawl(tmp_path, capsys):
     table, clock = tmp_path / "table", Clock()
 

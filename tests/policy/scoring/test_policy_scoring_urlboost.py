@@ -62,9 +62,10 @@ def test_new_urls_get_their_factor_once(file):
 
 
 def test_scores_of_new_urls_are_multiplied_after_all_others_are_given(file):
-    with pytest.raises(ValueError, match=r"urlboost last .* got 'depth,urlboost,opic'"):
+    with pytest.raises(ValueError, match=r"urlboost after opic .* got 'depth,urlboost,opic'"):
         scorings("depth", "urlboost", "opic", url_boost_file=file, url_boost_of="new")
     assert scorings("urlboost", "opic", url_boost_file=file)
+    assert scorings("opic", "urlboost", "depth", url_boost_file=file, url_boost_of="new")
 
 
 def test_cash_is_not_multiplied(file):

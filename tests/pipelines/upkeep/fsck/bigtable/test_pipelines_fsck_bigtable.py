@@ -236,7 +236,7 @@ def test_ranges_that_do_not_fit(table, fsck, word):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["state", "hosts", "fetchlist", "documents", "seed_hosts"])
+@pytest.mark.parametrize("name", ["seed_hosts", "state", "hosts", "fetchlist", "documents"])
 def test_a_list_that_is_lost_is_made_anew(table, fsck, name):
     components = manifest_of(table).components
     component = next(c for n, c in components.items() if n.rpartition("/")[2] == name)

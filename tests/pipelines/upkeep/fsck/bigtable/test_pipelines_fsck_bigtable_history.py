@@ -91,7 +91,6 @@ def test_an_operation_has_read_what_is_not_there(table, fsck):
 
 
 @pytest.mark.long
-@pytest.mark.few(2)
 @pytest.mark.parametrize("value", [b"{", b"[]", b'{"format": 1}', b""])
 def test_the_manifest_row_is_damaged(table, value, capsys):
     set_own(table, HEAD_ROW, commit=value)

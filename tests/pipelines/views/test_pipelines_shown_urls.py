@@ -1,6 +1,7 @@
 """The URL by which people know a page is shown beside its own, where a command shows a page."""
 
 import json
+import shutil
 
 import pytest
 from crawling import nutbeam
@@ -85,6 +86,24 @@ def test_an_index_learns_later_which_url_stands_for_a_page(tmp_path, capsys):
             assert nutbeam("search", table, "words", "--format", "json", *cache) == 0
             found.append(json.loads(capsys.readouterr().out)["url"])
     assert found == [TARGET, SEED]
+
+
+def test_after_a_purge_an_index_elsewhere_shows_the_url_of_the_page_itself(crawled, tmp_path):
+    table, out = tmp_path / "table", tmp_path / "out"
+    shutil.copytree(crawled, table)
+    words = ("--writer", "jsonl", "--writer_parameters", f"path={out}")
+    assert nutbeam("index", table, *words) == 0
+    assert shown_in(out) == {TARGET: SEED}
+    assert nutbeam("purge", table, "--url", SEED) == 0
+    assert nutbeam("index", table, *words) == 0
+    assert shown_in(out) == {TARGET: TARGET}
+
+
+def shown_in(folder):
+    """Returns the URL that the newest document of each page shows, by id."""
+    files = [path for path in sorted(folder.glob("*.jsonl")) if "deletes" not in path.name]
+    rows = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    return {row["id"]: row["url"] for row in rows}
 
 
 def test_sql_and_export_have_both_urls(said, tmp_path):

@@ -32,7 +32,7 @@ HISTORIES = [(ALL, 0), (Web(), 0), (Web(returning=True), 1), (Web(too_long=True)
              (ORPHANS, 2), (ADAPTIVE, 0), (ADAPTIVE, 1), (ADAPTIVE, 2), (REDIRECTED, 1),
              (ALL, 1)]  # fmt: skip
 # With schedules that are changed now and then, and with each schedule, its files, and the settings of
-# hosts. The short form has the first two.
+# hosts. The short form has the first.
 RATE = Web(returning=True, too_long=True, schedule="rate")
 PLUGIN = dataclasses.replace(ADAPTIVE, schedule="lively")
 SCHEDULES = {
@@ -58,7 +58,7 @@ TOLERANCE = 1e-4
 steps = functools.cache(lambda web, seed: list(history(seed, web)))
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("web", "seed"), HISTORIES)
 def test_two_years_agree(web, seed):
     check(steps(web, seed))

@@ -116,8 +116,12 @@ build/beam-oldest/ready: pyproject.toml $(READY)
 	  "apache-beam==$(BEAM).*"
 	@touch $@
 
+ON_CLUSTERS := flink or prism or dataflow or yaml or servers
+
 test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
-	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,-m "flink or prism or dataflow or yaml or servers or long" --durations=0)
+	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,\
+	  -m "$(ON_CLUSTERS)" --durations 30 $(call marked,flink|prism|dataflow|yaml|servers))
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "long and not (airflow or $(ON_CLUSTERS))" --durations 30 $(ARGS)
 	$(call on_runners,,prism bundles processes)
 	$(on_oldest)
 

@@ -151,16 +151,17 @@ def add_batch(
     )
     documents = common.with_columns(outlinks=_outlinks(sizes, rows, len(key), links))
     listed = common.with_columns(signature=pl.lit(b"before"))
+    written = []
     if unchanged:
         older = documents.gather_every(2)
         file = write_file(root, OLDER, "documents", [conform(older, DOCUMENTS)])
+        written.append(Written(batch_component(OLDER, "documents"), (file,)))
         answered = pl.Series(np.arange(len(common)) % 2 == 0)
         document = pl.when(answered).then(pl.lit(file.path))
         listed = listed.with_columns(document.alias("document"))
         status = pl.when(answered).then(FETCH_NOTMODIFIED).otherwise("fetch_status")
         common = common.with_columns(status.cast(pl.UInt8).alias("fetch_status"))
         documents = documents.gather_every(2, offset=1)
-    written = []
     for kind, frame, schema in (
         ("fetchlist", listed, FETCHLIST), ("pages", common, PAGES), ("documents", documents, DOCUMENTS)
     ):  # fmt: skip

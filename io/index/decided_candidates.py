@@ -108,8 +108,8 @@ def _unfinished(
     """Yields what corrects the pages of unfinished runs, which any writer may hold.
 
     Pages to be added go to the documents with the names of all writers, so that those delete them
-    that do not get them; also pages that have not changed, because such a run may have sent another
-    text, or another URL that stood for the page at that time. The others are deleted.
+    that do not get them; also pages that have not changed, because a run that did not commit may have
+    sent another text, or another URL that stood for the page at that time. The others are deleted.
     """
     names = pl.lit(task.outside, pl.List(pl.String))
     for some in _keys_of(item).iter_slices(_KEYS_AT_ONCE):
@@ -118,7 +118,7 @@ def _unfinished(
         rows = _state_of(item.operation, keys, STATE_READ)
         decided = decide_changes(rows, journal, options)
         decided = decided.join(some, on="key", how="left").with_columns(outside=names)
-        decided = _again(decided)
+        decided = _again(decided, ~pl.col("committed"))
         adds = decided.filter(pl.col("action") == ADD)
         if not task.cleans:
             both = pl.concat_list("writers", "outside").list.unique(maintain_order=True)
@@ -148,13 +148,13 @@ def _refused(
         if task.batch:
             rows = rows.filter(_of_batch(task.batch))
         journal = journal_of(task, rows.get_column("key"))
-        decided = _again(decide_changes(rows, journal, options))
+        decided = _again(decide_changes(rows, journal, options), pl.lit(True))
         yield to_candidates(decided.filter(pl.col("reason") == AGAIN_REASON))
 
 
-def _again(decided: pl.DataFrame) -> pl.DataFrame:
-    """Returns decisions in which pages of the journal are added, though they have not changed."""
-    again = pl.col("known") & (pl.col("reason") == "unchanged")
+def _again(decided: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+    """Returns decisions in which the chosen pages are added, though they have not changed."""
+    again = pl.col("known") & (pl.col("reason") == "unchanged") & chosen
     return decided.with_columns(
         action=pl.when(again).then(pl.lit(ADD)).otherwise("action"),
         reason=pl.when(again).then(pl.lit(AGAIN_REASON)).otherwise("reason"),
@@ -162,14 +162,15 @@ def _again(decided: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keys_of(item: Unfinished) -> pl.DataFrame:
-    """Returns the keys of an item."""
-    found = [pl.DataFrame(schema={"key": pl.String})]
+    """Returns the keys of an item, and whether only a run that has committed has sent them."""
+    found = [pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})]
     for intent in item.intents:
         data = read_if_there(intent.path)
         if data is not None:
             keys = keys_of_bytes(data)
-            found.append(keys.filter(keys.hash(_SEED) % item.shares == item.share).to_frame("key"))
-    return pl.concat(found).unique().sort("key")
+            mine = keys.filter(keys.hash(_SEED) % item.shares == item.share)
+            found.append(mine.to_frame("key").with_columns(committed=pl.lit(intent.committed)))
+    return pl.concat(found).group_by("key").agg(pl.col("committed").all()).sort("key")
 
 
 def keys_to_bytes(keys: pl.Series) -> bytes:
@@ -225,7 +226,7 @@ def _purged(
         shown = before.filter(pl.col("repr_url").is_not_null()).select("key")
         hidden = known.filter(COUNTING & pl.col("repr_url").is_null()).join(shown, on="key")
         rows = _state_of(item.operation, hidden.get_column("key"), STATE_READ)
-        again = _again(decide_changes(rows, hidden, options))
+        again = _again(decide_changes(rows, hidden, options), pl.lit(True))
         yield to_candidates(again.filter(pl.col("reason") == AGAIN_REASON))
 
 

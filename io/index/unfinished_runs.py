@@ -27,10 +27,12 @@ class Intent:
     Attributes:
         path: File with the row keys.
         bytes: Its size.
+        committed: Whether its run has committed, as the last one: what it sent is in the journal.
     """
 
     path: Place
     bytes: int
+    committed: bool
 
 
 def intents(task: IndexRun) -> Iterator[Intent]:
@@ -38,7 +40,7 @@ def intents(task: IndexRun) -> Iterator[Intent]:
     for file in sorted(list_files(task.all_receipts), key=lambda file: file.path):
         folder = file.path.parent.name
         if file.path.suffix == INTENT and folder != task.receipts.name:
-            yield Intent(file.path, file.bytes)
+            yield Intent(file.path, file.bytes, _version(folder) == task.last.version)
 
 
 def note_ended(task: IndexRun) -> None:

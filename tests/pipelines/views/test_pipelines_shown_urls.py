@@ -91,7 +91,7 @@ def test_an_index_learns_later_which_url_stands_for_a_page(tmp_path, capsys):
 def test_after_a_purge_an_index_elsewhere_shows_the_url_of_the_page_itself(crawled, tmp_path):
     table, out = tmp_path / "table", tmp_path / "out"
     shutil.copytree(crawled, table)
-    words = ("--writer", "jsonl", "--writer_parameters", f"path={out}")
+    words = ("--index", "outside", "--writer", "jsonl", "--writer_parameters", f"path={out}")
     assert nutbeam("index", table, *words) == 0
     assert shown_in(out) == {TARGET: SEED}
     assert nutbeam("purge", table, "--url", SEED) == 0

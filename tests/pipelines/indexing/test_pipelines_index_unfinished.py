@@ -80,6 +80,25 @@ def test_a_page_that_must_go_is_deleted_whatever_the_rules_are(server, killed, t
     assert server.texts() == {from_key(one): "first"}
 
 
+def test_a_url_that_stood_for_a_page_only_while_a_run_was_killed(server, killed, tmp_path):
+    table, (one, *_) = str(tmp_path / "table"), KEYS
+    words, first = index_command(server, table), page("text")
+    put(table, "17-0", {one: first})
+    assert nutbeam(*words) == 0
+    row = {name: value for name, value in first.items() if name != "text"}
+    put(table, "17-1", {one: {**row, "repr_url": "http://a.com/start"}})
+    killed(*words)
+    assert shown(server) == ["http://a.com/start"]
+    put(table, "17-2", {one: row})
+    assert nutbeam(*words) == 0
+    assert shown(server) == [from_key(one)]
+
+
+def shown(server):
+    ((_, index),) = server.named("main").items()
+    return [document["url"] for document in index["documents"].values()]
+
+
 def test_a_page_that_goes_to_another_writer_after_a_kill(server, killed, tmp_path):
     table, (one, two, *_) = str(tmp_path / "table"), KEYS
     with index_server() as second:

@@ -63,8 +63,8 @@ test: $(READY)
 with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; \
 	  $(BIN)/pytest -q -n 2 --dist loadfile $(2) $(ARGS)
 
-# The files of tests that have a mark: to collect all tests takes a minute.
-marked = $(shell grep -rlE --include='test_*.py' 'mark\.($(1))\b' tests)
+# Chooses tests with marks, in the files that have some: to collect all tests takes a minute.
+marked = -m "($(subst |, or ,$(1))) $(2)" $(shell grep -rlE --include='test_*.py' 'mark\.($(1))\b' tests)
 
 # The tests of pipelines and transforms on other runners.
 on_runners = @for runner in $(2); do \
@@ -73,7 +73,7 @@ on_runners = @for runner in $(2); do \
 
 test-flink: $(READY)
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar,\
-	  -m "flink and not long" $(call marked,flink))
+	  $(call marked,flink,and not long))
 
 # Airflow gets a separate environment: it and Beam need different versions of the same libraries.
 test-airflow: $(READY) build/airflow/ready
@@ -90,15 +90,15 @@ test-bigtable: $(READY)
 
 # One server at a time: each takes half a GB. They are built from packages of Maven Central.
 test-servers: $(READY)
-	@$(BIN)/pytest -q -m "servers and not long" $(call marked,servers) $(ARGS)
+	@$(BIN)/pytest -q $(call marked,servers,and not long) $(ARGS)
 
 test-prism: $(READY)
-	$(call with_tools,prism beam-boot,-m "prism and not long" $(call marked,prism))
+	$(call with_tools,prism beam-boot,$(call marked,prism,and not long))
 	$(call on_runners,NUTBEAM_TEST_SHORT=1,prism)
 
 test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,\
-	  -m "(dataflow or yaml) and not long" $(call marked,dataflow|yaml))
+	  $(call marked,dataflow|yaml,and not long))
 
 # The oldest Beam has an environment of its own: the tests that other runners run, run there, too.
 on_oldest = @echo "on Beam $(BEAM)"; \
@@ -116,12 +116,13 @@ build/beam-oldest/ready: pyproject.toml $(READY)
 	  "apache-beam==$(BEAM).*"
 	@touch $@
 
-ON_CLUSTERS := flink or prism or dataflow or yaml or servers
+ON_CLUSTERS := flink|prism|dataflow|yaml|servers
 
 test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,\
-	  -m "$(ON_CLUSTERS)" --durations 30 $(call marked,flink|prism|dataflow|yaml|servers))
-	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "long and not (airflow or $(ON_CLUSTERS))" --durations 30 $(ARGS)
+	  --durations 30 $(call marked,$(ON_CLUSTERS)))
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 \
+	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
 	$(call on_runners,,prism bundles processes)
 	$(on_oldest)
 

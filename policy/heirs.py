@@ -8,12 +8,13 @@ from ..web.urls.representative import choose_representative
 from ..web.urls.row_keys import from_key
 
 INHERITED = ("fetch_interval", "fixed_interval", "metadata")
-# A change with it in place of a URL says that no other URL stands for the page any more. A URL that
-# leads to it is not in the table.
+# A change with it in place of a URL says that no other URL stands for the page any more.
 NO_URL = ""
+# In place of the key that a URL leads to: the table does not have that URL.
+ABSENT = ""
 # More redirects in a row are a circle.
 _LONGEST_CHAIN = 20
-# From keys to the key that each URL leads to: None if it leads nowhere, NO_URL if the table does not
+# From keys to the key that each URL leads to: None if it leads nowhere, ABSENT if the table does not
 # have it; where nothing is known of the answer, the key is missing.
 LeadsTo = Callable[[Collection[str]], Mapping[str, str | None]]
 
@@ -97,7 +98,7 @@ def no_longer_shown(shown_as: Mapping[str, str], leads_to: LeadsTo) -> set[str]:
         shown_as: From the key of each page to the key of the URL that stands for it.
         leads_to: Where URLs lead.
 
-    >>> web = {"a": "b", "b": "page", "c": None, "d": "c", "e": "f", "f": NO_URL}
+    >>> web = {"a": "b", "b": "page", "c": None, "d": "c", "e": "f", "f": ABSENT}
     >>> shown_as = {"page": "a", "p2": "c", "p3": "d", "p4": "e", "p5": "f", "p6": "g"}
     >>> found = no_longer_shown(shown_as, lambda keys: {k: web[k] for k in keys if k in web})
     >>> sorted(found)
@@ -110,7 +111,7 @@ def no_longer_shown(shown_as: Mapping[str, str], leads_to: LeadsTo) -> set[str]:
         found = leads_to(set(shown_as.values()))
         ways = {page: found[url] for page, url in shown_as.items() if url in found}
         if hops:  # The target of a redirect may be new: the table gets it with this update.
-            ways = {page: target for page, target in ways.items() if target != NO_URL}
+            ways = {page: target for page, target in ways.items() if target != ABSENT}
         alone |= {page for page, target in ways.items() if not target}
         shown_as = {page: target for page, target in ways.items() if target and target != page}
     return alone

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import polars as pl
 
-from ...policy.heirs import NO_URL, no_longer_shown
+from ...policy.heirs import ABSENT, no_longer_shown
 from ...policy.scope import Seeds, TargetOptions, judge
 from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
 from ...web.urls.row_keys import to_key
@@ -67,7 +67,7 @@ class Representatives:
         judged = judge(links, leading.get_column("url"), "fetcher", self._options, self._seeds)
         targets = dict(judged.select("source", "key").iter_rows())
         found = {key: targets.get(key) for key in known.get_column("key")}
-        return found | dict.fromkeys(absent, NO_URL)
+        return found | dict.fromkeys(absent, ABSENT)
 
     def _of_table(self, keys: pl.Series) -> pl.DataFrame:
         """Returns ``key``, ``protocol_status`` and ``url`` of rows of the table."""

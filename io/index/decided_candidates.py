@@ -225,9 +225,10 @@ def _purged(
         yield to_candidates(lost_pages(before, kept, PURGED_REASON))
         shown = before.filter(pl.col("repr_url").is_not_null()).select("key")
         hidden = known.filter(COUNTING & pl.col("repr_url").is_null()).join(shown, on="key")
-        rows = _state_of(item.operation, hidden.get_column("key"), STATE_READ)
-        again = _again(decide_changes(rows, hidden, options), pl.lit(True))
-        yield to_candidates(again.filter(pl.col("reason") == AGAIN_REASON))
+        if len(hidden):
+            rows = _state_of(item.operation, hidden.get_column("key"), STATE_READ)
+            again = _again(decide_changes(rows, hidden, options), pl.lit(True))
+            yield to_candidates(again.filter(pl.col("reason") == AGAIN_REASON))
 
 
 def _decided(

@@ -131,9 +131,9 @@ class Kind:
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
             is left out when its tablet is rewritten.
         merged: Whether compact merges its files into one, with one row per key.
-        made_from: The kind whose rows it repeats, in files: those in which ``made_where`` has become
-            true. It exists where that kind is in rows, and a copy of the table makes its own.
-            Empty: it has rows of its own.
+        made_from: Another kind. Where that kind is in rows, each of its rows is repeated here, in
+            files, when its ``made_where`` becomes true. A copy of the table makes its own. Empty: it
+            has rows of its own.
         made_where: A boolean column of ``made_from``.
         stays: Whether it is not rolled back.
         required: Whether a batch must have it until it is updated.

@@ -180,8 +180,21 @@ class Snapshot(Pinned):
         return found
 
 
+def copied_folder():
+    """Returns a fixture that copies the table ``original`` in a folder, for a module's ``table``."""
+
+    @pytest.fixture
+    def table(original, tmp_path):
+        return shutil.copytree(original, tmp_path / "table")
+
+    return table
+
+
 def copied_table():
-    """Returns a fixture with a copy of the table ``original``, for a module's ``table``."""
+    """Returns a fixture with a copy of the table ``original``, for a module's ``table``.
+
+    The original is on the back end under test.
+    """
 
     @pytest.fixture
     def table(backend, original):

@@ -9,8 +9,7 @@ import pytest
 from clocks import DAY, WRONG, YEAR, clock_off
 from crawling import asked, manifest_of, manifests_of, nutbeam, reach, rows_of, state_of
 from simulated_web import SimWeb, served_web
-from table_copies import copied_table
-from web_tables import InBigtable
+from web_tables import InBigtable, copied_folder
 
 from nutbeam.io.table.opening import open_table
 from nutbeam.policy.components.schema import Status
@@ -129,7 +128,7 @@ def original(web, tmp_path_factory):
     return table
 
 
-table = copied_table()
+table = copied_folder()
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ from crawling import (
 )
 from short_form import first
 from simulated_web import served_web
-from table_copies import copied_table
+from web_tables import copied_folder
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
@@ -43,7 +43,7 @@ def original(web, tmp_path_factory):
     return folder
 
 
-table = copied_table()
+table = copied_folder()
 
 
 def refused(capsys, *words, code=2):

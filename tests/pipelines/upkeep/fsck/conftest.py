@@ -9,7 +9,7 @@ from crawling import (
     tree,
 )
 from simulated_web import served_web
-from table_copies import copied_table
+from web_tables import copied_folder
 
 web = served_web(hosts=2, pages=8, scope="session")
 
@@ -20,7 +20,7 @@ def original(web, tmp_path_factory):
     return in_each_phase(tmp_path_factory.mktemp("fsck") / "table", web)
 
 
-table = copied_table()
+table = copied_folder()
 
 
 @pytest.fixture

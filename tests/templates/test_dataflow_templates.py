@@ -30,8 +30,9 @@ BARRED = "h1.example.com"
 EXCLUDED = "//h2"
 # Links and ranks, one after the other on one table; then its links are merged into another.
 INDEXING = ("index", "clean")
-NOT_RUN = (*INDEXING, "sitemap")  # staged only
 LINKS = ("invertlinks", "webgraph", "linkrank", "scoreupdater")
+# Each on a table of its own.
+ALONE = ("purge", "filterdb", "updatehostdb", "mergelinkdb")
 WITHIN = ("ignore_internal_host", "ignore_internal_domain")
 
 
@@ -72,6 +73,11 @@ def parameters_of(command, table, web, others=None):
     return given
 
 
+def oldest_batch(table):
+    batches = manifest_of(table).batches
+    return ["--batch", min(batches, key=lambda name: batches[name].created)]
+
+
 @pytest.fixture(scope="module")
 def here(web, tmp_path_factory):
     """The same web, crawled in this process: the table, and what was asked for."""
@@ -82,40 +88,62 @@ def here(web, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def jobs(web, here, launcher, tmp_path_factory):
-    """What was staged, by template, and the tables.
+def tables(here, tmp_path_factory):
+    """The folder of the table that the staged jobs crawl, and copies of what was crawled here.
 
-    All was staged when the table had nothing but seeds, but for mergelinkdb, which reads the newest
-    snapshot of the other tables at its launch. The tables are that of the crawl, and copies of what
-    was crawled in this process.
+    ``others`` has links: mergelinkdb reads them at its launch.
     """
     folder = tmp_path_factory.mktemp("dataflow")
-    table = folder / "table"
-    names = ("purge", "filterdb", "updatehostdb", "links", "mergelinkdb")
+    names = ("purge", "filterdb", "updatehostdb", "links", "mergelinkdb", "others")
     copies = {name: shutil.copytree(here[0], folder / name) for name in names}
-    alone = ("purge", "filterdb", "updatehostdb", *LINKS)
-
-    def stage(command):
-        its = copies["links"] if command in LINKS else copies.get(command, table)
-        return launcher.launch(command, folder, parameters_of(command, its, web, copies["links"]))
-
-    with Prism(folder) as prism, ThreadPoolExecutor(2) as pool:
-        staged = {"inject": stage("inject")}
-        prism.run(staged["inject"])
-        # The last round finds nothing that is due.
-        rounds = ["round"] * len(manifest_of(here[0]).batches)
-        commands = [*PHASES, *rounds, "compact", *alone]
-        ahead = list(pool.map(stage, commands))
-        for job in ahead:
-            prism.run(job)
-        staged["mergelinkdb"] = stage("mergelinkdb")
-        prism.run(staged["mergelinkdb"])
-    staged |= {command: stage(command) for command in NOT_RUN}
-    return staged | dict(zip(commands, ahead, strict=True)), table, copies
+    assert nutbeam("invertlinks", copies["others"], *oldest_batch(here[0])) == 0
+    return folder, copies
 
 
-def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
-    table, requests = jobs[1], asked(web)
+@pytest.fixture(scope="module")
+def prism(tables):
+    with Prism(tables[0]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stage(web, launcher, tables):
+    """Stages a job by its template, for the table that it is about."""
+    folder, copies = tables
+
+    def run(command):
+        its = copies["links"] if command in LINKS else copies.get(command, folder / "table")
+        return launcher.launch(command, folder, parameters_of(command, its, web, copies["others"]))
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def jobs(stage, prism):
+    """What was staged, by template, when the table had nothing but seeds."""
+    staged = {"inject": stage("inject")}
+    prism.run(staged["inject"])
+    others = [command for command in TEMPLATES if command not in staged]
+    with ThreadPoolExecutor(2) as pool:
+        return staged | dict(zip(others, pool.map(stage, others), strict=True))
+
+
+@pytest.fixture(scope="module")
+def results(stage, jobs, here, tables, prism):
+    """The tables, after all jobs have run in which no index takes part."""
+    # The last round finds nothing that is due.
+    rounds = len(manifest_of(here[0]).batches)
+    with ThreadPoolExecutor(2) as pool:
+        more = list(pool.map(stage, ["round"] * (rounds - 1)))
+    phases = [jobs[command] for command in (*PHASES, "round")]
+    for job in (*phases, *more, *(jobs[command] for command in ("compact", *ALONE, *LINKS))):
+        prism.run(job)
+    return tables[1] | {"crawl": tables[0] / "table"}
+
+
+@pytest.mark.long
+def test_the_staged_graphs_crawl_as_the_command_does(web, here, results):
+    table, requests = results["crawl"], asked(web)
     there, asked_there = here
     assert manifest_of(table).job == "compact"
     assert_whole(table, web.site)
@@ -126,6 +154,7 @@ def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
     assert_same(contents(table), contents(there))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "words", "count"),
     [
@@ -134,31 +163,33 @@ def test_the_staged_graphs_crawl_as_the_command_does(web, here, jobs):
         ("updatehostdb", (), "counted_hosts"),
     ],
 )
-def test_a_staged_job_leaves_what_the_command_leaves(here, jobs, tmp_path, command, words, count):
-    table, staged = shutil.copytree(here[0], tmp_path / "table"), jobs[2][command]
+def test_a_staged_job_leaves_what_the_command_leaves(
+    here, results, tmp_path, command, words, count
+):
+    table, staged = shutil.copytree(here[0], tmp_path / "table"), results[command]
     assert nutbeam(command, table, *words) == 0
     assert manifest_of(table).counts == manifest_of(staged).counts
     assert manifest_of(table).counts[count] > 0
     assert_same(contents(staged), contents(table))
 
 
-def test_staged_links_and_ranks_are_those_of_the_commands(here, jobs, tmp_path):
+@pytest.mark.long
+def test_staged_links_and_ranks_are_those_of_the_commands(here, results, tmp_path):
     table, merged = (shutil.copytree(here[0], tmp_path / name) for name in ("table", "merged"))
-    batches = manifest_of(table).batches
     words = {  # a launch of a template inverts the oldest batch, the command all of them
-        "invertlinks": ["--batch", min(batches, key=lambda name: batches[name].created)],
+        "invertlinks": oldest_batch(table),
         "webgraph": [f"--{name}=false" for name in WITHIN],
     }
     for command in LINKS:
         assert nutbeam(command, table, *words.get(command, ())) == 0
     assert nutbeam("mergelinkdb", merged, table) == 0
-    assert_same(contents(jobs[2]["links"]), contents(table))
-    assert_same(contents(jobs[2]["mergelinkdb"]), contents(merged))
+    assert_same(contents(results["links"]), contents(table))
+    assert_same(contents(results["mergelinkdb"]), contents(merged))
 
 
 @pytest.mark.parametrize("command", TEMPLATES)
 def test_a_job_is_staged_whole(server, jobs, command):
-    job = jobs[0][command]
+    job = jobs[command]
     record = job.record
     assert record["type"] == "JOB_TYPE_BATCH"
     assert "submitted" in job.said
@@ -184,14 +215,14 @@ def test_a_job_is_staged_whole(server, jobs, command):
 
 @pytest.mark.parametrize("command", TEMPLATES)
 def test_a_graph_is_small_and_its_steps_have_names_of_their_own(jobs, command):
-    job = jobs[0][command]
+    job = jobs[command]
     assert job.size < 1 << 20
     names = [step.unique_name for step in job.pipeline.components.transforms.values()]
     assert len(names) == len(set(names))
 
 
 def test_what_the_launcher_sets_reaches_dataflow(jobs):
-    record = jobs[0]["round"].record
+    record = jobs["round"].record
     options = record["environment"]["sdkPipelineOptions"]["options"]
     assert record["name"].startswith("nutbeam-round-")
     assert options["region"] == "us-central1"

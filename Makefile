@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
-.PHONY: test-servers
+.PHONY: test-servers test-pythons
 .PHONY: test-long bench
 .PHONY: lint types wheel docs pictures pins docs-site browser clean
 
@@ -39,6 +39,8 @@ help:
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
 	@echo "                run the tests of pipelines with the oldest Beam that pyproject.toml allows"
+	@echo "make test-pythons"
+	@echo "                run the tests of pipelines with Python 3.12 and 3.13, where they are installed"
 	@echo "make test-long  run all of them, the long ones too (two hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
@@ -120,6 +122,19 @@ build/beam-oldest/ready: pyproject.toml $(READY)
 	  "apache-beam==$(BEAM).*"
 	@touch $@
 
+# The same tests with later versions of Python, where the system or pyenv has them.
+test-pythons: $(READY)
+	@for version in 3.12 3.13; do \
+	  for found in python$$version "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python ""; do \
+	    "$$found" -c "" 2>/dev/null && break; \
+	  done; \
+	  [ "$$found" ] || { echo "no Python $$version: its tests are skipped"; continue; }; \
+	  "$$found" -m venv build/python-$$version || exit 1; \
+	  $(BIN)/uv pip install --quiet --python build/python-$$version/bin/python --editable '.[dev]' || exit 1; \
+	  echo "on Python $$version"; \
+	  NUTBEAM_TEST_RUNNER=bundles build/python-$$version/bin/pytest -q -n auto $(ARGS) || exit 1; \
+	done
+
 ON_CLUSTERS := flink|prism|dataflow|yaml|servers
 
 test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
@@ -129,6 +144,7 @@ test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
 	$(call on_runners,,prism bundles processes)
 	$(on_oldest)
+	@$(MAKE) --no-print-directory test-pythons
 
 # Inputs that fail are in build/fuzz/found, inputs that reach new code in build/fuzz/corpus.
 fuzz: $(VENV)/fuzz

@@ -3,8 +3,11 @@
 A further back end joins by one line in ``BACK_ENDS``.
 """
 
+import io
+import json
 import os
 import shutil
+import tarfile
 
 import polars as pl
 import pytest
@@ -81,12 +84,15 @@ class InFolder:
 
 def copy_rows(source, target):
     """Copies all cells of a table in Bigtable but its settings: other files are its own."""
+    put_cells(target, {name: v for name, v in cells_of(source).items() if name[2] != SETTINGS})
+
+
+def put_cells(target, cells):
+    """Writes cells as ``cells_of`` returns them."""
     from google.cloud.bigtable_v2 import types  # late: Google's libraries take a second
 
     entries = {}
-    for (key, family, column, time), value in cells_of(source).items():
-        if column == SETTINGS:
-            continue
+    for (key, family, column, time), value in cells.items():
         entry = entries.setdefault(key, types.MutateRowsRequest.Entry(row_key=key))
         cell = types.Mutation.SetCell(
             family_name=family, column_qualifier=column, timestamp_micros=time, value=value
@@ -96,6 +102,39 @@ def copy_rows(source, target):
     request = types.MutateRowsRequest(table_name=table.address.name, entries=list(entries.values()))
     for reply in table.client.mutate_rows(request=request):
         assert all(entry.status.code == 0 for entry in reply.entries)
+
+
+def pack_table(address, archive):
+    """Keeps a table in Bigtable in an archive: its cells, and its files."""
+    root = open_table(address)
+    cells = [
+        (key.hex(), family, column.hex(), time, value.hex())
+        for (key, family, column, time), value in cells_of(root).items()
+    ]
+    with tarfile.open(archive, "w:xz") as packed:
+        packed.add(root.files, "files")
+        data = json.dumps(cells).encode()
+        member = tarfile.TarInfo("cells.json")
+        member.size = len(data)
+        packed.addfile(member, io.BytesIO(data))
+
+
+def unpack_table(archive, folder, emulator):
+    """Makes a table of what ``pack_table`` has kept, but for the place of its files.
+
+    Returns:
+        Its address, and its settings as they were kept.
+    """
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    cells = {
+        (bytes.fromhex(key), family, bytes.fromhex(column), time): bytes.fromhex(value)
+        for key, family, column, time, value in json.loads((folder / "cells.json").read_text())
+    }
+    address = emulator.make(folder / "files")
+    (settings,) = (value for name, value in cells.items() if name[2] == SETTINGS)
+    put_cells(open_table(address), {n: v for n, v in cells.items() if n[2] != SETTINGS})
+    return address, json.loads(settings)
 
 
 class InBigtable(InFolder):

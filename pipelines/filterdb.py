@@ -54,6 +54,7 @@ from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.partition import partitions_of_rows
+from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -119,7 +120,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     begins = BeginDryRun("filterdb") if trial else Begin("filterdb")
     operations = tickets | "Begin" >> begins
     judge = functools.partial(judged_today, options=options)
-    found, counts = filter_known(operations, Filtering(judge, options, examples=trial), "Tablets")
+    found, counts = operations | FilterKnown(Filtering(judge, options, examples=trial))
     targets = {
         "state": Target(REKEYED, _resolver, COUNT_PLACES), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,
     }  # fmt: skip
@@ -130,30 +131,40 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     return (operations, written, counts) | "Commit" >> ends
 
 
-def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: str) -> Any:
+@dataclasses.dataclass
+class FilterKnown(Displayed):
     """Filters the rows of the state, and calls duplicates of pages that leave into question.
 
     The links of pages that leave end.
 
+    Input:  operations.
+    Output: (changes, counts).
+
     Cost: a shuffle of the keys of duplicates, and two of those of leaving pages.
 
-    Returns:
-        (changes, counts).
+    Attributes:
+        how: How rows are filtered.
+        step: Name under which ``Commit`` gets the numbers of tablets.
     """
-    found = operations | step >> ForEach(
-        _tablets, _filter, (how,), tuple[str, Chunk],
-        outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=step, receipts=_COUNTS,
-    )  # fmt: skip
-    found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
-    ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()
-    partitions = partitions_of_rows(operations, "state", _ROW_BYTES)
-    joined = (found[_KEPT], found[_LEAVING]) | "KeptPages" >> JoinByHash(
-        "kept", {"leaves": "leaves"}, partitions
-    )
-    questioned = joined | "Questioned" >> beam.FlatMap(_questioned).with_output_types(
-        tuple[str, Chunk]
-    )
-    return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[_COUNTS]
+
+    how: Filtering
+    step: str = "Tablets"
+
+    def expand(self, operations: beam.PCollection[Operation]) -> Any:
+        found = operations | "Tablets" >> ForEach(
+            _tablets, _filter, (self.how,), tuple[str, Chunk],
+            outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=self.step, receipts=_COUNTS,
+        )  # fmt: skip
+        found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
+        ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()
+        partitions = partitions_of_rows(operations, "state", _ROW_BYTES)
+        joined = (found[_KEPT], found[_LEAVING]) | "KeptPages" >> JoinByHash(
+            "kept", {"leaves": "leaves"}, partitions
+        )
+        questioned = joined | "Questioned" >> beam.FlatMap(_questioned).with_output_types(
+            tuple[str, Chunk]
+        )
+        return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[_COUNTS]
 
 
 def _questioned(joined: Chunk) -> Iterator[tuple[str, Chunk]]:

@@ -94,12 +94,12 @@ def build(
     resolver = functools.partial(_seed_resolver, options=options)
     state = Target(SEEDS, resolver, COUNT_PLACES)
     if options.filter_normalize_all:
-        from .filterdb import ENDED_LINKS, Filtering, filter_known  # late: it is seldom needed
+        from .filterdb import ENDED_LINKS, Filtering, FilterKnown  # late: it is seldom needed
 
         resolver = functools.partial(_filter_resolver, options=options)
         state = Target(_CHANGES, resolver, COUNT_PLACES)
         how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
-        known, filtered = filter_known(operations, how, "Known")
+        known, filtered = operations | FilterKnown(how, "Known")
         changes, counts = [*changes, known], [*counts, filtered]
         reads, whole = [*reads, "batches", *ENDED_LINKS], [*whole, "Known"]
         targets |= ENDED_LINKS

@@ -1,4 +1,4 @@
-"""Finds out where URLs lead that stand for other pages."""
+"""Finds the targets of URLs that represent other pages."""
 
 from collections.abc import Collection
 

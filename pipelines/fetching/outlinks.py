@@ -31,7 +31,7 @@ class OutlinkOptions(LinkOptions):
     follow_outlinks_depth: int = option(
         -1,
         "Follow outlinks within the same fetch down to this depth, while they lead to hosts that "
-        "the same worker fetches in this batch anyway; 0 or less follows none. Needs "
+        "the same worker fetches in this batch anyway; 0 or -1: none. Needs "
         "parse_while_fetching.",
         nutch="fetcher.follow.outlinks.depth",
         minimum=-1,
@@ -61,7 +61,7 @@ class OutlinkOptions(LinkOptions):
     def __post_init__(self) -> None:
         if self.follow_outlinks_depth > 0 and not self.parse_while_fetching:
             raise ValueError(
-                "--follow_outlinks_depth needs --parse_while_fetching true, as links come from "
+                "--follow_outlinks_depth needs --parse_while_fetching, as links come from "
                 f"parsing, got {self.follow_outlinks_depth}"
             )
 

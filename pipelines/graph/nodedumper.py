@@ -44,7 +44,7 @@ class Options(LevelOptions, RankOptions):
         nutch="nodedumper -group", group="nodedumper",
     )  # fmt: skip
     aggregate: str = option(
-        "sum", "With --group_by: the value of a group.", choices=AGGREGATES, group="nodedumper"
+        "sum", "How --group_by combines values: sum or max.", choices=AGGREGATES, group="nodedumper"
     )
     as_eff: bool = option(
         False, "Write = between key and value, not a tab, as Solr's external file fields have it.",

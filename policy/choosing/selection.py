@@ -34,7 +34,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     max_count: int = option(
         -1,
-        "How many URLs a batch takes of one host (or domain) at most; 0 or less is no limit.",
+        "How many URLs a batch takes of one host (or domain) at most; 0 or -1: no limit.",
         nutch="generate.max.count",
         minimum=-1,
     )
@@ -44,7 +44,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     max_count_expr: str = option(
         "",
         "An expression over the host table in place of max_count, such as "
-        "'100 if gone > fetched else 1000'; 0 or less is no limit. max_count is for hosts that the "
+        "'100 if gone > fetched else 1000'; 0 or less: no limit. max_count is for hosts that the "
         "host table does not have, and settings of a host have priority.",
         nutch="generate.max.count.expr",
     )
@@ -58,7 +58,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     min_score: float = option(0.0, "Take no URL with a lower score.", nutch="generate.min.score")
     max_distance: int = option(
         -1,
-        "Take no URL that is more links away from the seeds; -1 is no limit.",
+        "Take no URL that is more links away from the seeds; -1: no limit.",
         nutch="generate.max.distance",
         minimum=-1,
     )
@@ -70,7 +70,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     generate_min_interval: int = option(
         -1,
-        "Take no URL that is fetched less often than this: with a longer interval. -1 is no limit.",
+        "Take no URL that is fetched less often than this: with a longer interval. -1: no limit.",
         unit="s",
         nutch="generate.min.interval",
         minimum=-1,

@@ -26,13 +26,13 @@ class IndexFilterOptions(BoostOptions):
     )
     max_title_length: int = option(
         100,
-        "Longest title in the index, in characters; -1: any.",
+        "Longest title in the index, in characters; -1: no limit.",
         nutch="indexer.max.title.length",
         minimum=-1,
     )
     max_content_length: int = option(
         -1,
-        "Longest text in the index, in characters; -1: any. Texts of more than 8,388,608 "
+        "Longest text in the index, in characters; -1: no limit. Texts of more than 8,388,608 "
         "characters are always cut.",
         nutch="indexer.max.content.length",
         minimum=-1,

@@ -69,8 +69,8 @@ class BestOptions:
 
     max_inlinks: int = option(
         10_000,
-        "How many inlinks of a page are shown: those from the pages with the best scores, of "
-        "equal ones first those from other hosts.",
+        "How many inlinks of a page are shown: those from the pages with the best scores; among "
+        "equal scores, links from other hosts come first.",
         nutch="linkdb.max.inlinks",
         minimum=0,
     )

@@ -32,7 +32,7 @@ class HttpOptions(AgentOptions, FileOptions):
     # As much of a page as Googlebot takes. Each request under way may need that much memory.
     content_limit: int = option(
         2_097_152,
-        "Most bytes of a body that are kept, after decoding; negative for all. Nutch keeps 1 MiB.",
+        "Most bytes of a body that are kept, after decoding; -1: no limit. Nutch keeps 1 MiB.",
         unit="bytes",
         nutch="http.content.limit",
     )
@@ -76,7 +76,7 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     min_rate: float = option(
         100.0,
-        "Least bytes per second of an answer, 0 for no limit; slower answers are cut.",
+        "Least bytes per second of an answer; slower answers are cut. 0: no limit.",
         unit="bytes/s",
         minimum=0.0,
     )

@@ -36,7 +36,7 @@ SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(
 
 
 def _fast_limit(part: str, nutch: str) -> Any:
-    text = f"Longest {part} that the filter fast takes; -1 for any."
+    text = f"Longest {part} that the filter fast accepts; -1: no limit."
     return option(-1, text, unit="characters", nutch=nutch, minimum=-1)
 
 
@@ -46,15 +46,15 @@ class UrlOptions(SchemeOptions):
 
     include: tuple[str, ...] = option(
         (),
-        "Follow only links in whose URL this regular expression is found. May be repeated: one of "
-        "them must be found. The other rules still refuse links. Seeds, and what they redirect to, "
-        "need no match.",
+        "Follow only links whose URL matches this regular expression, or one of several (the option "
+        "may be repeated). The other rules still refuse links. Seeds, and the targets of their "
+        "redirects, need no match.",
         unit="pattern",
         separator=" ",
     )
     exclude: tuple[str, ...] = option(
         (),
-        "Refuse URLs in which this regular expression is found, even if --include matches. May be "
+        "Refuse URLs that match this regular expression, even if --include matches. May be "
         "repeated.",
         unit="pattern",
         separator=" ",
@@ -72,7 +72,7 @@ class UrlOptions(SchemeOptions):
     )
     max_url_length: int = option(
         4096,
-        "Longest URL that is taken, before normalizing; -1 for any that the row key can hold.",
+        "Longest URL that is accepted, before normalizing; -1: any that a row key can hold.",
         unit="characters",
         nutch="db.max.outlink.length",
         minimum=-1,
@@ -120,7 +120,7 @@ class UrlOptions(SchemeOptions):
     )
     tld_max_length: int = option(
         -1,
-        "Longest last label of a host that the filter validator takes; -1 for any.",
+        "Longest last label of a host that the filter validator accepts; -1: no limit.",
         unit="characters",
         nutch="urlfilter.tld.length",
         minimum=-1,

@@ -63,8 +63,8 @@ class BudgetOptions:
     max_per_host: int = option(
         10_000_000,
         "How many URLs of one host the table holds, the best by score; -1: no limit. URLs in "
-        "files with those of other hosts do not count, so it may be some 2,000,000 more. In "
-        "Bigtable it limits the URLs that one update adds.",
+        "files that also have URLs of other hosts do not count, so a host may have some 2,000,000 "
+        "more. In Bigtable it limits the URLs that one update adds.",
         minimum=-1,
     )
     max_new_per_host: int = option(
@@ -86,7 +86,7 @@ class BudgetOptions:
         2.0,
         "With --scope any: how many URLs of a registered domain the table holds at most, as a "
         "multiple of the domain's share. A domain's share of all URLs grows with the links to it "
-        "from domains of seeds, and from those that these lead to. Domains of seeds have no limit; "
+        "from domains of seeds, and from domains to which these link. Domains of seeds have no limit; "
         "-1: no limit for any domain.",
         minimum=-1,
     )

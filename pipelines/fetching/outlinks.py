@@ -39,10 +39,10 @@ class OutlinkOptions(LinkOptions):
     )
     follow_outlinks_num_links: int = option(
         4,
-        "Sets how many links of a page are followed, the first ones on the page. Links to depth "
-        "d: follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By "
-        "default, 8 links of a page of the batch (d = 1), and 4 links of each page that they lead "
-        "to (d = 2).",
+        "Sets how many links of a page are followed: the first ones on the page. For links to depth "
+        "d, the number is follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded "
+        "down. By default it is 8 for a page of the batch (d = 1), and 4 for each page to which "
+        "its links lead (d = 2).",
         nutch="fetcher.follow.outlinks.num.links",
         minimum=0,
     )

@@ -87,7 +87,7 @@ class IndexFilterOptions(BoostOptions):
     )
     index_expr: str = option(
         "",
-        "Expression that is true of the documents to index.",
+        "With the index filter expr: index only documents for which this expression is true.",
         nutch="index.jexl.filter",
     )
     index_headings: tuple[str, ...] = option(
@@ -95,7 +95,7 @@ class IndexFilterOptions(BoostOptions):
     )
     mimetype_file: str = option(
         "",
-        "File with the MIME types that the index filter mimetype accepts, or does not.",
+        "File with the MIME types that the index filter mimetype accepts or refuses.",
         nutch="mimetype.filter.file",
     )
     subcollections_file: str = option(

@@ -87,7 +87,7 @@ class WriteBlocks(Displayed):
     Attributes:
         limits: Which links count.
         level: One of ``GRAPH_LEVELS``.
-        block_nodes: About the number of nodes of a block.
+        block_nodes: Approximate number of nodes per block.
     """
 
     limits: LinkLimits

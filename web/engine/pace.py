@@ -65,8 +65,9 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     exceptions_delay: float | None = seconds(
         None,
-        "Extra wait after a failure, doubled by each further one, also of earlier rounds; each "
-        "success halves it. It is up to a fifth longer, by chance; server_delay if not given.",
+        "Extra wait after a failure. Each further failure doubles it, and failures of earlier "
+        "rounds count; each success halves it. A random part of up to a fifth is added. Not given: "
+        "server_delay.",
         nutch="fetcher.exceptions.per.queue.delay",
     )
     max_backoff: float = seconds(

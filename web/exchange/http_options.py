@@ -38,8 +38,8 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     document_limit: int = option(
         8_388_608,
-        "The same for PDF, office documents and e-books, which cannot be read when they are cut; "
-        "content_limit if that is larger.",
+        "Like content_limit, for PDF, office documents and e-books, which cannot be read when they "
+        "are cut. If content_limit is larger, it applies.",
         unit="bytes",
     )
     accept: str = option(
@@ -52,9 +52,9 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     connect_to: tuple[str, ...] = option(
         (),
-        "Connect to another address for a host, as curl's option: HOST:PORT:ADDRESS:PORT. HOST "
-        "must be named; *.DOMAIN is the domain and all below it. An empty first PORT is any port, "
-        "an empty second one the same.",
+        "Connect to another address for a host, as curl's --connect-to: HOST:PORT:ADDRESS:PORT. "
+        "HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT "
+        "is empty, it means any port; if the second one is empty, the port stays.",
     )
     allow_addresses: tuple[str, ...] = option(
         (),

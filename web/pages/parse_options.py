@@ -65,7 +65,7 @@ class ParseOptions:
         nutch="parser.skip.truncated",
     )
     feed_documents: bool = option(
-        False, "Make a document of each item of a feed whose link is on the feed's own host."
+        False, "Make a document of each item of a feed, if the item's link is on the feed's host."
     )
     pdf_max_pages: int = option(
         2000,

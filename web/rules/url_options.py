@@ -91,22 +91,22 @@ class UrlOptions(SchemeOptions):
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),
-        "URL filters, all of which must take a URL, in this order. ignoreexempt is not one of "
-        "them: it names links that are followed though they lead out of the scope.",
+        "URL filters, in this order; a URL must pass all of them. ignoreexempt refuses nothing: it "
+        "names links that are followed although they lead out of the scope.",
         nutch="urlfilter.order",
         choices=FILTERS,
     )
     url_normalizers: tuple[str, ...] = option(
         ("basic", "regex"),
-        "URL normalizers, in this order; basic, which row keys need, is added where it is missing.",
+        "URL normalizers, in this order; basic, which row keys need, is added if it is missing.",
         nutch="urlnormalizer.order",
         choices=NORMALIZERS,
     )
     url_normalizers_in: tuple[str, ...] = option(
         (),
-        "Other URL normalizers for what comes from one place, as SCOPE=NAME+NAME: inject, outlink, "
-        "fetcher (redirects) and Nutch's others. A file regex-normalize-SCOPE.xml in "
-        "url_rules_dir stands for regex-normalize.xml there.",
+        "Other URL normalizers for URLs from one source, as SCOPE=NAME+NAME: inject, outlink, "
+        "fetcher (redirects) or another scope of Nutch. For this scope, a file "
+        "regex-normalize-SCOPE.xml in url_rules_dir replaces regex-normalize.xml.",
         nutch="urlnormalizer.scope.SCOPE",
         pattern=SCOPED,
     )

@@ -87,8 +87,8 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     add_days: float = option(
         0.0,
-        "Choose as if it were this many days later. In one crawl, this makes each URL due at most "
-        "once more.",
+        "Choose as if it were this many days later. It brings each URL "
+        "forward at most once per crawl.",
         unit="d",
         nutch="generate -adddays",
         minimum=0.0,

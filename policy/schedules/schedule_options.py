@@ -60,8 +60,8 @@ class RescheduleOptions(ScheduleOptions):
     )
     sync_delta_rate: float = option(
         0.3,
-        "With sync_delta: how far, as a share of the time since the last change, or of the interval "
-        "if that is shorter.",
+        "With sync_delta: how far the next fetch moves, as a share of the time since the last "
+        "change, or of the interval if that is shorter.",
         nutch="db.fetch.schedule.adaptive.sync_delta_rate",
         minimum=0.0,
         maximum=1.0,

@@ -46,9 +46,9 @@ class UrlOptions(SchemeOptions):
 
     include: tuple[str, ...] = option(
         (),
-        "Follow only links whose URL matches this regular expression, or one of several (the option "
-        "may be repeated). The other rules still refuse links. Seeds, and the targets of their "
-        "redirects, need no match.",
+        "Follow only links whose URL matches this regular expression. May be repeated: one match is "
+        "enough. The other rules still refuse links. Seeds, and the targets of their redirects, "
+        "need no match.",
         unit="pattern",
         separator=" ",
     )

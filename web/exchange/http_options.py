@@ -52,7 +52,7 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     connect_to: tuple[str, ...] = option(
         (),
-        "Connect to another address for a host, as curl's --connect-to: HOST:PORT:ADDRESS:PORT. "
+        "Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. "
         "HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT "
         "is empty, it means any port; if the second one is empty, the port stays.",
     )

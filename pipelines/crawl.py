@@ -96,19 +96,16 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
         nutch="crawl --sitemaps-from-hostdb",
         group="crawl",
     )
-    rounds: int = option(
-        3, "Rounds at most; -1 goes on until nothing is due.", minimum=-1, group="crawl"
-    )
+    rounds: int = option(3, "Rounds at most; -1: until nothing is due.", minimum=-1, group="crawl")
     wait: bool = option(
         False,
-        "Wait until pages are due; that is no round. .STOP or a signal ends it.",
+        "Wait until pages are due. Waiting does not count as a round. .STOP or a signal ends it.",
         nutch="crawl -w, crawl --wait",
         group="crawl",
     )
     time_limit: float = seconds(
         -1.0,
-        "Time after which the whole crawl begins no request; waiting pages stay due. Negative for "
-        "no limit.",
+        "Time after which the whole crawl begins no request; waiting pages stay due. -1: no limit.",
         minimum=None,
         group="crawl",
     )

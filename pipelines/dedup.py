@@ -5,7 +5,7 @@
     batch.outcome signatures ─ probe ─ state[signature] of those only ─ FollowTwins ─ DedupByHash
         ─ LeadNearPages ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
 
-A first step finds the duplicates that are none any more: their page is gone, changed or unknown.
+A first step finds the pages that are no longer duplicates: their page is gone, changed or unknown.
 With near duplicates this step and a second one also find the other pages to compare again: pages
 near those of the batch, duplicates of these, and pages near these.
 """
@@ -71,7 +71,7 @@ class Options(DedupOptions, BatchOptions):
     batch: str = option(
         "",
         "Compare only the pages of this batch, and of batches that no dedup has compared, with all "
-        "others. Without it, all pages with one another.",
+        "others. Without it, compare all pages with each other.",
         group="dedup",
     )
 

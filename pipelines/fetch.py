@@ -76,7 +76,7 @@ class FetchBatchOptions(
 
     flush_seconds: float = seconds(
         5.0,
-        "Write a page to disk at most this long after it came, with all pages that came since. "
+        "Write a page to disk at most this long after it arrived, with all pages since then. "
         "Pages that are not written are lost if the process dies.",
     )
 

@@ -14,7 +14,7 @@ class Options:
 
     hosts: int = option(20, "How many hosts there are.", minimum=1)
     pages: int = option(50, "How many pages each host has.", unit="pages", minimum=1)
-    seed: int = option(7, "Number from which the whole web follows.")
+    seed: int = option(7, "Seed of the random numbers: the same number makes the same web.")
     port: int = option(0, "Port on loopback; 0 takes a free one.", minimum=0, maximum=65535)
     processes: int = option(1, "How many processes serve.", unit="processes", minimum=1)
     crawl_delay: float = seconds(1.0, "Crawl-delay in the robots.txt of one host.")

@@ -89,9 +89,9 @@ class Options(UpdateTableOptions, BatchOptions):
 
     batch: str = option(
         "",
-        "Ids of batches, with commas between them, applied in this order. Without it, the "
-        "oldest one that is parsed. A batch that is named must be fetched; if it is not parsed, its pages "
-        "bring no links, keep the text that they had, and cannot be parsed any more.",
+        "Ids of batches, separated by commas, which are applied in this order. Without it, the "
+        "oldest parsed batch. A named batch must be fetched. If it is not parsed, its pages add no "
+        "links, keep their previous text, and can no longer be parsed.",
         group="update",
     )
 

@@ -189,7 +189,7 @@ def rekey_rows(
     Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that
     of the older ones. It gets the smallest distance, the latest day of a link, and the cash of all,
     so that none is lost: if one has cash, the score of another one counts as its cash. If it was a
-    duplicate of one of the others, it is none any more. The row whose key it was before keeps its
+    duplicate of one of the others, it no longer is. The row whose key it was before keeps its
     body: files have the body of a row that has moved under its old key. A row without its body is
     due at once, and fetched without conditions.
 

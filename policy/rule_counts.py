@@ -24,7 +24,7 @@ class RuleCountOptions:
 
     count_by_rule: bool = option(
         False,
-        "Count what URL filters refuse by rule, too, as filtered/FILE:LINE; "
+        "Also count the URLs that each rule of URL filters refuses, as filtered/FILE:LINE: "
         f"the {MOST_RULES} rules that refuse most, and the sum of the others.",
         group="job",
     )

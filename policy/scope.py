@@ -24,7 +24,7 @@ class ScopeOptions:
 
     scope: str = option(
         "domain",
-        "Follow links within the registered domains of the seeds, within their hosts, or any.",
+        "Follow links within the registered domains of the seeds, within their hosts, or any links.",
         choices=("domain", "host", "any"),
         nutch="db.ignore.external.links.mode, db.ignore.external.links",
     )

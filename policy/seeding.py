@@ -26,15 +26,15 @@ class SeedOptions(ScheduleOptions, ScoringOptions):
     )
     update_known: bool = option(
         False,
-        "Update score, interval and metadata of a known URL that is injected again: what its line "
+        "If a known URL is injected again, update the score, interval and metadata that its line "
         "sets.",
         nutch="db.injector.update, inject -update",
     )
 
     filter_normalize_all: bool = option(
         False,
-        "Filter and normalize the URLs of the table, too, by the rules for seeds; filterdb also "
-        "applies those for links. URLs that are refused are dropped. Seeds are then optional.",
+        "Also filter and normalize the URLs of the table, by the rules for seeds. Refused URLs are "
+        "dropped, and seeds are optional. filterdb also applies the rules for links.",
         nutch="inject -filterNormalizeAll",
     )
 

@@ -28,15 +28,15 @@ class TrapOptions:
 
     max_segment_repeats: int = option(
         3,
-        "Follow no link whose path has one segment more often than this; -1 is no limit.",
+        "Follow no link whose path has one segment more often than this; -1: no limit.",
         minimum=-1,
     )
     max_parameters: int = option(
-        20, "Follow no link with more parameters in its query; -1 is no limit.", minimum=-1
+        20, "Follow no link with more parameters in its query; -1: no limit.", minimum=-1
     )
     max_parameter_length: int = option(
         500,
-        "Follow no link with a longer parameter in its query; -1 is no limit.",
+        "Follow no link with a longer parameter in its query; -1: no limit.",
         unit="characters",
         minimum=-1,
     )
@@ -48,7 +48,7 @@ class DepthOptions:
 
     depth: int = option(
         50,
-        "Add no URL that is more links away from the nearest seed; -1 is no limit.",
+        "Add no URL that is more links away from the nearest seed; -1: no limit.",
         minimum=-1,
         group="traps",
     )
@@ -62,32 +62,32 @@ class BudgetOptions:
 
     max_per_host: int = option(
         10_000_000,
-        "How many URLs of one host the table holds, the best by score; -1 is no limit. URLs in "
-        "files with those of other hosts do not count, so it may be some 2,000,000 more. In "
-        "Bigtable it limits the URLs that one update adds.",
+        "How many URLs of one host the table holds, the best by score; -1: no limit. URLs in "
+        "files that also have URLs of other hosts do not count, so a host may have some 2,000,000 "
+        "more. In Bigtable it limits the URLs that one update adds.",
         minimum=-1,
     )
     max_new_per_host: int = option(
         100_000,
-        "How many URLs of one host an update adds at most, the best by score; -1 is no limit.",
+        "How many URLs of one host an update adds at most, the best by score; -1: no limit.",
         minimum=-1,
     )
     max_new_queries: int = option(
         10_000,
-        "How many URLs that differ only in their query an update adds at most; -1 is no limit.",
+        "How many URLs that differ only in their query an update adds at most; -1: no limit.",
         minimum=-1,
     )
     max_new_hosts_per_domain: int = option(
         10_000,
-        "For how many hosts of one registered domain an update adds URLs; -1 is no limit.",
+        "For how many hosts of one registered domain an update adds URLs; -1: no limit.",
         minimum=-1,
     )
     domain_budget: float = option(
         2.0,
         "With --scope any: how many URLs of a registered domain the table holds at most, as a "
         "multiple of the domain's share. A domain's share of all URLs grows with the links to it "
-        "from domains of seeds, and from those that these lead to. Domains of seeds have no limit; "
-        "-1 is no limit for any.",
+        "from domains of seeds, and from domains to which these link. Domains of seeds have no limit; "
+        "-1: no limit for any domain.",
         minimum=-1,
     )
     unlinked_domain_budget: int = option(
@@ -101,7 +101,7 @@ class BudgetOptions:
     max_same_pages: int = option(
         20,
         "Add no URL of a host if this many of its last pages in the batch have the same signature; "
-        "-1 is no limit.",
+        "-1: no limit.",
         minimum=-1,
     )
 

@@ -41,8 +41,8 @@ class InvertLinks(Displayed):
     of each chunk. A partition holds ``max_inlinks`` rows for each of its pages in memory.
 
     Attributes:
-        max_inlinks: How many links to a page to keep: those of sources with the best scores, of
-            equal ones first those of other hosts, then the last ones in order.
+        max_inlinks: How many links to a page to keep: those of sources with the best scores;
+            among equal scores, links from other hosts come first, then the last ones in order.
         max_anchor_length: How much of the text of a link to keep, characters.
         ignore_internal_links: Whether to leave out links within a host.
         ignore_external_links: Whether to leave out links to other hosts.

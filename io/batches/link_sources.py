@@ -15,7 +15,7 @@ from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 from .batches import batch_component, documents_with_keys, live_file
 
-# Statuses of URLs that are no pages any more, so that their links end; an index drops these, too.
+# Statuses of URLs that are no longer pages, so that their links end; an index drops these, too.
 WITHOUT_LINKS = (Status.DB_GONE, Status.DB_REDIR_TEMP, Status.DB_REDIR_PERM, Status.DB_ORPHAN)
 _DEAD = pl.col("status").is_in([int(status) for status in WITHOUT_LINKS])
 # Jobs that remove no row from the state. A purge does; the blocklist names what it has removed.
@@ -107,7 +107,7 @@ def unchanged_documents(item: OldDocuments) -> Iterator[pl.DataFrame]:
 
 
 def superseded_documents(item: OldDocuments) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yields the documents in a file that are not the newest of their pages any more.
+    """Yields the documents in a file that are no longer the newest of their pages.
 
     Yields:
         (DOCUMENTS rows, ``key`` and ``time`` of each).

@@ -1,4 +1,4 @@
-"""Finds out where URLs lead that stand for other pages."""
+"""Finds the targets of URLs that represent other pages."""
 
 from collections.abc import Collection
 
@@ -46,7 +46,7 @@ class Representatives:
         self._fetched = answers.select("key", "protocol_status", pl.coalesce("url", "refresh"))
 
     def outdated(self, rows: pl.DataFrame) -> set[str]:
-        """Returns the keys of rows for which the URL in ``repr_url`` must not stand any more."""
+        """Returns the keys of rows whose ``repr_url`` is outdated and must be removed."""
         shown = rows.select("key", "repr_url").drop_nulls().iter_rows()
         return no_longer_shown({key: to_key(url) for key, url in shown}, self.leads_to)
 
@@ -83,7 +83,7 @@ class Representatives:
         parts = (
             redirects.select("key", "protocol_status", url="protocol_message"),
             read.select("key", "protocol_status", "url"),
-            # Of a page whose document is not there any more, nothing is known.
+            # Nothing is known about a page whose document was deleted.
             rest.select("key", pl.when(~has_page).then(answer), url=pl.lit(None, pl.String)),
         )
         return pl.concat(parts)
@@ -91,7 +91,7 @@ class Representatives:
     def _refreshes(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Returns ``key`` and ``url`` of pages: the target of their refresh, or null.
 
-        A page whose document is not there any more is left out.
+        A page whose document was deleted is left out.
         """
         bare = rows.filter(pl.col("document").is_null())
         root, manifest = self._operation.root, self._operation.manifest()

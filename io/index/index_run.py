@@ -194,7 +194,7 @@ def plan_run(
     if last.writers and not full and sorted(last.writers) != sorted(names):
         raise UserError(
             f"index {index!r} was written by {', '.join(last.writers)}, not by "
-            f"{', '.join(names)}: give another --index, or --full true"
+            f"{', '.join(names)}: give another --index, or --full"
         )
     found = IndexRun(operation, index, routes, last, max(operation.now, last.version + 1))
     history = _history(operation, index, last)

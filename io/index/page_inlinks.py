@@ -66,9 +66,10 @@ def _joined(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
 
 
 def inlinks_in_pieces(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
-    """Yields the best inlinks of pages, best first, targets in key order; each target in one piece.
+    """Yields the best inlinks of pages, by target in key order, and best first.
 
-    Only those row groups of the link table are read that may have a link to one of the pages.
+    A target is never divided between two pieces. Reads only the row groups of the link table that
+    may have a link to one of the pages.
 
     Args:
         pinned: The snapshot.

@@ -1,7 +1,7 @@
 """Ends full rebuilds of indexes whose documents do not say which operation sent them.
 
-Before the commit, the ids of all documents in the index are read; after it, those are deleted that
-the journal does not name. So no document is missing in between, and a document that a later run
+Before the commit, reads the ids of all documents in the index; after the commit, deletes the ids
+that are not in the journal. So no document is missing in between, and a document that a later run
 has sent stays. If the run dies before it has deleted them, the next run does it.
 """
 

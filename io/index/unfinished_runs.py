@@ -1,7 +1,7 @@
 """Finds the pages that interrupted index runs may have sent.
 
 Before a run sends a part of the work, it writes the row keys of the part into its folder of
-receipts. If it never commits, the next run corrects what these pages are in the index.
+receipts. If it never commits, the next run corrects these pages in the index.
 """
 
 import dataclasses

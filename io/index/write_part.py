@@ -60,7 +60,7 @@ class DocumentRules:
     Attributes:
         filters: The index filters, in order.
         filter_options: Their options.
-        scorings: Scorings that make the boost.
+        scorings: Scorings that compute the boost.
         rules: The rules of the decision.
         max_inlinks: How many inlinks of a page are read.
     """
@@ -90,7 +90,7 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, making: DocumentRu
 
     Args:
         task: The run.
-        name: Path of a file of documents as rows of the state have it, or ``deletes/NUMBER``.
+        name: Path of a file of documents, as in rows of the state, or ``deletes/NUMBER``.
         rows: Rows as in ``CANDIDATES``.
         making: How pages become documents.
 

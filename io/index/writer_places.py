@@ -15,7 +15,7 @@ from .index_run import IndexRun
 from .rebuilt_indexes import delete_unsent_of_last
 from .unfinished_runs import intents
 
-_CURE = "--full true builds it again"
+_CURE = "--full builds it again"
 
 
 def finish_and_check_places(task: IndexRun) -> None:
@@ -35,7 +35,7 @@ def finish_and_check_places(task: IndexRun) -> None:
     for name in sorted(moved - {rule.name for rule, _ in same}):
         raise UserError(
             f"writer {name!r} of index {task.index!r} wrote to another address before: "
-            "--full true fills this one, or give another --index"
+            "--full fills this one, or give another --index"
         )
     for rule, known in same:
         _check_kept(task, rule, known.partition(":")[2])

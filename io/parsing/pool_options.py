@@ -16,7 +16,7 @@ class PoolOptions:
     )
     parser_memory: int = option(
         8 << 30,
-        "Largest memory of each process that parses; 0 is no limit.",
+        "Largest memory of each process that parses; 0: no limit.",
         unit="bytes",
         minimum=0,
     )

@@ -146,7 +146,7 @@ class SearchIndex:
         if not self.exists(self.name):
             raise UserError(
                 f"{self._client.address} has index {first!r} without the alias {self.name!r}: "
-                "delete it, or give --full true"
+                "delete it, or give --full"
             )
 
     def refresh(self, name: str) -> bool:

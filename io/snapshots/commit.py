@@ -92,7 +92,7 @@ def commit_once(
 
 
 def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:
-    """Checks that nothing has happened yet that would make the commit of an operation fail.
+    """Checks early whether the commit of an operation would fail.
 
     Args:
         operation: The pinned operation.

@@ -51,9 +51,9 @@ def repair_advice(path: Place) -> str:
     >>> repair_advice(Path("mine/manifest/lists/state-1.parquet"))
     ': run nutbeam fsck mine'
     >>> repair_advice(Path("mine/index/main/shards/1.parquet"))
-    ': run nutbeam index mine --full true'
+    ': run nutbeam index mine --full'
     >>> repair_advice(Path("mine/index/test/shards/1.parquet"))
-    ': run nutbeam index mine --full true --index test'
+    ': run nutbeam index mine --full --index test'
     >>> repair_advice(Path("seeds.txt"))
     ''
     """
@@ -63,7 +63,7 @@ def repair_advice(path: Place) -> str:
     kind, name, of = path.parent.name, path.parent.parent.name, path.parent.parent.parent.name
     if (of, kind) == ("index", "shards"):
         index = "" if name == "main" else f" --index {name}"
-        return f": run nutbeam index {table} --full true{index}"
+        return f": run nutbeam index {table} --full{index}"
     return f": run nutbeam fsck {table}"
 
 

@@ -171,7 +171,7 @@ def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[
 def _narrowed(
     file: pq.ParquetFile, schema: pa.Schema, columns: Sequence[str] | None
 ) -> tuple[pa.Schema, list[str] | None]:
-    """Returns the schema of some columns, and the columns that a file has (None: all)."""
+    """Returns the schema of the wanted columns, and those of them that a file has (None: all)."""
     if columns is None:
         return schema, None
     there = set(file.schema_arrow.names)

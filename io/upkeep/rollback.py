@@ -200,7 +200,7 @@ def _check_purges(table: WebTable, to: int) -> None:
         if manifest.job == "purge" and not manifest.counts.get("unblocked"):
             raise UsageError(
                 f"snapshot {manifest.snapshot} is a purge: what it took out would come back with "
-                f"snapshot {to}; --past_purge true allows it, purge it again afterwards"
+                f"snapshot {to}; --past_purge allows it, purge it again afterwards"
             )
 
 

@@ -154,7 +154,8 @@ class IndexWriter:
     def leaves_earlier(self) -> bool:
         """Returns whether documents of earlier operations stay after ``finish`` of a full rebuild.
 
-        The job deletes them then, by what ``stored`` finds. It may be called before ``prepare``.
+        If so, the job deletes the documents that ``stored`` returns and that were not sent. May be
+        called before ``prepare``.
         """
         return False
 

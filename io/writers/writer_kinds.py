@@ -51,7 +51,7 @@ def writer_class(rule: WriterRule) -> type[IndexWriter]:
         return _built_in(rule.kind)
     found: Any = dict(load_plugins(INDEX_WRITERS, (rule.kind,))).get(rule.kind)
     if not isinstance(found, type) or not issubclass(found, IndexWriter):
-        raise UsageError(f"index writer {rule.kind!r} is no class derived from IndexWriter")
+        raise UsageError(f"index writer {rule.kind!r} is not a subclass of IndexWriter")
     return found
 
 

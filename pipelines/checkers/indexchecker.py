@@ -39,7 +39,7 @@ class Options(IndexTableOptions, parsechecker.Options):
 
     do_index: bool = option(
         False,
-        "Send the documents to the writer, too; no table notes them. Needs another --writer than "
+        "Send the documents to the writer, too; no table records them. --writer must not be "
         "tantivy, whose index is in a table.",
         group="checkers",
     )

@@ -40,7 +40,7 @@ class Options(RequestOptions, DocumentOptions):
 
     parser_memory: int = also(PoolOptions, "parser_memory")
     all_normalizers: bool = option(
-        False, "Normalize the URLs by all normalizers before, not only by basic.",
+        False, "First normalize the URLs with all normalizers, not only with basic.",
         nutch="parsechecker -normalize, indexchecker -normalize",
     )  # fmt: skip
     follow_redirects: bool = option(False, f"Follow redirects, {_HOPS} at most.")

@@ -14,7 +14,7 @@ class LeaseOptions:
 
     max_lease_wait: float = seconds(
         3600.0,
-        "Wait at most this long for another fetch of this table, then fail; -1 is no limit. A "
+        "Wait at most this long for another fetch of this table, then fail; -1: no limit. A "
         "fetch whose process died is waited for no longer than a minute.",
         minimum=-1.0,
     )

@@ -31,7 +31,7 @@ class OutlinkOptions(LinkOptions):
     follow_outlinks_depth: int = option(
         -1,
         "Follow outlinks within the same fetch down to this depth, while they lead to hosts that "
-        "the same worker fetches in this batch anyway; 0 or less follows none. Needs "
+        "the same worker fetches in this batch anyway; 0 or -1: none. Needs "
         "parse_while_fetching.",
         nutch="fetcher.follow.outlinks.depth",
         minimum=-1,
@@ -39,10 +39,10 @@ class OutlinkOptions(LinkOptions):
     )
     follow_outlinks_num_links: int = option(
         4,
-        "Sets how many links of a page are followed, the first ones on the page. Links to depth "
-        "d: follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By "
-        "default, 8 links of a page of the batch (d = 1), and 4 links of each page that they lead "
-        "to (d = 2).",
+        "Sets how many links of a page are followed: the first ones on the page. For links to depth "
+        "d, the number is follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded "
+        "down. By default it is 8 for a page of the batch (d = 1), and 4 for each page to which "
+        "its links lead (d = 2).",
         nutch="fetcher.follow.outlinks.num.links",
         minimum=0,
     )
@@ -61,7 +61,7 @@ class OutlinkOptions(LinkOptions):
     def __post_init__(self) -> None:
         if self.follow_outlinks_depth > 0 and not self.parse_while_fetching:
             raise ValueError(
-                "--follow_outlinks_depth needs --parse_while_fetching true, as links come from "
+                "--follow_outlinks_depth needs --parse_while_fetching, as links come from "
                 f"parsing, got {self.follow_outlinks_depth}"
             )
 

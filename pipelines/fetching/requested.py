@@ -78,7 +78,10 @@ class Requested:
 
 
 def _waits(rows: pl.DataFrame) -> dict[str, tuple[float | None, str | None]]:
-    """Returns (delay, address) by host (reversed), if it has any; the best page's delay counts."""
+    """Returns (delay, address) of the hosts (reversed) that have one.
+
+    If the pages of a host differ, the delay of the best page counts.
+    """
     known = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
     known = known.with_columns(host=host_keys(known.get_column("key")))
     first = known.sort("score", "key", descending=[True, False]).group_by("host")

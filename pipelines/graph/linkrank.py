@@ -59,13 +59,13 @@ class Options(LevelOptions, JobOptions):
 
     ranking: str = option(
         "linkrank",
-        "Method: LinkRank or PageRank; hits, hubs and authorities; harmonic, harmonic centrality.",
+        "Method: LinkRank, PageRank, HITS (hubs and authorities) or harmonic centrality.",
         choices=RANKINGS,
         group="linkrank",
     )
     rank_rounds: int = option(
         0,
-        "Most rounds; 0 is 10 for LinkRank and 100 for the others.",
+        "Most rounds; 0 means 10 for LinkRank and 100 for the others.",
         minimum=0,
         maximum=1000,
         nutch="link.analyze.num.iterations",
@@ -75,8 +75,8 @@ class Options(LevelOptions, JobOptions):
         -1.0,
         "End after a round that changes no more than this, as a share of all ranks; -1 is the "
         "method's default. 0 ends when nothing changes. The default is 1e-6 for PageRank and "
-        "hits, and 0 for LinkRank and harmonic. For harmonic, and with more than 0, a warning "
-        "says if the rounds were too few.",
+        "hits, and 0 for LinkRank and harmonic. If the rounds were too few, a warning says so, "
+        "for harmonic and for values above 0.",
         minimum=-1.0,
         group="linkrank",
     )

@@ -30,7 +30,7 @@ class Options(LevelOptions, RankOptions):
 
     what: str = option(
         "scores",
-        "The value to show: a rank, or the number of links to a node or of a node.",
+        "The value to show: a rank, or the number of links to a node or from a node.",
         choices=("scores", "inlinks", "outlinks"),
         nutch="nodedumper -scores, -inlinks, -outlinks",
         group="nodedumper",
@@ -44,10 +44,10 @@ class Options(LevelOptions, RankOptions):
         nutch="nodedumper -group", group="nodedumper",
     )  # fmt: skip
     aggregate: str = option(
-        "sum", "With --group_by: the value of a group.", choices=AGGREGATES, group="nodedumper"
+        "sum", "How --group_by combines values: sum or max.", choices=AGGREGATES, group="nodedumper"
     )
     as_eff: bool = option(
-        False, "Write = between key and value, not a tab, as Solr's external file fields have it.",
+        False, "Write = instead of a tab between key and value, as in Solr's external file fields.",
         nutch="nodedumper -asEff", group="nodedumper",
     )  # fmt: skip
     output: str = option("-", "File to write; - is standard output.", short="o", group="nodedumper")

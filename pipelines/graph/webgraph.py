@@ -67,7 +67,7 @@ class Options(LevelOptions, LinkLimits, JobOptions):
     )
     block_nodes: int = option(
         BLOCK_NODES,
-        "About the number of nodes of a block; the memory of ranking depends on it.",
+        "Approximate number of nodes per block; the memory of ranking depends on it.",
         minimum=1,
         group="webgraph",
     )

@@ -41,8 +41,9 @@ class Options(IndexWriterOptions):
     writer: str = also(IndexWriterOptions, "writer", default="solr")
     keep: str = option(
         "highest_score_newest",
-        "Which of the documents with equal digests stays: that of the highest score, and then the "
-        "newest, as in Nutch 2; that of the highest score; or that of the shortest URL.",
+        "Which of the documents with equal digests stays: the one with the highest score (of equal "
+        "scores the newest, as in Nutch 2), the one with the highest score, or the one with the "
+        "shortest URL.",
         choices=tuple(_KEEP),
         group="index",
     )

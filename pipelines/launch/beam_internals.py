@@ -14,7 +14,7 @@ change             reason                                 without it
 InProcessRunner    translates a pipeline once; the round  each round of a crawl is translated;
                    of a crawl runs many times.            chunks between steps stay in memory;
                    Opens the spill file (spill.py).       worker processes print start-up logs.
-                   Sends away start-up logs.
+                   Drops start-up logs.
 quick_stages:      a crawl runs the same short pipeline   about twice the time of a round that
                    many times.                            finds little to do:
 - get_dofn_specs   Beam looks for user state in every     each start of a stage reads the

@@ -66,7 +66,7 @@ def _interrupted(pipeline: beam.Pipeline) -> KeyboardInterrupt:
 
 
 def only_submits(beam_args: Sequence[str]) -> bool:
-    """Returns whether jobs with these options are submitted, and run when the command has ended."""
+    """Returns whether the command only submits jobs, which continue after it has ended."""
     return bool(beam_options(beam_args).view_as(StandardOptions).no_wait_until_finish)
 
 

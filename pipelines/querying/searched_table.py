@@ -14,7 +14,7 @@ _ATTEMPTS = 3  # to open what other processes remove
 
 
 class SearchedTable:
-    """An index of a table, opened as its newest snapshot has it.
+    """An index of a table, which is opened again when a newer snapshot has changed it.
 
     Args:
         table: Address of the table.

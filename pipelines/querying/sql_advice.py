@@ -13,7 +13,7 @@ _TIME = re.compile(r"(TIMESTAMP.*(?:INTEGER|BIGINT)|(?:INTEGER|BIGINT).*TIMESTAM
 
 
 def with_advice(message: str, views: Iterable[str]) -> str:
-    """Returns an error message of DuckDB with advice that is right.
+    """Replaces DuckDB's advice in an error message with advice that fits our views.
 
     Args:
         message: The message as one line.

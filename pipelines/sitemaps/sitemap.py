@@ -78,8 +78,9 @@ class Options(SitemapTableOptions, JobOptions):
 
     sitemap_hosts: tuple[str, ...] = option(
         (),
-        "Read the sitemaps of these hosts: names, or all, seeds, or recorded (those whose "
-        "robots.txt names sitemaps), of the host table. Without hosts and sitemaps: recorded.",
+        "Read the sitemaps of these hosts: names of hosts, or a group of the host table: all, "
+        "seeds, or recorded (those whose robots.txt names sitemaps). The default is recorded, if no "
+        "sitemaps are given either.",
         nutch="sitemap -hostdb",
         group="sitemaps",
     )

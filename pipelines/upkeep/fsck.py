@@ -60,9 +60,9 @@ class Options:
     )
     repair: bool = option(
         False,
-        "Make a new snapshot: make lists again from their files, or return to the newest snapshot "
+        "Make a new snapshot: rebuild lists from their files, or return to the newest snapshot "
         "with intact lists. Damaged data files stay: use rollback, or --drop. Nothing is deleted. "
-        "In Bigtable, finish a commit that was cut off.",
+        "In Bigtable, finish an interrupted commit.",
     )
     drop: bool = option(
         False,

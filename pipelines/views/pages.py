@@ -55,8 +55,8 @@ class Options(LaunchOptions):
     )  # fmt: skip
     new: str = option(
         "",
-        "File that notes the last run: only pages that are new or changed since then, or all if "
-        "the file does not exist. The run then writes the file.",
+        "File that records the last run: write only pages that are new or changed since then, or "
+        "all if the file does not exist. Then the run writes the file.",
     )
 
     def __post_init__(self) -> None:

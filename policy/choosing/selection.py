@@ -34,7 +34,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     max_count: int = option(
         -1,
-        "How many URLs a batch takes of one host (or domain) at most; 0 or less is no limit.",
+        "How many URLs a batch takes of one host (or domain) at most; 0 or -1: no limit.",
         nutch="generate.max.count",
         minimum=-1,
     )
@@ -44,21 +44,21 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     max_count_expr: str = option(
         "",
         "An expression over the host table in place of max_count, such as "
-        "'100 if gone > fetched else 1000'; 0 or less is no limit. max_count is for hosts that the "
-        "host table does not have, and settings of a host have priority.",
+        "'100 if gone > fetched else 1000'; 0 or less: no limit. max_count applies to hosts "
+        "that are not in the host table. Settings of a host have priority.",
         nutch="generate.max.count.expr",
     )
     fetch_delay_expr: str = option(
         "",
         "An expression over the host table, in ms: the pause between two requests to a host, such "
-        "as 'response_p95 * 10'. The usual pause applies where it has no value, or 0. Settings of "
-        "a host have priority.",
+        "as 'response_p95 * 10'. If it has no value or is 0, the usual pause applies. Settings "
+        "of a host have priority.",
         nutch="generate.fetch.delay.expr",
     )
     min_score: float = option(0.0, "Take no URL with a lower score.", nutch="generate.min.score")
     max_distance: int = option(
         -1,
-        "Take no URL that is more links away from the seeds; -1 is no limit.",
+        "Take no URL that is more links away from the seeds; -1: no limit.",
         nutch="generate.max.distance",
         minimum=-1,
     )
@@ -70,7 +70,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     generate_min_interval: int = option(
         -1,
-        "Take no URL that is fetched less often than this: with a longer interval. -1 is no limit.",
+        "Take no URL whose fetch_interval is longer than this; -1: no limit.",
         unit="s",
         nutch="generate.min.interval",
         minimum=-1,
@@ -87,8 +87,8 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
     add_days: float = option(
         0.0,
-        "Choose as if it were this many days later. A crawl fetches each URL at most once because "
-        "of this.",
+        "Choose as if it were this many days later. It brings each URL "
+        "forward at most once per crawl.",
         unit="d",
         nutch="generate -adddays",
         minimum=0.0,

@@ -33,6 +33,7 @@ SETTLED = pa.schema(
 # duplicates whose page may not stay.
 QUESTIONED = pa.schema([*columns(STATE, "key", "signature"), ("hash", pa.uint64())])
 
-# The changes of dedup: duplicates with the page that stays, and pages that are none any more.
+# The changes of dedup: duplicates with the page that stays, and pages that are no longer
+# duplicates.
 # ``near``: their contents are not equal; without ``duplicate_of``: the page has near duplicates.
 VERDICTS = pa.schema([*columns(STATE, "key", "duplicate_of"), ("near", pa.bool_())])

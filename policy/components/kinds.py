@@ -182,7 +182,7 @@ class Kind:
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """Its columns as they are in files."""
+        """The columns of the component, as in files."""
         return self.columns.schema
 
     @property

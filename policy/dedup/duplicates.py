@@ -284,7 +284,7 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
 def apply_verdicts(
     rows: pl.DataFrame, verdicts: pl.DataFrame
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Marks duplicates with the page that stays, and revives pages that are none any more.
+    """Marks duplicates with the page that stays; revives pages that are no longer duplicates.
 
     Args:
         rows: STATE rows in key order.

@@ -220,7 +220,10 @@ def _near_in_band(hashes: Hashes, others: Hashes, mask: int, distance: int) -> I
 
 
 def _pieces(counts: Places) -> Iterator[slice]:
-    """Cuts positions into slices whose counts add up to at most ``MOST_PAIRS``, or of one."""
+    """Cuts positions into slices whose counts add up to at most ``MOST_PAIRS``.
+
+    A single position with a larger count is its own slice.
+    """
     upto = np.cumsum(counts)
     start = 0
     while start < len(counts):

@@ -142,9 +142,10 @@ _FOLDED = {
 
 
 def as_literal(value: Value) -> Value:
-    """Returns a value without columns as the literal that it is; other values stay.
+    """Turns a value without columns into a polars literal; other values stay.
 
-    polars' optimizer makes columns of one row of some expressions without columns.
+    polars' optimizer turns some expressions without columns into a column of a single row, which
+    does not fit the other columns.
     """
     dtype = _FOLDED.get(value.type)
     if dtype is None or value.is_constant or value.weight == 1 or value.expr.meta.root_names():

@@ -35,8 +35,8 @@ class LinkLimits:
     )
     limit_page: bool = option(
         True,
-        "Take the URLs of a page that differ only in the query, or in case, as one: count one link "
-        "to them from each page, and one link from them to each page.",
+        "Treat URLs that differ only in the query or in case as one page: count one link from each "
+        "page to them, and one link from them to each page.",
         nutch="link.ignore.limit.page",
     )
     limit_domain: bool = option(

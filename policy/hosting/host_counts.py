@@ -66,7 +66,7 @@ def _tallied(
 ) -> tuple[pl.Series, _Matrix]:
     """Returns (hosts, numbers of their rows by code).
 
-    A host whose keys are not next to one another is there several times.
+    A host whose keys are not adjacent appears several times in the result.
 
     Args:
         keys: Keys of rows.

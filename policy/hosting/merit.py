@@ -128,7 +128,7 @@ def _edges(
 
 
 def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits) -> dict[str, int]:
-    """Returns how many URLs of each domain (reversed) may be added; one of a seed has no limit.
+    """Returns how many URLs of each domain (reversed) may be added; a seed's domain has no limit.
 
     Args:
         urls: ``key`` and present ``domain_urls`` of domains.

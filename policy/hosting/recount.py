@@ -28,14 +28,14 @@ class HostCheckOptions:
     check: str = option(
         "none",
         "Which hosts to look up: none, those that were never looked up (new), those whose last "
-        "look-up succeeded (known), or failed, or all of these.",
+        "look-up succeeded (known), those whose last look-up failed (failed), or all of these.",
         choices=CHECKS,
         nutch="updatehostdb -checkAll, -checkNew, -checkKnown, -checkFailed",
     )
     recheck_interval: float = seconds(
         86_400.0,
-        "Look a host up again after this time; after several failures in a row as many times "
-        "later.",
+        "Look a host up again after this time; after several failures in a row, after this time "
+        "times their number.",
         nutch="hostdb.recheck.interval",
         minimum=0.0,
     )
@@ -53,7 +53,9 @@ class HostCheckOptions:
         minimum=1,
         maximum=1_000,
     )
-    lookup_timeout: float = seconds(10.0, "A look-up that takes longer has failed.", minimum=0.1)
+    lookup_timeout: float = seconds(
+        10.0, "Longest time of a look-up; then it has failed.", minimum=0.1
+    )
     lookup_limit: float = seconds(
         600.0,
         "Stop looking up after this time in each part of the table; the other hosts are looked up "

@@ -26,13 +26,13 @@ class IndexFilterOptions(BoostOptions):
     )
     max_title_length: int = option(
         100,
-        "Longest title in the index, in characters; -1: any.",
+        "Longest title in the index, in characters; -1: no limit.",
         nutch="indexer.max.title.length",
         minimum=-1,
     )
     max_content_length: int = option(
         -1,
-        "Longest text in the index, in characters; -1: any. Texts of more than 8,388,608 "
+        "Longest text in the index, in characters; -1: no limit. Texts of more than 8,388,608 "
         "characters are always cut.",
         nutch="indexer.max.content.length",
         minimum=-1,
@@ -87,7 +87,7 @@ class IndexFilterOptions(BoostOptions):
     )
     index_expr: str = option(
         "",
-        "Expression that is true of the documents to index.",
+        "With the index filter expr: index only documents for which this expression is true.",
         nutch="index.jexl.filter",
     )
     index_headings: tuple[str, ...] = option(
@@ -95,7 +95,7 @@ class IndexFilterOptions(BoostOptions):
     )
     mimetype_file: str = option(
         "",
-        "File with the MIME types that the index filter mimetype accepts, or does not.",
+        "File with the MIME types that the index filter mimetype accepts or refuses.",
         nutch="mimetype.filter.file",
     )
     subcollections_file: str = option(

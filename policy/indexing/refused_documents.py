@@ -7,7 +7,7 @@ from ...web.base.counting import counted
 
 _ADVICE = (
     "nutbeam export TABLE --what dead_letters says why; mend the cause, then run "
-    "index --retry_refused true with the same writer"
+    "index --retry_refused with the same writer"
 )
 
 

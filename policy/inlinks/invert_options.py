@@ -14,8 +14,8 @@ class InvertOptions:
 
     ignore_internal_links: bool = option(
         False,
-        "Leave links between pages of one host out of the link table. The crawl of one site has no "
-        "others.",
+        "Leave links between pages of one host out of the link table. A crawl of one site has no "
+        "other links.",
         nutch="linkdb.ignore.internal.links",
     )
     ignore_external_links: bool = option(
@@ -32,8 +32,8 @@ class InvertOptions:
     )
     max_link_age: int = option(
         0,
-        "Drop links that were not found again for longer than this. A link that the newest document "
-        "of its page has stays. 0 means twice --max_fetch_interval.",
+        "Drop links that were not found again for longer than this. A link in the newest document "
+        "of its page stays. 0 means twice --max_fetch_interval.",
         unit="s",
         minimum=0,
     )
@@ -69,8 +69,8 @@ class BestOptions:
 
     max_inlinks: int = option(
         10_000,
-        "How many inlinks of a page are shown: those from the pages with the best scores, of "
-        "equal ones first those from other hosts.",
+        "How many inlinks of a page are shown: those from the pages with the best scores; among "
+        "equal scores, links from other hosts come first.",
         nutch="linkdb.max.inlinks",
         minimum=0,
     )

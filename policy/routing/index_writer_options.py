@@ -33,9 +33,9 @@ class IndexWriterOptions:
     )
     index_writers: str = option(
         "",
-        "File with several writers and what each gets: toml, or Nutch's index-writers.xml, of "
-        "which rabbit, kafka and cloudsearch are left out unless plug-ins of these names are "
-        "installed.",
+        "File with several writers and what each gets: toml, or Nutch's index-writers.xml. "
+        "Its writers rabbit, kafka and cloudsearch are left out, unless plug-ins with these names "
+        "are installed.",
         nutch="indexer.indexwriters.file",
     )
     exchanges: str = option(

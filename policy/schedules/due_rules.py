@@ -1,6 +1,6 @@
 """Names the rule that set the next fetch of a row, for people who ask for the reason.
 
-A row does not say which schedule made its dates. So only that is said which the row proves.
+A row does not say which schedule made its dates. So it names only rules that the row proves.
 """
 
 from collections.abc import Mapping

@@ -60,7 +60,8 @@ class RescheduleOptions(ScheduleOptions):
     )
     sync_delta_rate: float = option(
         0.3,
-        "How far: a share of the time since the last change, of at most one interval.",
+        "With sync_delta: how far the next fetch moves, as a share of the time since the last "
+        "change, or of the interval if that is shorter.",
         nutch="db.fetch.schedule.adaptive.sync_delta_rate",
         minimum=0.0,
         maximum=1.0,
@@ -73,15 +74,15 @@ class RescheduleOptions(ScheduleOptions):
     )
     mime_rates: str = option(
         "",
-        "Schedule mime_adaptive: file with lines of a content type, its inc_rate and its dec_rate, "
-        "with tabs between, as Nutch's adaptive-mimetypes.txt, which is built in.",
+        "Schedule mime_adaptive: file with a content type, its inc_rate and its dec_rate per line, "
+        "separated by tabs. Not given: Nutch's adaptive-mimetypes.txt, which is built in.",
         unit="file",
         nutch="db.fetch.schedule.mime.file",
     )
     fetches_per_day: float = option(
         0.0,
-        "Schedule rate: fetches a day for the whole table. 0: as many as with one fetch of each "
-        "page in fetch_interval.",
+        "Schedule rate: fetches a day for the whole table. 0: enough to fetch each page once per "
+        "fetch_interval.",
         minimum=0.0,
     )
 

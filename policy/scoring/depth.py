@@ -25,7 +25,7 @@ class Depth(Scoring):
     passed = (Carried(pa.field(_PASSED, pa.int32()), pl.col(_PASSED).max()),)
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Reads the limit of each seed; a value that is no whole number from 1 on is ignored."""
+        """Reads the limit of each seed; ignores values other than whole numbers from 1 on."""
         given = rows.get_column("metadata").map.get(_MAX_DEPTH)
         limit = given.str.strip_chars().cast(pl.Int64, strict=False).alias("limit")
         limit = limit.set((~limit.is_between(1, _LARGEST)).fill_null(False), None)

@@ -85,13 +85,14 @@ class ScoringOptions(OrphanOptions):
     )
     url_boost_file: str = option(
         "",
-        "Scoring urlboost: file of lines FACTOR PATTERN; the first regular expression that is "
-        "found in a URL decides by what its score is multiplied.",
+        "Scoring urlboost: file of lines FACTOR PATTERN; the first pattern that "
+        "matches a URL gives its factor.",
     )
     url_boost_of: str = option(
         "choice",
-        "Scoring urlboost: the value to multiply: the one by which generate chooses URLs, or once "
-        "the score of a new URL; then urlboost must come after scorings that change scores.",
+        "Scoring urlboost: what is multiplied. choice: the value by which generate chooses URLs. "
+        "new: the score of a new URL, once; then urlboost must come after scorings that change "
+        "scores.",
         choices=("choice", "new"),
     )
 

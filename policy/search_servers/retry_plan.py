@@ -48,7 +48,7 @@ class RetryPlan:
         return wished
 
     def spent(self, seconds: float) -> None:
-        """Adds time that passed in vain, such as that of a request without an answer."""
+        """Adds time lost without a result, such as that of a request without an answer."""
         self.waited += seconds
 
 

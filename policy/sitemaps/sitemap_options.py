@@ -18,9 +18,9 @@ class SitemapLimits:
 
     sitemap_strict_parsing: bool = option(
         True,
-        "Take only URLs on the host of their sitemap, and below its folder or that of the index "
-        "that names it. A host whose robots.txt names a sitemap vouches for all of its own URLs in "
-        "it.",
+        "Accept only URLs on the host of their sitemap, and below its folder or that of the index "
+        "that names it. If robots.txt of a host names the sitemap, all URLs of this host in it are "
+        "accepted.",
         nutch="sitemap.strict.parsing, sitemap -noStrict",
     )
     sitemap_url_filter: bool = option(
@@ -40,13 +40,13 @@ class SitemapLimits:
     )
     sitemap_url_overwrite_existing: bool = option(
         False,
-        "Give a known URL the priority and interval of its sitemap, where that has them.",
+        "Give a known URL the priority and interval in its sitemap, if there are any.",
         nutch="sitemap.url.overwrite.existing",
     )
     sitemap_refetch: bool = option(
         False,
         "Make a known URL due if its sitemap says that it has changed since its last fetch. Many "
-        "servers say so of all pages.",
+        "servers say so about all pages.",
     )
     sitemap_redir_max: int = option(
         3,
@@ -57,33 +57,33 @@ class SitemapLimits:
     )
     sitemap_size_max: int = option(
         50 << 20,
-        "Read no more of a sitemap, unpacked.",
+        "Most bytes to read of a sitemap, after unpacking.",
         unit="bytes",
         nutch="sitemap.size.max",
         minimum=1,
         maximum=50 << 20,
     )
     sitemap_urls_max: int = option(
-        50_000, "Read no more URLs of one sitemap.", minimum=1, maximum=50_000
+        50_000, "Most URLs to read from one sitemap.", minimum=1, maximum=50_000
     )
     sitemap_depth: int = option(
         3, "Follow indexes of sitemaps down to this depth; 0 follows none.", minimum=0, maximum=10
     )
     sitemap_files_max: int = option(
         1_000,
-        "Request no more sitemaps for one host, or for one sitemap that is given.",
+        "Most sitemaps to request for one host, or for one given sitemap.",
         unit="sitemaps",
         minimum=1,
     )
     sitemap_links: tuple[str, ...] = option(
         (ALTERNATE,),
-        "Links in sitemaps to take, too: alternate (the page in other languages), image, video.",
+        "Links in sitemaps to add, too: alternate (the page in other languages), image, video.",
         choices=LINK_KINDS,
     )
     sitemap_max_new_per_host: int = option(
         50_000,
-        "How many URLs of one host are added from its sitemaps at once, the best by priority; -1 "
-        "is no limit. It does not count against --max_new_per_host.",
+        "How many URLs of one host are added from its sitemaps at once, the best by priority; "
+        "-1: no limit. These URLs do not count for --max_new_per_host.",
         minimum=-1,
     )
 

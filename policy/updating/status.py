@@ -83,8 +83,8 @@ class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
     )
     delete_failed_parse: bool = option(
         False,
-        "Set the status db_parse_failed for pages that failed to parse, and fetch them again as "
-        "late as pages that are gone.",
+        "Set the status db_parse_failed for pages that failed to parse, and schedule them like gone "
+        "pages.",
         nutch="parser.delete.failed.parse",
     )
 

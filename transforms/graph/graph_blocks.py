@@ -54,7 +54,7 @@ class GraphBlocks(Displayed):
         ignore_internal_domain: Whether to leave out links within a registered domain.
         limit_page: Whether to count one link from a page to a URL without its query.
         limit_domain: Whether to count one link from a page to each registered domain.
-        block_nodes: About the number of nodes of a block; memory depends on it.
+        block_nodes: Approximate number of nodes per block; memory depends on it.
 
     Raises:
         ValueError: An argument or the input's type is not right.

@@ -80,14 +80,14 @@ class WriteBlocks(Displayed):
 
     Cost: three shuffles: links that are not internal, with both keys; the keys of each chunk, once;
     the links that count, with a number and the key of the target. A key of a shuffle gets about
-    32 MB, however many links a page has, or there are to it. A worker holds that, 64 MB that it
-    gathers for a shuffle, or the nodes of a block and a million links. Between steps, links wait in
+    32 MB, for any number of links from or to a page. A worker holds that, 64 MB that it gathers
+    for a shuffle, or the nodes of a block and a million links. Between steps, links wait in
     files beside the blocks, which the last step deletes.
 
     Attributes:
         limits: Which links count.
         level: One of ``GRAPH_LEVELS``.
-        block_nodes: About the number of nodes of a block.
+        block_nodes: Approximate number of nodes per block.
     """
 
     limits: LinkLimits

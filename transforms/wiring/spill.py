@@ -97,7 +97,7 @@ class Spill:
             while view:
                 read = self._file.readinto(view)
                 if not read:
-                    raise RuntimeError("a spilled chunk is cut off")
+                    raise RuntimeError("a spilled chunk is truncated")
                 view = view[read:]
         return data
 

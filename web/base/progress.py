@@ -102,7 +102,7 @@ class Phases:
     round: str = ""
 
     def by_phase(self) -> dict[str, Phase]:
-        """Returns the sum of the phases of each name, in the order of their start.
+        """Returns one phase per name, the sum of all phases with it, in the order of their start.
 
         Rounds of a crawl repeat the same phases; this gives rates for a whole crawl.
         """

@@ -196,7 +196,7 @@ class ClientBase(ABC):
         return str(target.addresses[0][1][0])
 
     def _limit(self, content_limit: int | None, content_type: str) -> int:
-        """Returns the limit in bytes for a body of a content type; negative for no limit."""
+        """Returns the limit in bytes for a body of a content type; negative: no limit."""
         if content_limit is not None:
             return content_limit
         limits = [self._options.content_limit]

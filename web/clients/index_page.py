@@ -35,7 +35,7 @@ def index_page(
         path: Of the folder, for the title.
         entries: Its entries.
         parent: Whether to link to the folder above.
-        limit: Most bytes of the page; negative for any number. Whole entries
+        limit: Most bytes of the page; negative: no limit. Whole entries
             are left out at the end.
 
     Returns:

@@ -36,7 +36,7 @@ class OtherClient(ABC):
         Args:
             response: The response; only its URL is set.
             since: Time of If-Modified-Since, s since the epoch, or None.
-            limit: Limit of the body in bytes; negative for no limit.
+            limit: Limit of the body in bytes; negative: no limit.
 
         Raises:
             OSError: There is no answer.
@@ -51,7 +51,7 @@ class OtherClient(ABC):
         Args:
             url: Absolute URL.
             headers: Headers; only If-Modified-Since has an effect.
-            content_limit: Limit in bytes; negative for no limit.
+            content_limit: Limit in bytes; negative: no limit.
         """
         response = Response(url, started=now_ms())
         began = time.monotonic()

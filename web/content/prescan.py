@@ -41,7 +41,7 @@ def declared_encoding(start: bytes, xml_first: bool = False) -> str | None:
 
     Args:
         start: The first bytes of a document; an incomplete element at the end does not count.
-        xml_first: The XML declaration beats meta elements, as it does where no HTML is.
+        xml_first: Whether the XML declaration has priority over meta elements, as in XML.
 
     >>> declared_encoding(b"<!-- <meta charset=big5> --><meta charset=koi8-r>")
     'koi8-r'

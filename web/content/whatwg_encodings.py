@@ -90,7 +90,7 @@ def decode_as(name: str, body: bytes) -> str:
 
 @functools.cache
 def _table(name: str) -> str:
-    """Returns the characters of the 256 bytes; what has none has U+FFFD."""
+    """Returns the characters of the 256 bytes; U+FFFD for a byte without a character."""
     letters = [bytes([byte]).decode(CODECS[name], "replace") for byte in range(256)]
     for byte in range(0x80, 0xA0):  # the control characters where Python has nothing
         letters[byte] = letters[byte].replace("\ufffd", chr(byte))

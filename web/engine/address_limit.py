@@ -10,7 +10,7 @@ class AddressLimit:
     """Limits the requests to each address; queues wait here until an address is free.
 
     Args:
-        most: Requests to one address at a time; negative for any number.
+        most: Requests to one address at a time; negative: no limit.
         ready: The queues that can be visited; queues go there when an address is free.
 
     Attributes:

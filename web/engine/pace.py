@@ -27,8 +27,8 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     threads_per_address: int = option(
         8,
-        "Requests at a time to one address, for all its hosts together; negative for "
-        "any number. Hosts of connect_to are exempt.",
+        "Requests at a time to one address, for all its hosts together; -1: no limit. "
+        "Hosts of connect_to are exempt.",
         minimum=-1,
     )
     server_delay: float = seconds(
@@ -37,11 +37,13 @@ class FetchOptions(RobotsOptions, QueueOptions):
         nutch="fetcher.server.delay",
     )
     server_min_delay: float = seconds(
-        0.0, "The same where threads_per_host is above 1.", nutch="fetcher.server.min.delay"
+        0.0,
+        "Like server_delay, when threads_per_host is above 1.",
+        nutch="fetcher.server.min.delay",
     )
     max_crawl_delay: float = seconds(
         30.0,
-        "Pages of a host with a longer crawl delay are not fetched; negative for no limit.",
+        "Pages of a host with a longer crawl delay are not fetched; -1: no limit.",
         nutch="fetcher.max.crawl.delay",
         minimum=None,
     )
@@ -52,26 +54,26 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     fetch_time_limit: float = seconds(
         10_800.0,
-        "Time after which a fetch begins no request; waiting pages stay due. Negative for no "
-        "limit.",
+        "Time after which a fetch begins no request; waiting pages stay due. -1: no limit.",
         nutch="fetcher.timelimit.mins, crawl --time-limit-fetch",
         minimum=None,
     )
     max_exceptions_per_host: int = option(
         5,
-        "Failures in a row after which the rest of a host stays due; negative for any number.",
+        "Failures in a row after which the rest of a host stays due; -1: no limit.",
         nutch="fetcher.max.exceptions.per.queue",
     )
     exceptions_delay: float | None = seconds(
         None,
-        "Extra wait after a failure, doubled by each further one, also of earlier rounds; each "
-        "success halves it. It is up to a fifth longer, by chance; server_delay if not given.",
+        "Extra wait after a failure. Each further failure doubles it, and failures of earlier "
+        "rounds count; each success halves it. A random part of up to a fifth is added. Not given: "
+        "server_delay.",
         nutch="fetcher.exceptions.per.queue.delay",
     )
     max_backoff: float = seconds(
         120.0,
-        "If a host must wait for longer (Retry-After, back-off), its other pages stay due; "
-        "negative for no limit.",
+        "If a host must wait for longer (Retry-After, back-off), its other pages stay due; -1: no "
+        "limit.",
         minimum=None,
     )
 
@@ -80,26 +82,26 @@ class FetchOptions(RobotsOptions, QueueOptions):
     )
     throughput_threshold_pages: float = option(
         -1.0,
-        "End the fetch when fewer pages a second come; negative for never.",
+        "End the fetch when fewer pages per second arrive; -1: never.",
         unit="pages/s",
         nutch="fetcher.throughput.threshold.pages",
     )
     throughput_threshold_retries: int = option(
         5,
-        "Seconds in a row that must be as slow.",
+        "How many consecutive slow seconds end the fetch.",
         unit="seconds",
         nutch="fetcher.throughput.threshold.retries",
         minimum=1,
     )
     throughput_threshold_check_after: float = seconds(
         300.0,
-        "Time in which no second counts as slow.",
+        "Start measuring the throughput after this time.",
         nutch="fetcher.throughput.threshold.check.after",
     )
 
     def __post_init__(self) -> None:
         if self.threads_per_address == 0:
-            raise ValueError("threads_per_address must be at least 1, or -1 for any, got 0")
+            raise ValueError("threads_per_address must be at least 1, or -1 for no limit, got 0")
 
     @property
     def longest_crawl_delay(self) -> float:

@@ -12,9 +12,10 @@ class QueueOptions:
 
     queue_mode: str = option(
         "host",
-        "Which hosts share a queue, with one request at a time and a delay: each has its own; "
-        "those of a registered domain; or those of an IP address (with several num_fetchers, "
-        "generate resolves the hosts). Takes effect in generate and in fetch: give it to both.",
+        "Which hosts share a queue, with one request at a time and a delay. host: each host has "
+        "its own queue. domain: the hosts of a registered domain share one. ip: the hosts of an IP "
+        "address share one (with several num_fetchers, generate resolves the hosts). Give the same "
+        "value to generate and to fetch.",
         choices=("host", "domain", "ip"),
         nutch="fetcher.queue.mode",
         group="fetch",

@@ -211,7 +211,7 @@ class Queues(QueueSchedule):
             self._work.notify()
 
     def _wait(self, due: float) -> None:
-        """Waits for a change; one worker at a time waits at most until ``due``."""
+        """Waits for a change. The worker with the earliest ``due`` waits at most until then."""
         now = time.monotonic()
         self._idle += 1
         self._account(now)

@@ -64,7 +64,7 @@ class RobotsVisits:
         return search
 
     def _hop(self, search: RobotsSearch, own: str) -> Task | None:
-        """Returns the task for the next request of a search, if it is for another host."""
+        """Returns the task for the next request for a robots.txt, if it goes to another host."""
         hop = Task(search.url, robots=True)
         try:
             hop.host = self._client.host(hop.url)

@@ -32,14 +32,14 @@ class HttpOptions(AgentOptions, FileOptions):
     # As much of a page as Googlebot takes. Each request under way may need that much memory.
     content_limit: int = option(
         2_097_152,
-        "Most bytes of a body that are kept, after decoding; negative for all. Nutch keeps 1 MiB.",
+        "Most bytes of a body that are kept, after decoding; -1: no limit. Nutch keeps 1 MiB.",
         unit="bytes",
         nutch="http.content.limit",
     )
     document_limit: int = option(
         8_388_608,
-        "The same for PDF, office documents and e-books, which cannot be read when they are cut; "
-        "content_limit if that is larger.",
+        "Like content_limit, for PDF, office documents and e-books, which cannot be read when they "
+        "are cut. If content_limit is larger, it applies.",
         unit="bytes",
     )
     accept: str = option(
@@ -52,9 +52,9 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     connect_to: tuple[str, ...] = option(
         (),
-        "Connect to another address for a host, as curl's option: HOST:PORT:ADDRESS:PORT. HOST "
-        "must be named; *.DOMAIN is the domain and all below it. An empty first PORT is any port, "
-        "an empty second one the same.",
+        "Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. "
+        "HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT "
+        "is empty, it means any port; if the second one is empty, the port stays.",
     )
     allow_addresses: tuple[str, ...] = option(
         (),
@@ -76,7 +76,7 @@ class HttpOptions(AgentOptions, FileOptions):
     )
     min_rate: float = option(
         100.0,
-        "Least bytes per second of an answer, 0 for no limit; slower answers are cut.",
+        "Least bytes per second of an answer; slower answers are cut. 0: no limit.",
         unit="bytes/s",
         minimum=0.0,
     )

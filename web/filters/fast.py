@@ -21,7 +21,7 @@ _ALL_HOSTS = "."
 
 
 class FastLimits(NamedTuple):
-    """Longest URL, path and query that are accepted; -1 for any."""
+    """Longest URL, path and query that are accepted; -1: no limit."""
 
     url: int = -1
     path: int = -1

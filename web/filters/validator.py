@@ -18,7 +18,7 @@ class Validator(UrlFilter):
     of these, and ``///`` as two pairs of slashes (nutch.md 3.5).
 
     Args:
-        max_tld: Longest last label of a host, in characters, at least 2; -1 for any.
+        max_tld: Longest last label of a host, in characters, at least 2; -1: no limit.
 
     >>> [Validator().decide(f"http://{host}/").accept for host in ("foo.com", "localhost")]
     [True, False]

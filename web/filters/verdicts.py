@@ -68,7 +68,7 @@ class UrlFilter(abc.ABC):
 
 
 def verdicts(accept: pl.Series, line: pl.Series | None = None) -> Verdicts:
-    """Returns verdicts for which no rule ran out of time."""
+    """Builds verdicts without timeouts."""
     if line is None:
         line = zeros(len(accept))
     return Verdicts(accept, line, falses(len(accept)))

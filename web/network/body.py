@@ -45,7 +45,7 @@ class Taker:
 
     Args:
         fields: Headers of the response.
-        limit: Most decoded bytes to keep; negative for no limit.
+        limit: Most decoded bytes to keep; negative: no limit.
 
     Raises:
         BadEncoding: Its coding is not supported.
@@ -100,7 +100,7 @@ async def read_body(connection: Connection, limit: int) -> Body:
 
     Args:
         connection: A connection on which the head of a response was received.
-        limit: Most decoded bytes to return; negative for no limit.
+        limit: Most decoded bytes to return; negative: no limit.
     """
     taker = why = reason = None
     try:

@@ -17,8 +17,7 @@ class ParseOptions:
     # Nutch's 100 hide most of an index page or of a manual.
     max_outlinks: int = option(
         10_000,
-        "Most links kept per page, of those that pass the filters; a negative number keeps all. "
-        "Nutch keeps 100.",
+        "Most links kept per page, of those that pass the filters; -1: no limit. Nutch keeps 100.",
         unit="links",
         nutch="db.max.outlinks.per.page",
     )
@@ -66,11 +65,11 @@ class ParseOptions:
         nutch="parser.skip.truncated",
     )
     feed_documents: bool = option(
-        False, "Make a document of each item of a feed whose link is on the feed's own host."
+        False, "Make a document of each item of a feed, if the item's link is on the feed's host."
     )
     pdf_max_pages: int = option(
         2000,
-        "Most pages of a PDF that are read, each in about 2 ms; a negative number reads all.",
+        "Most pages of a PDF that are read, each in about 2 ms; -1: no limit.",
         unit="pages",
     )
 

@@ -226,7 +226,10 @@ def _content(item: _Fields) -> Any:
 
 
 def _each(fields: _Fields, name: str) -> list[_Fields]:
-    """Returns the entries of a list; an element of its name makes feedparser put a text there."""
+    """Returns the entries of a list.
+
+    If a feed has an element with the name of the list, feedparser has a text in place of the list.
+    """
     found = fields.get(name)
     entries = found if isinstance(found, list) else ()
     return [entry for entry in entries if isinstance(entry, Mapping)]

@@ -22,8 +22,8 @@ class RobotsOptions:
     )
     robots_redirect_targets: int = option(
         10,
-        "Most requests to one domain, in the fetch of a partition, that follow redirects of "
-        "robots.txt of other domains. Pages of hosts whose robots.txt needs more stay due.",
+        "How many redirects from robots.txt of other domains to one domain are followed during the "
+        "fetch of a partition. If the robots.txt of a host needs more, its pages stay due.",
         minimum=0,
     )
     robots_defer_delay: float = seconds(

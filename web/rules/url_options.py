@@ -36,7 +36,7 @@ SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(
 
 
 def _fast_limit(part: str, nutch: str) -> Any:
-    text = f"Longest {part} that the filter fast takes; -1 for any."
+    text = f"Longest {part} that the filter fast accepts; -1: no limit."
     return option(-1, text, unit="characters", nutch=nutch, minimum=-1)
 
 
@@ -46,15 +46,15 @@ class UrlOptions(SchemeOptions):
 
     include: tuple[str, ...] = option(
         (),
-        "Follow only links in whose URL this regular expression is found. May be repeated: one of "
-        "them must be found. The other rules still refuse links. Seeds, and what they redirect to, "
+        "Follow only links whose URL matches this regular expression. May be repeated: one match is "
+        "enough. The other rules still refuse links. Seeds, and the targets of their redirects, "
         "need no match.",
         unit="pattern",
         separator=" ",
     )
     exclude: tuple[str, ...] = option(
         (),
-        "Refuse URLs in which this regular expression is found, even if --include matches. May be "
+        "Refuse URLs that match this regular expression, even if --include matches. May be "
         "repeated.",
         unit="pattern",
         separator=" ",
@@ -72,7 +72,7 @@ class UrlOptions(SchemeOptions):
     )
     max_url_length: int = option(
         4096,
-        "Longest URL that is taken, before normalizing; -1 for any that the row key can hold.",
+        "Longest URL that is accepted, before normalizing; -1: any that a row key can hold.",
         unit="characters",
         nutch="db.max.outlink.length",
         minimum=-1,
@@ -91,22 +91,22 @@ class UrlOptions(SchemeOptions):
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),
-        "URL filters, all of which must take a URL, in this order. ignoreexempt is not one of "
-        "them: it names links that are followed though they lead out of the scope.",
+        "URL filters, in this order; a URL must pass all of them. ignoreexempt refuses nothing: it "
+        "names links that are followed although they lead out of the scope.",
         nutch="urlfilter.order",
         choices=FILTERS,
     )
     url_normalizers: tuple[str, ...] = option(
         ("basic", "regex"),
-        "URL normalizers, in this order; basic, which row keys need, is added where it is missing.",
+        "URL normalizers, in this order; basic, which row keys need, is added if it is missing.",
         nutch="urlnormalizer.order",
         choices=NORMALIZERS,
     )
     url_normalizers_in: tuple[str, ...] = option(
         (),
-        "Other URL normalizers for what comes from one place, as SCOPE=NAME+NAME: inject, outlink, "
-        "fetcher (redirects) and Nutch's others. A file regex-normalize-SCOPE.xml in "
-        "url_rules_dir stands for regex-normalize.xml there.",
+        "Other URL normalizers for URLs from one source, as SCOPE=NAME+NAME: inject, outlink, "
+        "fetcher (redirects) or another scope of Nutch. For this scope, a file "
+        "regex-normalize-SCOPE.xml in url_rules_dir replaces regex-normalize.xml.",
         nutch="urlnormalizer.scope.SCOPE",
         pattern=SCOPED,
     )
@@ -120,7 +120,7 @@ class UrlOptions(SchemeOptions):
     )
     tld_max_length: int = option(
         -1,
-        "Longest last label of a host that the filter validator takes; -1 for any.",
+        "Longest last label of a host that the filter validator accepts; -1: no limit.",
         unit="characters",
         nutch="urlfilter.tld.length",
         minimum=-1,

@@ -44,7 +44,7 @@ class HostileWire:
         self._writer.transport.abort()
 
 
-# Answers a request as a mode does.
+# Answers a request in a hostile mode.
 Handler = Callable[[HostileWire, Request], Awaitable[None]]
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

@@ -66,7 +66,7 @@ def find_mode(host: str) -> HostileMode | None:
 
 
 async def respond(mode: HostileMode, wire: HostileWire, request: Request) -> None:
-    """Answers a request as a mode does."""
+    """Answers a request in a hostile mode."""
     if request.path == "/robots.txt" and not mode.robots:
         wire.write(honest_answer("no robots.txt\n", 404))
     else:

@@ -24,8 +24,8 @@ class SchemeOptions:
 
     schemes: tuple[str, ...] = option(
         WEB,
-        "Schemes of the URLs that are taken: http, https, file and ftp. URLs of file: come from "
-        "seeds, and from documents of file: itself, alone.",
+        "Schemes of the URLs that are accepted: http, https, file and ftp. file: URLs are accepted "
+        "only from seeds and from file: documents.",
         choices=SCHEMES,
         nutch="plugin.includes",
         group="url",

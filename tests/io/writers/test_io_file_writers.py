@@ -188,5 +188,5 @@ def test_a_plug_in(monkeypatch, tmp_path):
     monkeypatch.setattr(writer_kinds, "load_plugins", found)
     target = IndexTarget("main", "w", {}, tmp_path, 1, "op")
     assert isinstance(open_writer(WriterRule("w", "own", {}), target), OwnWriter)
-    with pytest.raises(UsageError, match="is no class derived from IndexWriter"):
+    with pytest.raises(UsageError, match="is not a subclass of IndexWriter"):
         open_writer(WriterRule("w", "other", {}), target)

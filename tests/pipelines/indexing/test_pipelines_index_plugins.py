@@ -80,7 +80,7 @@ def test_a_writer_of_a_user_gets_documents_and_deletes(plugin, table, tmp_path):
 
 def test_a_mistake_is_one_line(plugin, table, capsys):
     for words, message in (
-        (("--writer", "odd"), "index writer 'odd' is no class derived from IndexWriter"),
+        (("--writer", "odd"), "index writer 'odd' is not a subclass of IndexWriter"),
         (("--writer", "lines"), "index writer 'lines' (lines) needs the parameter 'file'"),
         (("--writer", "line"), "no index writer 'line' is installed"),
         (("--index_filters", "lenght"), "no index filter 'lenght' is installed"),

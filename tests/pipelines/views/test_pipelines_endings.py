@@ -207,7 +207,7 @@ def test_a_warning_says_what_index_writers_have_refused():
 
     ((number, line),) = refused(indexed=1, refused=2)
     assert (number, line.startswith("the index writer refused 2 documents: ")) == (2, True)
-    assert line.endswith("mend the cause, then run index --retry_refused true with the same writer")
+    assert line.endswith("mend the cause, then run index --retry_refused with the same writer")
     ((_, line),) = refused(**{"indexed": 1, "a/added": 1, "b/refused": 2})
     assert line.startswith("index writer 'b' refused all 2 documents: ")
     assert refused(indexed=1) == []

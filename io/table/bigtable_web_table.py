@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ...policy.components.clocks import resting
-from ...policy.components.kinds import Kind, kind_of, repeating, unknown_components
+from ...policy.components.declaration import Kind
+from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from ...policy.components.kinds import KINDS, Kept, Kind, kind_of, kinds_of_batches
+from ...policy.components.declaration import Kept, Kind
+from ...policy.components.kinds import KINDS, kind_of, kinds_of_batches
 from ...policy.inlinks.best_sources import keep_best
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest

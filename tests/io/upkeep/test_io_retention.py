@@ -19,7 +19,8 @@ from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.compaction import superseded
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by
 from nutbeam.io.upkeep.rollback import roll_back
-from nutbeam.policy.components.kinds import KINDS, Flushed, Kept, Kind
+from nutbeam.policy.components.declaration import Flushed, Kept, Kind
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.web.base.errors import UsageError, UserError
 
 

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.kinds import KINDS, Kind, Zone
+from nutbeam.policy.components.declaration import Kind, Zone
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.policy.components.vocabulary import views
 

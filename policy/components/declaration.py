@@ -40,7 +40,7 @@ class Kept(Enum):
 
     ALWAYS = "as long as the table"
     NAMED = "as long as rows refer to the file"
-    WITH_DOCUMENTS = "as long as the batch has documents, or its links wait for invertlinks"
+    WITH_OTHERS = "as long as rows refer to a file of another kind of the batch"
     NO_LONGER = "not at all"
 
 
@@ -85,6 +85,11 @@ class Kind:
         flushed: What happens to files of it that a fetch writes before it commits; None: it
             writes none.
         kept: How long compact keeps files of a batch.
+        kept_with: The other kind of ``Kept.WITH_OTHERS``.
+        kept_until: A component that takes in batches. If a table has it, compact keeps files of a
+            batch at least until then. Empty: none.
+        noted: The field of a batch's record that says that the component has taken in the batch,
+            such as ``inverted``; empty if it takes in none.
         refers: Columns with names of files of batches, which compact keeps therefore.
         partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
         paired_with: The kind whose files have the same partitions and orders; empty if none.
@@ -122,6 +127,9 @@ class Kind:
     of_index: bool = False
     flushed: Flushed | None = None
     kept: Kept = Kept.ALWAYS
+    kept_with: str = ""
+    kept_until: str = ""
+    noted: str = ""
     refers: tuple[str, ...] = ()
     partitioned: bool = False
     paired_with: str = ""
@@ -146,6 +154,8 @@ class Kind:
             raise ValueError(f"component {self.name!r} lacks a column of its zone: {self.zone}")
         if bool(self.made_from) != bool(self.made_where):
             raise ValueError(f"component {self.name!r} must have both, made_from and made_where")
+        if bool(self.kept_with) != (self.kept is Kept.WITH_OTHERS):
+            raise ValueError(f"component {self.name!r} must have both, kept_with and WITH_OTHERS")
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

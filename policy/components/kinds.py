@@ -92,6 +92,7 @@ KINDS = {
             in_tablets=True,
             in_rows=True,
             in_order=True,
+            noted="inverted",
             zone=Zone("last_seen"),
             ended="gone_since",
             view="inlinks",
@@ -178,7 +179,9 @@ KINDS = {
             "a URL that fetch tried, as updatedb left it",
             of_batch=True,
             in_order=True,
-            kept=Kept.WITH_DOCUMENTS,
+            kept=Kept.WITH_OTHERS,
+            kept_with="documents",
+            kept_until="links",
         ),
         Kind(
             "indexed",

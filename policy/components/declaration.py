@@ -101,7 +101,7 @@ class Kind:
         due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
         zone: What the list of its files says of each file beside the keys; None: nothing.
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
-            is left out when its tablet is rewritten.
+            is left out when its tablet is rewritten, and at once from rows in Bigtable.
         merged: Whether compact merges its files into one, with one row per key.
         made_from: Another kind. Where that kind is in rows, each of its rows is repeated here, in
             files, when its ``made_where`` becomes true. A copy of the table makes its own. Empty: it

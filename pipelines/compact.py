@@ -98,7 +98,9 @@ class Survey:
 
 
 def run(invocation: Invocation) -> int:
-    if invocation.options.keep_inlinks and not open_table(str(invocation.table)).in_files("links"):
+    links = [name for name, kind in KINDS.items() if kind.of_links]
+    root = open_table(str(invocation.table))
+    if invocation.options.keep_inlinks and not all(map(root.in_files, links)):
         raise UsageError(
             "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows, got "
             f"{invocation.options.keep_inlinks}"

@@ -198,6 +198,4 @@ def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
 
 def link_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that applies changes to links; it runs on a worker."""
-    # In rows, deleting one rewrites no others.
-    in_rows = not operation.root.in_files(LINKS_COMPONENT)
-    return resolving(functools.partial(apply_links, keep_ended=not in_rows), drops=in_rows)
+    return resolving(apply_links)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..web.urls.row_keys import from_host_key, from_key
 from .blocklist import Blocklist, Names
 from .components.columns import Column, Form, Purged
-from .components.kinds import Kind
+from .components.declaration import Kind
 
 _END = r"(?:$|[^a-z0-9.%_-])"
 

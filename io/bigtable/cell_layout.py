@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ...policy.components.kinds import KINDS, Kind, kinds_in_rows
+from ...policy.components.declaration import Kind
+from ...policy.components.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
 from ..packing.packed_values import can_pack, is_number
 

@@ -5,11 +5,13 @@ file of changes holds complete rows that are new or changed; it is
 applied when the operation commits.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.kinds import kind_of
 from ...policy.components.schema import conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import row_groups
@@ -100,7 +102,8 @@ def resolve_changes(
 ) -> Iterator[WrittenChanges]:
     """Resolves changes against the rows of their keys; writes the changed rows as a file.
 
-    Keys of rows that the resolver drops are a second file.
+    Keys of rows that the resolver drops are a second file. Rows that have ended are dropped, too:
+    that rewrites no others.
 
     Args:
         log: The table.
@@ -112,7 +115,10 @@ def resolve_changes(
     """
     changes = changes.sort("key", maintain_order=True)
     old = stored_rows(log, component, changes.get_column("key"), snapshot)
-    resolved = resolver(old, changes)
+    resolved, kind = resolver(old, changes), kind_of(component)
+    if kind.ended:
+        counting = resolved.rows.filter(kind.counting)
+        resolved = dataclasses.replace(resolved, rows=counting, drops=True)
     new = to_frame(conform(resolved.rows, cell_kind(component).schema))
     yield write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
     yield write_deletions(root, component, resolved.gone(old))

@@ -6,7 +6,7 @@ Bigtable cells of later snapshots.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
@@ -130,36 +130,26 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     again = task.retries_refused and not task.full
     for file in task.files("dead_letters") if again else ():
         yield functools.partial(RefusedPages, files=(file,))
-    before, ranges = _state_before(task)
-    for tablet in tablets(operation.files("state")):
-        if task.since and operation.root.in_files("state") and set(tablet.paths) <= before:
-            continue
-        yield functools.partial(Changed, tablet=tablet, since=task.since, before=before)
+    before = _state_before(task)
+    paths = frozenset(file.path for file in before)
+    changed, ranges = operation.root.changed_tablets("state", before, operation.files("state"))
+    for tablet in changed:
+        yield functools.partial(Changed, tablet=tablet, since=task.since, before=paths)
     for tablet in tablets(task.files("indexed")):
-        near = ranges if ranges is None else _near(tablet, ranges)
+        near = _near(tablet, ranges) if task.since else None
         if near is None or near:
             yield functools.partial(Removed, tablet=tablet, ranges=near)
     for tablet in () if task.full else tablets(journal_before(operation, task.index)):
         yield functools.partial(PurgedPages, tablet=tablet)
 
 
-def _state_before(
-    task: IndexRun,
-) -> tuple[frozenset[str], tuple[tuple[str, str], ...] | None]:
-    """Returns the paths of the state's files, and the ranges of keys that may have lost rows."""
-    if not task.since:
-        return frozenset(), None
+def _state_before(task: IndexRun) -> list[DataFile]:
+    """Returns the state's files in the snapshot that the index shows."""
     root = task.operation.root
-    component = load_manifest(root, task.since).components.get("state")
-    files = load_files(root, component)
-    paths = frozenset(file.path for file in files)
-    if not root.in_files("state"):  # there removed rows have keys, too
-        return paths, ()
-    now = {file.path for file in task.operation.files("state")}
-    gone = [tablet for tablet in tablets(files) if tablet.base.path not in now]
-    return paths, tuple((str(t.first), str(t.last)) for t in gone if t.first is not None)
+    known = load_manifest(root, task.since).components if task.since else {}
+    return load_files(root, known.get("state"))
 
 
-def _near(tablet: Tablet, ranges: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _near(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     first, last = str(tablet.first), str(tablet.last)
     return tuple((low, high) for low, high in ranges if low <= last and first <= high)

@@ -7,17 +7,15 @@ are read at a time, and a frame of these pages is passed on.
 from collections.abc import Iterator
 
 import polars as pl
-import pyarrow as pa
 
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import INLINKS, empty
 from ...policy.inlinks.link_keys import range_of_target
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
-from ..reading.inlinks import by_target, inlinks_of
+from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned
-from ..tablets.fold import Groups, folded, group_bounds
-from ..tablets.tablets import Tablet, tablets
+from ..tablets.tablets import tablets
 
 _LINK = ("key", "target", "source", "anchor", "score", "gone_since")
 _LINKS = KINDS["links"]
@@ -68,8 +66,8 @@ def _joined(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
 def inlinks_in_pieces(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
     """Yields the best inlinks of pages, by target in key order, and best first.
 
-    A target is never divided between two pieces. Reads only the row groups of the link table that
-    may have a link to one of the pages.
+    A target is never divided between two pieces. Reads only the parts of the link table that may
+    have a link to one of the pages.
 
     Args:
         pinned: The snapshot.
@@ -78,7 +76,7 @@ def inlinks_in_pieces(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl
     """
     held: list[pl.DataFrame] = []
     number = 0
-    for links in by_target(_links_to(pinned, keys.unique().sort(), most), most):
+    for links in by_target(_links_to(pinned, keys.unique()), most):
         for part in _whole_targets(links):
             if held and number + len(part) > MOST_LINKS:
                 yield pl.concat(held)
@@ -101,52 +99,12 @@ def _whole_targets(links: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield links[start:end]
 
 
-def _links_to(pinned: Pinned, targets: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+def _links_to(pinned: Pinned, targets: pl.Series) -> Iterator[pl.DataFrame]:
     """Yields the links to some targets that count; the rows of a target one after the other."""
-    if not pinned.root.in_files(_LINKS.name):
-        for target in targets:
-            yield inlinks_of(pinned, target, most).select(_LINK)
-        return
     wanted = pl.col("target").is_in(targets.implode()) & _LINKS.counting
-    for tablet in tablets(pinned.files(_LINKS.name)):
-        for rows in _rows_of_targets(pinned, tablet, targets):
-            yield rows.filter(wanted)
-
-
-def _rows_of_targets(pinned: Pinned, tablet: Tablet, targets: pl.Series) -> Iterator[pl.DataFrame]:
-    ranges = [range_of_target(target) for target in targets]
-    near = [
-        (low, high) for low, high in ranges if low <= str(tablet.last) and high > str(tablet.first)
-    ]
-    if not near:
-        return
-    root = pinned.root.files
-    schema = pa.schema([INLINKS.field(name) for name in _LINK])
-    bounds = group_bounds(root, tablet)
-    lows = bounds.search_sorted(pl.Series([low for low, _ in near]), side="left").to_list()
-    highs = bounds.search_sorted(pl.Series([high for _, high in near]), side="left").to_list()
-    for start, stop in _merged(zip(lows, highs, strict=True)):
-        after = bounds[start - 1] if start else ""
-        groups = Groups(start, min(len(bounds), stop + 1), after)
-        yield from folded(root, schema, tablet, None, groups)
-
-
-def _merged(ranges: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yields ranges of numbers, both ends included; those that meet are united.
-
-    >>> list(_merged(iter([(0, 1), (1, 1), (2, 3), (7, 7)])))
-    [(0, 3), (7, 7)]
-    """
-    start = stop = -1
-    for low, high in ranges:
-        if start >= 0 and low <= stop + 1:
-            stop = max(stop, high)
-            continue
-        if start >= 0:
-            yield start, stop
-        start, stop = low, high
-    if start >= 0:
-        yield start, stop
+    known, ranges = tablets(pinned.files(_LINKS.name)), sorted(map(range_of_target, targets))
+    for rows in pinned.root.read_ranges(_LINKS.name, known, ranges, _LINK):
+        yield rows.filter(wanted)
 
 
 def anchors_and_inlinks(links: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.columns import Columns
-from ...policy.components.kinds import Kind, components_of
+from ...policy.components.declaration import Kind
+from ...policy.components.kinds import components_of
 from ...policy.components.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
 from ...policy.components.view_columns import PAGE_COLUMNS
 from ...policy.components.vocabulary import View, shown_frame, shown_schema, views

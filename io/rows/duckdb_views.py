@@ -17,7 +17,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.columns import Column, Form
-from ...policy.components.kinds import Kind, components_of, kind_of
+from ...policy.components.declaration import Kind
+from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.view_columns import BATCHES_COLUMNS
 from ...policy.components.vocabulary import LIVING, View, views

@@ -113,14 +113,19 @@ class Manifest:
             if batch.phase != "updated" and batch.blocks_until > now
         )
 
+    def without(self, note: str) -> dict[str, Batch]:
+        """Returns the updated batches whose records lack a note: ``deduped`` or ``inverted``."""
+        updated = {name: batch for name, batch in self.batches.items() if batch.phase == "updated"}
+        return {name: batch for name, batch in updated.items() if not getattr(batch, note)}
+
     def without_dedup(self) -> list[str]:
         """Returns the updated batches whose pages dedup has not compared yet."""
-        waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.deduped}
+        waiting = self.without("deduped")
         return sorted(waiting, key=lambda name: (waiting[name].created, name))
 
     def without_links(self) -> list[str]:
         """Returns the updated batches whose links are not in the link table, oldest first."""
-        waiting = {n: b for n, b in self.batches.items() if b.phase == "updated" and not b.inverted}
+        waiting = self.without("inverted")
         return sorted(
             waiting, key=lambda name: (waiting[name].updated, waiting[name].created, name)
         )

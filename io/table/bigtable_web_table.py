@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ...policy.components.clocks import resting
-from ...policy.components.kinds import Kind, kind_of, repeating, unknown_components
+from ...policy.components.declaration import Kind
+from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
@@ -26,7 +27,7 @@ from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
-from ..tablets.tablets import Due, Tablet
+from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
 from .edits import CountedEdit, Edit, Edited
 from .folder_table import FolderTable
@@ -226,6 +227,21 @@ class BigtableWebTable(WebTable):
         return rows if columns is None else rows.select(columns)
 
     @_of_rows
+    def read_ranges(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        ranges: Sequence[tuple[str, str]],
+        columns: Sequence[str],
+    ) -> Iterator[pl.DataFrame]:
+        from ..bigtable.stored_rows import read_range
+
+        for low, high in ranges:
+            part = KeyRange(low, high)
+            for rows in read_range(self.log, component, part, self._pinned, columns):
+                yield rows.select(columns)
+
+    @_of_rows
     def changed_since(
         self, component: str, tablet: Tablet, since: int, before: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
@@ -233,6 +249,12 @@ class BigtableWebTable(WebTable):
 
         for keys in changed_keys(self.log, component, _range(tablet), since):
             yield keys, self.find(component, (), keys)
+
+    @_of_rows
+    def changed_tablets(
+        self, component: str, before: Sequence[DataFile], now: Sequence[DataFile]
+    ) -> tuple[list[Tablet], list[tuple[str, str]]]:
+        return tablets(now), []  # removed rows have keys in ``changed_since``
 
     def find_in_pieces(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]

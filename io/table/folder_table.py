@@ -25,6 +25,7 @@ from ..storage.reach import exists, folder_names, version_of
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
+from ..tablets.fold_ranges import folded_ranges
 from ..tablets.resolve import Resolution, apply_changes, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
@@ -163,6 +164,17 @@ class FolderTable(WebTable):
                 if len(found := rows.filter(pc.is_in(rows["key"], sought))):
                     yield to_frame(found)
 
+    def read_ranges(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        ranges: Sequence[tuple[str, str]],
+        columns: Sequence[str],
+    ) -> Iterator[pl.DataFrame]:
+        schema = pa.schema([kind_of(component).schema.field(name) for name in columns])
+        for tablet in known:
+            yield from folded_ranges(self.place, schema, tablet, ranges)
+
     def changed_since(
         self, component: str, tablet: Tablet, since: int, before: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
@@ -176,6 +188,14 @@ class FolderTable(WebTable):
         if new:
             rows = collect(scan(new, schema)).unique("key", keep="last", maintain_order=True)
             yield rows.get_column("key"), rows
+
+    def changed_tablets(
+        self, component: str, before: Sequence[DataFile], now: Sequence[DataFile]
+    ) -> tuple[list[Tablet], list[tuple[str, str]]]:
+        old, new = ({file.path for file in files} for files in (before, now))
+        changed = [tablet for tablet in tablets(now) if not old.issuperset(tablet.paths)]
+        gone = [tablet for tablet in tablets(before) if tablet.base.path not in new]
+        return changed, [(str(t.first), str(t.last)) for t in gone if t.first is not None]
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}

@@ -242,6 +242,25 @@ class WebTable(abc.ABC):
         """
 
     @abc.abstractmethod
+    def read_ranges(
+        self,
+        component: str,
+        known: Sequence[Tablet],
+        ranges: Sequence[tuple[str, str]],
+        columns: Sequence[str],
+    ) -> Iterator[pl.DataFrame]:
+        """Yields columns of the rows in ranges of keys, in key order, in pieces.
+
+        Other rows may be among them. Raises the errors of ``read``.
+
+        Args:
+            component: A component in tablets.
+            known: All its tablets; only parts that may have such rows are read.
+            ranges: (first key, first key after it) of each range, in key order.
+            columns: Names of the columns to yield, ``key`` among them.
+        """
+
+    @abc.abstractmethod
     def changed_since(
         self, component: str, tablet: Tablet, since: int, before: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
@@ -259,6 +278,22 @@ class WebTable(abc.ABC):
 
         Raises:
             SnapshotTooOld: The table does not have all rows of the snapshot any more.
+        """
+
+    @abc.abstractmethod
+    def changed_tablets(
+        self, component: str, before: Sequence[DataFile], now: Sequence[DataFile]
+    ) -> tuple[list[Tablet], list[tuple[str, str]]]:
+        """Compares the list of a component with an older one.
+
+        Args:
+            component: A component in tablets.
+            before: Its list in an older snapshot; empty: all its rows are new.
+            now: Its list in the snapshot that is read.
+
+        Returns:
+            (the tablets for which ``changed_since`` may yield something, the ranges of keys, both
+            ends included, that may have lost rows whose keys it does not yield).
         """
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:

@@ -5,7 +5,8 @@ import contextlib
 import polars as pl
 import pyarrow as pa
 
-from ...policy.components.kinds import Kind, kind_of
+from ...policy.components.declaration import Kind
+from ...policy.components.kinds import kind_of
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder

@@ -7,7 +7,8 @@ from operator import methodcaller
 import polars as pl
 
 from ...policy.components.clocks import COUNT
-from ...policy.components.kinds import KINDS, Times
+from ...policy.components.declaration import Times
+from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.counting import counted
 from ...web.base.errors import UserError

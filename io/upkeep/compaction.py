@@ -1,10 +1,11 @@
 """Compacts tables: rewrites tablets, and drops files of batches that no row needs any more."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from ...policy.components.kinds import KINDS, Kept, Kind, kind_of, kinds_of_batches
+from ...policy.components.declaration import Kept, Kind
+from ...policy.components.kinds import KINDS, kind_of, kinds_of_batches
 from ...policy.inlinks.best_sources import keep_best
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
@@ -12,6 +13,7 @@ from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
 from ..tablets.checksums import verify_file, verify_tablets
+from ..tablets.file_lists import DataFile
 from ..tablets.fold import folded, stored_schema
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
@@ -113,30 +115,43 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
 def superseded(
     operation: Operation, batches: Sequence[str], named: frozenset[str]
 ) -> Iterator[Written]:
-    """Yields the files of batches to drop.
-
-    If the table has links, the outcome of a batch stays until ``invertlinks`` has read it.
+    """Yields the files of batches to drop, as ``Kind.kept`` and ``Kind.kept_until`` say.
 
     Args:
         operation: The operation; its snapshot is read.
         batches: Ids of the batches; see ``spent_batches``.
         named: Paths of all files that rows refer to.
     """
-    manifest = operation.manifest()
-    waiting = manifest.without_links() if "links" in manifest.components else []
+    kinds = [KINDS[name] for name in kinds_of_batches()]
+    waiting = {kind.name: _waiting(operation.manifest(), kind) for kind in kinds}
     for batch in batches:
-        files = {kind: operation.files(batch_component(batch, kind)) for kind in kinds_of_batches()}
-        needed = batch in waiting or any(
-            named & {file.path, file.formerly} for file in files["documents"]
-        )
-        for kind, some in files.items():
-            kept = KINDS[kind].kept
-            if kept is Kept.ALWAYS or (kept is Kept.WITH_DOCUMENTS and needed):
-                continue
-            by_file = kept is Kept.NAMED
-            paths = tuple(
-                file.path for file in some if not (by_file and named & {file.path, file.formerly})
-            )
-            if paths:
-                counts = {f"dropped/{kind}": len(paths)}
-                yield Written(batch_component(batch, kind), (), paths, counts, tidies=True)
+        files = {kind.name: operation.files(batch_component(batch, kind.name)) for kind in kinds}
+        for kind in kinds:
+            if batch not in waiting[kind.name]:
+                paths = tuple(_dropped(kind, files, named))
+                counts = {f"dropped/{kind.name}": len(paths)}
+                if paths:
+                    yield Written(batch_component(batch, kind.name), (), paths, counts, tidies=True)
+
+
+def _waiting(manifest: Manifest, kind: Kind) -> Container[str]:
+    """Returns the batches that a component still has to take in; see ``Kind.kept_until``."""
+    there = kind.kept_until in manifest.components
+    return manifest.without(KINDS[kind.kept_until].noted) if there else ()
+
+
+def _dropped(
+    kind: Kind, files: Mapping[str, Sequence[DataFile]], named: frozenset[str]
+) -> Iterator[str]:
+    """Yields the paths of files of a kind that a batch does not need, of its files by kind."""
+
+    def is_named(file: DataFile) -> bool:
+        return bool(named & {file.path, file.formerly})
+
+    if kind.kept is Kept.ALWAYS:
+        return
+    if kind.kept is Kept.WITH_OTHERS and any(map(is_named, files[kind.kept_with])):
+        return
+    for file in files[kind.name]:
+        if kind.kept is not Kept.NAMED or not is_named(file):
+            yield file.path

@@ -142,6 +142,15 @@ def check_lists(table: WebTable, manifest: Manifest) -> list[Problem]:
     return [Problem("list", path, found[name], name) for name, path in lists.items()]
 
 
+def files_to_check(
+    table: WebTable, components: Mapping[str, Component]
+) -> Iterator[tuple[str, list[DataFile]]]:
+    """Yields (name, files) of those of some components that are in files and have intact lists."""
+    for name, component in components.items():
+        if table.in_files(name) and not list_problem(table, component):
+            yield name, load_files(table, component)
+
+
 def list_problem(root: Folder, component: Component) -> str:
     """Returns the defect of a list; empty if there is none."""
     path = root / component.list

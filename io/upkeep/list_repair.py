@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from ...policy.components.component_names import folders_of
-from ...policy.components.kinds import Flushed, kind_of
+from ...policy.components.declaration import Flushed
+from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, page_order
 from ..snapshots.manifest import Manifest, readable_manifests

@@ -13,7 +13,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.blocklist import Blocklist, Names, blocklist_of
-from ...policy.components.kinds import Flushed, folders, kind_of
+from ...policy.components.declaration import Flushed
+from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import BLOCKLIST, empty
 from ...policy.purging import pattern_of_names, purge_rows
 from ...web.base.errors import UserError

@@ -13,9 +13,9 @@ from ..snapshots.manifest import Manifest
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 from ..table.web_table import WebTable
-from ..tablets.file_lists import DataFile, load_files
+from ..tablets.file_lists import DataFile
 from ..tablets.tablets import ROW_NUMBER, Tablet, tablets, with_number
-from .fsck import Problem, list_problem
+from .fsck import Problem, files_to_check
 
 _KEYS = with_number(pa.schema([("key", TEXT)]))
 
@@ -31,14 +31,13 @@ def tablet_problems(
         broken: Paths of damaged or missing files; their tablets are skipped.
         quick: Whether to skip reading runs.
     """
-    for name, component in manifest.components.items():
-        if kind_of(name).in_tablets and table.in_files(name) and not list_problem(table, component):
-            known = load_files(table, component)
-            yield from check_overlaps(name, known)
-            for tablet in tablets(known) if not quick else ():
-                if tablet.runs and not broken.intersection(tablet.paths):
-                    problem = check_runs(table, name, tablet)
-                    yield from [problem] if problem else []
+    in_tablets = {n: some for n, some in manifest.components.items() if kind_of(n).in_tablets}
+    for name, known in files_to_check(table, in_tablets):
+        yield from check_overlaps(name, known)
+        for tablet in tablets(known) if not quick else ():
+            if tablet.runs and not broken.intersection(tablet.paths):
+                problem = check_runs(table, name, tablet)
+                yield from [problem] if problem else []
 
 
 def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:

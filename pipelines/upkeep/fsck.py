@@ -9,7 +9,7 @@
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,7 +20,7 @@ from ...io.snapshots.manifest import Manifest, newest_manifest, readable_manifes
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
-from ...io.tablets.file_lists import DataFile, load_files
+from ...io.tablets.file_lists import DataFile
 from ...io.upkeep.clock_repair import CLOCK_PROBLEM, check_clock, repair_clock
 from ...io.upkeep.fsck import (
     Problem,
@@ -28,7 +28,7 @@ from ...io.upkeep.fsck import (
     check_lists,
     check_manifests,
     file_problem,
-    list_problem,
+    files_to_check,
     runs,
 )
 from ...io.upkeep.left_over import Left, left_over
@@ -188,7 +188,8 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
         return found
     problems += check_lists(root, manifest)
     unchecked = tuple(root.unknown_rows(manifest.components))
-    files = list(_files(root, manifest, unchecked))
+    judged = {name: some for name, some in manifest.components.items() if name not in unchecked}
+    files = [(name, file) for name, some in files_to_check(root, judged) for file in some]
     problems += _check_files(root, files, options)
     broken = {problem.path for problem in problems}
     rows = check_rows(root, manifest, broken, options.quick, options.readers)
@@ -221,14 +222,6 @@ def _check_files(
         problems = [problem for problem in pool.map(check, files) if problem]
     PROGRESS.finish()
     return problems
-
-
-def _files(
-    root: WebTable, manifest: Manifest, unchecked: Collection[str]
-) -> Iterator[tuple[str, DataFile]]:
-    for name, component in manifest.components.items():
-        if root.in_files(name) and name not in unchecked and not list_problem(root, component):
-            yield from ((name, file) for file in load_files(root, component))
 
 
 def _record(found: CheckResult, repairs: Repairs) -> dict[str, Any]:

@@ -15,7 +15,8 @@ import pyarrow as pa
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
-from .kinds import KINDS, Kind
+from .declaration import Kind
+from .kinds import KINDS
 from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
 from .view_columns import BATCHES_COLUMNS, HOST_COLUMN, LINK_COLUMNS, PAGE_COLUMNS, URL_COLUMN
 

@@ -9,9 +9,7 @@ _NEW = ("anchor", "rel", "score")
 _FIRST = pl.min_horizontal("first", "time")
 
 
-def apply_links(
-    rows: pl.DataFrame, changes: pl.DataFrame, *, keep_ended: bool = True
-) -> tuple[pl.DataFrame, dict[str, int]]:
+def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns rows of the link table after changes.
 
     The newest time counts, so batches may come in any order. A link that ends stays as a row with
@@ -20,7 +18,6 @@ def apply_links(
     Args:
         rows: INLINKS rows in key order.
         changes: LINK_CHANGES rows in any order. A link has priority over a tombstone of its key.
-        keep_ended: Whether links that have ended stay as rows.
 
     Returns:
         (INLINKS rows in key order; counts ``links_added``, ``links_seen`` and ``links_gone``).
@@ -39,8 +36,7 @@ def apply_links(
     )
     found = rows.join(again, on="key", how="left", maintain_order="left")
     found = found.join(ended, on="key", how="left", maintain_order="left")
-    left, counts = _after(found, added, rows.columns)
-    return left if keep_ended else left.filter(pl.col("gone_since").is_null()), counts
+    return _after(found, added, rows.columns)
 
 
 def _after(
@@ -93,4 +89,4 @@ def invert(changes: pl.DataFrame) -> pl.DataFrame:
     """
     wide = to_frame(LINK_CHANGES.empty_table())
     changes = pl.concat([wide, changes], how="diagonal_relaxed")
-    return apply_links(empty(INLINKS), changes, keep_ended=False)[0]
+    return apply_links(empty(INLINKS), changes)[0].filter(pl.col("gone_since").is_null())

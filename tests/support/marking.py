@@ -13,7 +13,8 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.kinds import KINDS, Kind, Zone
+from nutbeam.policy.components.declaration import Kind, Zone
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 
 SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])

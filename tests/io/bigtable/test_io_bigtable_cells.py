@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nutbeam.io.bigtable.cell_layout import Layout, cell_kind, derive_cells
 from nutbeam.io.bigtable.cells import decode, due_bytes, encode
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.kinds import Kind
+from nutbeam.policy.components.declaration import Kind
 from nutbeam.policy.components.schema import HOSTS, STATE, TEXT
 from nutbeam.web.base.errors import UserError
 

@@ -19,7 +19,8 @@ from nutbeam.io.bigtable.limits import (
 )
 from nutbeam.io.bigtable.pace import Pace, back_off
 from nutbeam.io.tablets.tablets import host_start
-from nutbeam.policy.components.kinds import KINDS, Kind
+from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import STATE, TEXT
 from nutbeam.web.base.errors import UserError
 

@@ -12,10 +12,12 @@ from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.table import folder_table
 from nutbeam.io.table.edits import Edited
 from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
@@ -23,7 +25,8 @@ from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.blocklist import Names
-from nutbeam.policy.components.schema import HOSTS, STATE
+from nutbeam.policy.components.kinds import kind_of
+from nutbeam.policy.components.schema import HOSTS, INLINKS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 
 PLACES = ("local", "gs", "bigtable")
@@ -59,12 +62,12 @@ def change(table, rows, name, component="state", reads=()):
     return commit(operation, resolved(operation, rows, component), reads=frozenset(reads))
 
 
-def resolved(operation, rows, component="state"):
+def resolved(operation, rows, component="state", resolver=newer):
     known = tablets(operation.files(component))
     base = known[0] if known else None
     return list(
         operation.root.resolve(
-            Resolution(component, Range(None, None, base), newer, order=operation.snapshot + 1),
+            Resolution(component, Range(None, None, base), resolver, order=operation.snapshot + 1),
             rows,
         )
     )
@@ -148,6 +151,40 @@ def test_what_has_changed_since_a_snapshot(table):
     assert changed(3) == {}
 
 
+@pytest.mark.parametrize("keys", [["com.a:http/03"], [*ROWS]], ids=["few", "all"])
+def test_tablets_that_have_changed_since_a_snapshot(table, keys):
+    def listed(snapshot):
+        known = load_manifest(open_table(table), snapshot).components.get("state")
+        return load_files(open_table(table), known)
+
+    def compared(since):
+        root, now = parts_of(table)
+        changed, lost = root.changed_tablets("state", listed(since), listed(2))
+        assert set(changed) <= set(now)
+        before = {file.path for file in listed(since)}
+        seen = [k for t in changed for some, _ in root.changed_since("state", t, since, before)
+                for k in some]  # fmt: skip
+        return set(seen), lost
+
+    change(table, state_of({**ROWS, "com.b:http/": 1.0}), "first")
+    operation = begin(table, "filterdb", "second.filterdb")
+
+    def without_b(old, changes):
+        changed = newer(old, changes).rows
+        return Resolved(changed.filter(pl.col("key") != "com.b:http/"), drops=True)
+
+    changes = state_of({**dict.fromkeys(keys, -1.0), "com.b:http/": 1.0})
+    commit(operation, resolved(operation, changes, resolver=without_b))
+    seen, lost = compared(0)
+    assert seen >= set(scores(table))
+    assert lost == []
+    seen, lost = compared(1)
+    assert set(keys) <= seen
+    # A row that has left the table has a key among those that have changed, or is in a range.
+    assert "com.b:http/" in seen or any(low <= "com.b:http/" <= high for low, high in lost)
+    assert compared(2) == (set(), [])
+
+
 def test_commits_that_do_not_meet_are_both_kept(table):
     change(table, state_of(ROWS), "first")
     one, two = (begin(table, "inject", f"{name}.inject") for name in ("one", "two"))
@@ -191,6 +228,43 @@ def test_rows_by_tablet_key_and_predicate(table):
     pieces = pl.concat(root.find_in_pieces("state", known, sought, ["key", "score"]))
     pieces = pieces.unique("key", keep="last").sort("key")
     assert pieces.equals(found.select("key", "score"))
+
+
+def test_rows_of_ranges_come_in_key_order(table, monkeypatch):
+    for module in (fold, parquet_files, tablet_writer):
+        monkeypatch.setattr(module, "ROW_GROUP_ROWS", 4)
+    change(table, state_of(ROWS), "first")
+    change(table, state_of({"com.a:http/03": 30.0, "com.b:http/": 40.0}), "second")
+    root, known = parts_of(table)
+
+    def read(*ranges):
+        rows = [row for some in root.read_ranges("state", known, ranges, ["key", "score"])
+                for row in some.iter_rows()]  # fmt: skip
+        assert rows == sorted(rows)
+        assert len({key for key, _ in rows}) == len(rows)
+        return [row for row in rows if any(low <= row[0] < high for low, high in ranges)]
+
+    assert read() == []
+    assert read(("com.c", "com.d")) == []
+    near = ("com.a:http/03", "com.a:http/05"), ("com.a:http/18", "com.z")
+    assert read(*near) == [
+        ("com.a:http/03", 30.0), ("com.a:http/04", 4.0), ("com.a:http/18", 18.0),
+        ("com.a:http/19", 19.0), ("com.b:http/", 40.0),
+    ]  # fmt: skip
+
+
+def test_rows_that_have_ended_do_not_count_and_leave_rows(table):
+    links = [{"key": f"com.a:http/{n} com.b:http/", "last_seen": 5} for n in range(9)]
+    ended = [{**links[3], "gone_since": 9}]
+    change(table, frame_of(INLINKS, *links), "first", "links")
+    change(table, frame_of(INLINKS, *ended), "second", "links")
+    root, known = parts_of(table, "links")
+    rows = root.read("links", known, ["key", "gone_since"])
+    counting = rows.filter(kind_of("links").counting)
+    assert sorted(counting["key"]) == [row["key"] for row in links if row != links[3]]
+    # A run says of a row that it has ended; in rows nothing is left of it.
+    assert len(rows) == (9 if root.in_files("links") else 8)
+    assert sum(tablet.rows for tablet in known) >= len(rows)
 
 
 def test_columns_that_few_rows_have_are_not_overlooked(table):

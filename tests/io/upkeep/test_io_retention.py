@@ -19,7 +19,8 @@ from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.compaction import superseded
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by
 from nutbeam.io.upkeep.rollback import roll_back
-from nutbeam.policy.components.kinds import KINDS, Flushed, Kept, Kind
+from nutbeam.policy.components.declaration import Flushed, Kept, Kind
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.web.base.errors import UsageError, UserError
 
 
@@ -166,16 +167,18 @@ def test_a_declared_component_says_what_happens_to_flushed_files(table, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("kept", "dropped"),
+    ("kept", "kept_with", "dropped"),
     [
-        (Kept.ALWAYS, []),
-        (Kept.NAMED, ["b"]),
-        (Kept.WITH_DOCUMENTS, []),
-        (Kept.NO_LONGER, ["a", "b"]),
+        (Kept.ALWAYS, "", []),
+        (Kept.NAMED, "", ["b"]),
+        (Kept.WITH_OTHERS, "documents", []),
+        (Kept.WITH_OTHERS, "removed", ["a", "b"]),
+        (Kept.NO_LONGER, "", ["a", "b"]),
     ],
 )
-def test_a_declared_component_says_what_compact_keeps(table, monkeypatch, kept, dropped):
-    kind = Kind("drafts", KINDS["pages"].columns, of_batch=True, kept=kept)
+def test_a_declared_component_says_what_compact_keeps(table, monkeypatch, kept, kept_with, dropped):
+    columns = KINDS["pages"].columns
+    kind = Kind("drafts", columns, of_batch=True, kept=kept, kept_with=kept_with)
     monkeypatch.setitem(KINDS, "drafts", kind)
     names = {kind: f"batches/b1/{kind}/" for kind in ("drafts", "documents")}
     drafts = written(table, "batches/b1/drafts", names["drafts"] + "a", names["drafts"] + "b")
@@ -185,6 +188,38 @@ def test_a_declared_component_says_what_compact_keeps(table, monkeypatch, kept, 
     operation = begin(str(table), "compact", "one.compact")
     found = [path for part in superseded(operation, ["b1"], named) for path in part.replaced]
     assert found == [names["drafts"] + name for name in dropped]
+
+
+def dropped_of_updated(table, kind, made, **notes):
+    """Returns the files of a kind that are dropped; a batch and a component of the table have some."""
+    parts = [written(table, name, f"{name}/a") for name in (f"batches/b1/{kind}", made)]
+    make(table, "more", *parts, batch="b1", phase="updated", created=1, partitions=1, urls=1,
+         blocks_until=1, **notes)  # fmt: skip
+    operation = begin(str(table), "compact", "one.compact")
+    return [path for part in superseded(operation, ["b1"], frozenset()) for path in part.replaced]
+
+
+@pytest.mark.parametrize(
+    ("made", "deduped", "kept"),
+    [("gists", False, True), ("gists", True, False), ("others", False, False)],
+)
+def test_a_declared_component_says_until_when_compact_keeps_files(
+    table, monkeypatch, made, deduped, kept
+):
+    columns, until = KINDS["pages"].columns, {"kept": Kept.NO_LONGER, "kept_until": "gists"}
+    for kind in (
+        Kind("drafts", columns, of_batch=True, **until),
+        Kind("gists", columns, noted="deduped"),
+    ):
+        monkeypatch.setitem(KINDS, kind.name, kind)
+    dropped = dropped_of_updated(table, "drafts", made, deduped=deduped)
+    assert dropped == ([] if kept else ["batches/b1/drafts/a"])
+
+
+@pytest.mark.parametrize("inverted", [False, True])
+def test_an_outcome_is_kept_until_the_links_of_its_batch_are_in_the_table(table, inverted):
+    dropped = dropped_of_updated(table, "outcome", "links", inverted=inverted)
+    assert dropped == (["batches/b1/outcome/a"] if inverted else [])
 
 
 def test_a_folder_that_stayed_empty_goes(table):

@@ -21,7 +21,8 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.columns import Column, Columns, Form, Purged, joined
-from nutbeam.policy.components.kinds import KINDS, Kind
+from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.web.urls.row_keys import from_key
 

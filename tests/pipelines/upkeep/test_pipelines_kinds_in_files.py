@@ -14,7 +14,8 @@ from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.kinds import KINDS, Kind
+from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.kinds import KINDS
 
 FIRST, SECOND = {"com.a:http/01": 1, "com.a:http/02": 2}, {"com.a:http/03": 3}
 

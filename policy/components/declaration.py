@@ -1,0 +1,183 @@
+"""What a component's declaration says: ``Kind``. ``kinds.py`` has the declarations."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from ..schedules.schedule import ScheduleOptions
+from .columns import Columns
+
+
+class Times(NamedTuple):
+    """Functions that find and correct wrong times in rows, caused by a wrong clock.
+
+    Attributes:
+        wrong: ``wrong(now, options)`` returns the condition of rows with impossible times.
+        set_right: ``set_right(rows, now, options, since)`` returns (rows, number of
+            corrected rows); ``since`` is the time of the oldest result that may still
+            arrive.
+    """
+
+    wrong: Callable[[int, ScheduleOptions], pl.Expr]
+    set_right: Callable[[pl.DataFrame, int, ScheduleOptions, int], tuple[pl.DataFrame, int]]
+
+
+class Flushed(Enum):
+    """What happens to files that a fetch has written if it ends before it commits."""
+
+    ADOPTED = "a later fetch of the batch adopts them"
+    LAST_ADOPTED = "a later fetch of the batch adopts the last one of each attempt"
+    REPLACED = "a later fetch writes others"
+
+
+class Kept(Enum):
+    """How long compact keeps files of a batch that is old enough and that dedup has seen."""
+
+    ALWAYS = "as long as the table"
+    NAMED = "as long as rows refer to the file"
+    WITH_OTHERS = "as long as rows refer to a file of another kind of the batch"
+    NO_LONGER = "not at all"
+
+
+class Zone(NamedTuple):
+    """Columns of which the list of files says what each file has, so that readers can skip files.
+
+    Attributes:
+        time: Times, ms; the list has the earliest and the latest one.
+        score: Scores; the list has the best one. Empty: none.
+        status: Numbers from 0 to 62; the list has those that occur. Empty: none.
+    """
+
+    time: str
+    score: str = ""
+    status: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(filter(None, self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """The declaration of a kind of component.
+
+    Attributes:
+        name: Its name, such as ``state``.
+        columns: Its columns; ``key`` is the first.
+        meaning: A row is this; for the data dictionary.
+        of_hosts: Whether keys are hosts (reversed). If not, they are URLs.
+        of_links: Whether keys are pairs of row keys, as ``policy/inlinks/link_keys.py`` makes them.
+            The columns ``target`` and ``source`` have the two row keys.
+        hashed: Whether keys are hashes instead.
+        in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
+            is a list of files that are read separately.
+        in_rows: Whether a table in Bigtable keeps it in rows. If not, it is in files there, too.
+            It must be in tablets, and a table's components stay where they are.
+        in_order: Whether each file is in key order.
+        of_batch: Whether each batch has its own component of this kind.
+        of_index: Whether each index has its own component of this kind.
+        flushed: What happens to files of it that a fetch writes before it commits; None: it
+            writes none.
+        kept: How long compact keeps files of a batch.
+        kept_with: The other kind of ``Kept.WITH_OTHERS``.
+        kept_until: A component that takes in batches. If a table has it, compact keeps files of a
+            batch at least until then. Empty: none.
+        noted: The field of a batch's record that says that the component has taken in the batch,
+            such as ``inverted``; empty if it takes in none.
+        refers: Columns with names of files of batches, which compact keeps therefore.
+        partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
+        paired_with: The kind whose files have the same partitions and orders; empty if none.
+        packed: Whether a file contains packed files of another kind, so that a purge must rebuild
+            them from what they store.
+        times: Functions with which fsck corrects its times; None if no times need it.
+        later_versions: The first new column of each later version of the schema. New columns go
+            to the end; rows in Bigtable have the number of their version.
+        due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        zone: What the list of its files says of each file beside the keys; None: nothing.
+        ended: Column that is null in all rows that count. Readers never see a row with a value; it
+            is left out when its tablet is rewritten, and at once from rows in Bigtable.
+        merged: Whether compact merges its files into one, with one row per key.
+        made_from: Another kind. Where that kind is in rows, each of its rows is repeated here, in
+            files, when its ``made_where`` becomes true. A copy of the table makes its own. Empty: it
+            has rows of its own.
+        made_where: A boolean column of ``made_from``.
+        stays: Whether it is not rolled back.
+        required: Whether a batch must have it until it is updated.
+        view: Its name for users, if that is not its own.
+        cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
+            ``NAME:row``.
+    """
+
+    name: str
+    columns: Columns
+    meaning: str = ""
+    of_hosts: bool = False
+    of_links: bool = False
+    hashed: bool = False
+    in_tablets: bool = False
+    in_rows: bool = False
+    in_order: bool = False
+    of_batch: bool = False
+    of_index: bool = False
+    flushed: Flushed | None = None
+    kept: Kept = Kept.ALWAYS
+    kept_with: str = ""
+    kept_until: str = ""
+    noted: str = ""
+    refers: tuple[str, ...] = ()
+    partitioned: bool = False
+    paired_with: str = ""
+    packed: bool = False
+    times: Times | None = None
+    later_versions: tuple[str, ...] = ()
+    due: str = ""
+    zone: Zone | None = None
+    ended: str = ""
+    merged: bool = False
+    made_from: str = ""
+    made_where: str = ""
+    stays: bool = False
+    required: bool = False
+    view: str = ""
+    cell: str = ""
+
+    def __post_init__(self) -> None:
+        if self.in_rows and (self.of_batch or self.of_index or not self.in_tablets):
+            raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
+        if self.zone and not {*self.zone.columns} <= {*self.schema.names}:
+            raise ValueError(f"component {self.name!r} lacks a column of its zone: {self.zone}")
+        if bool(self.made_from) != bool(self.made_where):
+            raise ValueError(f"component {self.name!r} must have both, made_from and made_where")
+        if bool(self.kept_with) != (self.kept is Kept.WITH_OTHERS):
+            raise ValueError(f"component {self.name!r} must have both, kept_with and WITH_OTHERS")
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the component, as in files."""
+        return self.columns.schema
+
+    @property
+    def shown_as(self) -> str:
+        """Its name for users."""
+        return self.view or (f"batch_{self.name}" if self.of_batch else self.name)
+
+    @property
+    def owner_column(self) -> str:
+        """Column in which users see the batch or the index of its rows; empty if they have none."""
+        return "batch_id" if self.of_batch else "index_name" if self.of_index else ""
+
+    @property
+    def counting(self) -> pl.Expr:
+        """The condition of rows that count."""
+        return pl.col(self.ended).is_null() if self.ended else pl.lit(True)
+
+    @property
+    def adopted(self) -> bool:
+        """Whether a fetch adopts files of an earlier one; their names have their partition."""
+        return self.flushed in (Flushed.ADOPTED, Flushed.LAST_ADOPTED)

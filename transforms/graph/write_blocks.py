@@ -115,8 +115,8 @@ class WriteBlocks(Displayed):
         plan = beam.pvalue.AsSingleton(plans)
         kept = (
             links
-            | "Route"
-            >> beam.FlatMap(_route_links, how, plan).with_output_types(
+            | "Split"
+            >> beam.FlatMap(_links_by_range, how, plan).with_output_types(
                 tuple[tuple[int, int], Chunk]
             )
             | "BySource" >> GroupChunks()
@@ -176,7 +176,7 @@ def _samples(chunk: Chunk) -> Iterator[Sample]:
         yield dataclasses.replace(sample, bytes_per_key=each / 2, rows_per_key=rows)
 
 
-def _route_links(
+def _links_by_range(
     chunk: Chunk, how: GraphShape, plan: GraphPlan
 ) -> Iterator[tuple[tuple[int, int], Chunk]]:
     links = to_frame(chunk)
@@ -195,7 +195,7 @@ def _part(group: pl.Expr, parts: Sequence[int]) -> pl.Expr:
     return (group % pl.lit(known).gather(pl.col("range"))).alias("part")
 
 
-def _route_keys(chunk: Chunk, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
+def _keys_by_range(chunk: Chunk, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
     frame = to_frame(chunk)
     number = ranges_of(frame.get_column("key"), plan)
     for (at,), rows in frame.with_columns(number).group_by("range", maintain_order=True):
@@ -221,7 +221,7 @@ def _limit(
     ]  # fmt: skip
     for keys in sides:
         for chunk in to_chunks(keys, NODE_KEYS):
-            for number, part in _route_keys(chunk, plan):
+            for number, part in _keys_by_range(chunk, plan):
                 yield beam.pvalue.TaggedOutput(_NODES, (number, part))
 
 

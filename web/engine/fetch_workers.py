@@ -107,7 +107,7 @@ class FetchLoop(FetchWorkers):
             raise self._error
 
     def _call(self) -> None:
-        """Schedules ``_take_due``; may be called in any thread."""
+        """Makes the loop call ``_take_due``; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
             with contextlib.suppress(RuntimeError):  # the client and its loop are closed

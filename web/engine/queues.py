@@ -1,4 +1,4 @@
-"""Shares a schedule of visits among workers, with a common lock.
+"""Shares the queues of hosts among workers, with a common lock.
 
 A worker returns its finished visit and takes the next one in the same call. No thread polls: if no
 host is ready, a worker waits until the first one is, or until another worker changes something. An
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterable
 
 from .host_queue import HostQueue, Visit
+from .host_queues import HostQueues
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
-from .schedule import QueueSchedule
 from .tasks import Result, Task, body_bytes
 
 _MAX_RESULTS = 1000
@@ -21,15 +21,15 @@ _MAX_RESULT_BYTES = 8 << 20
 _MAX_COLLECTED_BYTES = 4 << 20
 
 
-class Queues(QueueSchedule):
-    """A schedule with the workers and the collector of results that wait for it; safe for threads.
+class Queues(HostQueues):
+    """Queues, and the workers and the collector of results that wait; safe for threads.
 
     Args:
         options: The limits.
         known: Function that returns the findings of an earlier run about a host.
         deadline: Time on the monotonic clock after which no visit begins.
-        requested_until: See ``QueueSchedule``.
-        on_drop: See ``QueueSchedule``.
+        requested_until: See ``HostQueues``.
+        on_drop: See ``HostQueues``.
 
     Attributes:
         workers: Largest number of visits at a time.

@@ -1,4 +1,4 @@
-"""Schedules visits: which host gets the next request, and what a visit changes.
+"""The queues of all hosts: which host gets the next request, and what a visit changes.
 
 A queue per host (or domain or address) keeps delays and limits. Nothing here waits or uses threads:
 ``Queues`` does.
@@ -23,7 +23,7 @@ from .tasks import Result, Task, body_bytes
 _MAX_KEPT_BYTES = 128 << 20
 
 
-class QueueSchedule:
+class HostQueues:
     """All queues, and the results that were not taken yet.
 
     Args:

@@ -20,14 +20,14 @@ _KEPT_HEADERS = ("location", "retry-after")
 
 
 class RobotsSearch:
-    """The search for the robots.txt of one origin, which may need several visits.
+    """The search for the robots.txt of one origin, which may need several turns.
 
     Args:
         steps: Generator of the URLs to request; see ``robots_steps``.
 
     Attributes:
         url: The next URL to request.
-        answer: Its response, if a visit of another host has requested it.
+        answer: Its response, if a turn of another host has requested it.
         owner: Owner of its host, see ``owner_of``; empty if the origin has the same owner.
         held: Whether pages of the origin wait for that response.
         pages: The waiting pages.

@@ -16,7 +16,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.shards.unpacked_index import forget_unpacked
-from ..io.snapshots.hold import held
+from ..io.snapshots.hold import hold_table
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
@@ -134,7 +134,7 @@ def _commit(
     operation: Operation, written: list[Written], _: list[Any], task: PurgeTask, options: Options
 ) -> Manifest:
     root, purged = open_table(operation.table), prepare_purge(operation, written, task)
-    with held(root, operation.id):
+    with hold_table(root, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:
             delete_purged(root, made.snapshot, task.names)

@@ -147,7 +147,7 @@ class HostQueues:
     def _pass_over(self, queue: HostQueue) -> None:
         """Removes the first pages if their robots.txt waits for another host, or is refused."""
         while (search := queue.next_search()) is not None:
-            if search.held:
+            if search.waits:
                 search.pages.append(queue.tasks.popleft())
             elif search.refused:
                 self.waiting -= 1
@@ -172,7 +172,7 @@ class HostQueues:
             host.address = turn.address
             if self._options.queue_mode == "ip" and turn.address not in ("", queue.name):
                 queue = turn.queue = self._join(queue, turn.address)
-        self._hold(turn)
+        self._await_robots(turn)
         if turn.again:
             queue.tasks.appendleft(turn.task)
             self.waiting += 1
@@ -201,7 +201,7 @@ class HostQueues:
         if not queue.tasks and not queue.in_progress:
             self._forget(queue)
 
-    def _hold(self, turn: HostTurn) -> None:
+    def _await_robots(self, turn: HostTurn) -> None:
         """Makes a page wait for a robots.txt of another host; all pages share one request."""
         search, hop = turn.search, turn.follow
         if search is None or hop is None:
@@ -211,7 +211,7 @@ class HostQueues:
             turn.again, turn.follow = True, None
             return
         self.waiting += 1
-        if not self._hops.hold(search, turn.task):
+        if not self._hops.add_page(search, turn.task):
             turn.follow = None
         elif not self._hops.admits(search.owner):
             turn.follow = None

@@ -21,7 +21,7 @@ from ..tablets.tablets import Tablet, tablets
 
 _LINK = ("key", "target", "source", "anchor", "score", "gone_since")
 _LINKS = KINDS["links"]
-MOST_LINKS = 50_000  # links in one piece, unless a single page has more
+MOST_LINKS = 50_000  # links in one frame, unless a single page has more
 
 
 class PageInlinks:
@@ -38,7 +38,7 @@ class PageInlinks:
 
     def __init__(self, pinned: Pinned, keys: pl.Series, most: int) -> None:
         self._pinned, self._most = pinned, most
-        pieces = inlinks_in_pieces(pinned, keys, most)
+        pieces = inlinks_in_frames(pinned, keys, most)
         few = next(pieces, empty(INLINKS).select(_LINK))
         self._few = None if next(pieces, None) is not None else anchors_and_inlinks(few)
 
@@ -52,7 +52,7 @@ class PageInlinks:
             yield _joined(pages, self._few)
             return
         start, keys = 0, pages.get_column("key")
-        for links in inlinks_in_pieces(self._pinned, keys, self._most):
+        for links in inlinks_in_frames(self._pinned, keys, self._most):
             # Of long URLs with the same beginning, links may come in another order.
             end = max(start, int(keys.search_sorted(links.get_column("target")[-1], side="right")))
             yield _joined(pages[start:end], anchors_and_inlinks(links))
@@ -65,8 +65,8 @@ def _joined(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
     return pages.join(inlinks, on="key", how="left", maintain_order="left")
 
 
-def inlinks_in_pieces(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
-    """Yields the best inlinks of pages, best first, targets in key order; each target in one piece.
+def inlinks_in_frames(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+    """Yields the best inlinks of pages, best first, targets in key order; each target in one frame.
 
     Only those row groups of the link table are read that may have a link to one of the pages.
 

@@ -196,7 +196,7 @@ class BigtableWebTable(WebTable):
         return self._received(component, tablet)
 
     @_of_rows
-    def pieces(
+    def read_in_frames(
         self, component: str, tablet: Tablet, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         return self._received(component, tablet, columns)
@@ -234,7 +234,7 @@ class BigtableWebTable(WebTable):
         for keys in changed_keys(self.log, component, _range(tablet), since):
             yield keys, self.find(component, (), keys)
 
-    def find_in_pieces(
+    def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         for start in range(0, len(keys), _FEW_KEYS):

@@ -152,7 +152,7 @@ class FolderTable(WebTable):
         sought = pl.col("key").is_in(keys.unique().implode())
         return self.read(component, some, names, methodcaller("filter", sought))
 
-    def find_in_pieces(
+    def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         schema, sought = kind_of(component).schema, keys.to_arrow()

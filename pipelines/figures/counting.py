@@ -60,7 +60,7 @@ def _count(part: Part, columns: tuple[str, ...], counting: Counting, expr: str, 
     needed = tuple(dict.fromkeys((*columns, *(wanted.needs if wanted else ()))))
     found: list[pl.DataFrame] = []
     with reading.reading():
-        for rows in reading.root.pieces("state", part.tablet, needed):
+        for rows in reading.root.read_in_frames("state", part.tablet, needed):
             some = rows.filter(wanted.expr) if wanted else rows
             found = [summed([*found, counting(some)])]
     with creating(reading.part(part.number, ".parquet")) as file:

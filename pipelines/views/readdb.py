@@ -199,7 +199,7 @@ def _look(part: Part, figures: Figures, now: int) -> None:
     found: list[Statistics] = []
     assert part.tablet is not None
     with part.reading.reading():
-        for piece in part.reading.root.pieces("state", part.tablet, names):
+        for piece in part.reading.root.read_in_frames("state", part.tablet, names):
             rows = chosen_rows(piece, figures.rows, now)
             found.append(statistics_of(rows, now))
             if figures.hosts:

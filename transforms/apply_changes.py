@@ -161,6 +161,6 @@ def _resolve(
 
 def _tried(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Written:
     """Returns the counts of a resolver; writes nothing."""
-    known = [how.part.base] if how.part.base is not None else []
+    known = [how.range.base] if how.range.base is not None else []
     old = operation.root.find(how.component, known, changes.get_column("key"))
     return Written(counts=how.resolver(old.sort("key"), changes).counts)

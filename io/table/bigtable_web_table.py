@@ -268,7 +268,7 @@ class BigtableWebTable(WebTable):
             ))  # fmt: skip
             for some in done:
                 extras.counts.update({f"dropped/{why}": n for why, n in some.dropped.items()})
-            base = how.part.base.base.path if how.part.base is not None else None
+            base = how.range.base.base.path if how.range.base is not None else None
             found = [some.file for some in done if some.file is not None]
             files = (dataclasses.replace(file, base=base, order=how.order) for file in found)
             yield Written(how.component, tuple(files), counts=extras.counts)
@@ -311,7 +311,7 @@ class BigtableWebTable(WebTable):
     ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
-        files = [file for part in before.parts for file in part.files]
+        files = [file for part in before.written for file in part.files]
         schema = kind_of(component).schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:

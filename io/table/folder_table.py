@@ -235,7 +235,7 @@ class FolderTable(WebTable):
     def edit_again(
         self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        edited = {part.replaced: part for part in before.parts}
+        edited = {part.replaced: part for part in before.written}
         seen = {tablet.paths for tablet in before.tablets}
         clean = {path for paths in seen for path in paths}.difference(*edited)
         for tablet in now:

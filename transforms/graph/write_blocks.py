@@ -181,7 +181,7 @@ def _links_by_range(
 ) -> Iterator[tuple[tuple[int, int], Chunk]]:
     links = to_frame(chunk)
     links = links.with_columns(ranges_of(links.get_column("source"), plan))
-    part = _part(group_of(how.limits), plan.parts)
+    part = _part(group_of(how.limits), plan.splits)
     for (at, own), rows in links.group_by("range", part, maintain_order=True):
         for some in to_chunks(rows, chunk.schema):
             yield (int(str(at)), int(str(own))), some
@@ -274,7 +274,7 @@ def _number_sources(
     first = alike.is_first_distinct() if how.limits_sources else pl.lit(True)
     by = pl.when("first").then(alike.hash()) if how.limits_sources else pl.lit(None, pl.UInt64)
     numbered = numbered.sort("source").with_columns(first=first)
-    divided = _part(pl.coalesce(by, pl.col("source").hash()), layout.parts)
+    divided = _part(pl.coalesce(by, pl.col("source").hash()), layout.splits)
     for (at, part), rows in numbered.group_by("range", divided, maintain_order=True):
         for chunk in to_chunks(rows, _NUMBERED):
             yield (int(str(at)), int(str(part))), chunk

@@ -89,8 +89,8 @@ class Merging:
 
 
 @dataclasses.dataclass(frozen=True)
-class Survey:
-    """A tablet whose rows may refer to files of old batches."""
+class ReferenceScan:
+    """A tablet that is read for the names of files of old batches in its rows."""
 
     operation: Operation
     component: str
@@ -120,8 +120,8 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     return (operations, done["main"], named) | Finish(commit, whole=("Work",))
 
 
-def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey | Merging]:
-    items: list[Folding | Survey | Merging] = []
+def _items(operation: Operation, options: Options) -> Iterator[Folding | ReferenceScan | Merging]:
+    items: list[Folding | ReferenceScan | Merging] = []
     components = operation.manifest().components
     for component in components_in_tablets(components):
         known = tablets(operation.files(component))
@@ -129,7 +129,7 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Survey 
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
         if kind_of(component).refers and _spent(operation, options):
-            items += [Survey(operation, component, tablet) for tablet in known]
+            items += [ReferenceScan(operation, component, tablet) for tablet in known]
     packed = [kind for kind in KINDS.values() if kind.packed]
     for component in [name for kind in packed for name in components_of(kind, components)]:
         shards = tuple(with_orders(operation.root, operation.files(component)))
@@ -145,7 +145,7 @@ def _spent(operation: Operation, options: Options) -> list[str]:
     )
 
 
-def _work(item: Folding | Survey | Merging, most_inlinks: int) -> Iterator[Any]:
+def _work(item: Folding | ReferenceScan | Merging, most_inlinks: int) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, Merging):
         yield merge_shards(item.operation.root, item.component, item.group, item.every)

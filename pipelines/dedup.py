@@ -3,7 +3,7 @@
 ::
 
     batch.outcome signatures ─ probe ─ state[signature] of those only ─ FollowTwins ─ DedupByHash
-        ─ LeadNearPages ─ JoinByHash: the page that stays ─ route to tablets ─ mark, revive ─▶ state'
+        ─ LeadNearPages ─ JoinByHash: the page that stays ─ by tablet ─ mark, revive ─▶ state'
 
 A first step finds the pages that are no longer duplicates: their page is gone, changed or unknown.
 With near duplicates this step and a second one also find the other pages to compare again: pages

@@ -3,10 +3,10 @@
 ::
 
     state[key, status, distance, times] ─ normalize ─ filter ─ scope ─ age
-        ├─ rows that move, keys that go ─ route to tablets ─ drop, move, merge ─▶ state'
-        ├─ duplicates of pages that leave ─ route ─ the next dedup compares them ─▶ state'
-        ├─ pages that leave ─ their documents ─ links ─ route ─ end ─▶ links'
-        ├─ hosts that seeds move to ─ route ─ merge ─▶ hosts'
+        ├─ rows that move, keys that go ─ by tablet ─ drop, move, merge ─▶ state'
+        ├─ duplicates of pages that leave ─ by tablet ─ the next dedup compares them ─▶ state'
+        ├─ pages that leave ─ their documents ─ links ─ by tablet ─ end ─▶ links'
+        ├─ hosts that seeds move to ─ by tablet ─ merge ─▶ hosts'
         └─ keys that go ─▶ removed' of each open batch
 
 With ``--dry_run`` it counts what it would do, and writes nothing.

@@ -2,8 +2,8 @@
 
 ::
 
-    seeds ─ parse line ─ normalize ─ filter ─ route to tablets ─ resolve ─▶ state'
-                                        └─ hosts of seeds ─ route ─ merge ─▶ hosts'
+    seeds ─ parse line ─ normalize ─ filter ─ by tablet ─ resolve ─▶ state'
+                                        └─ hosts of seeds ─ by tablet ─ merge ─▶ hosts'
 
 With ``--filter_normalize_all`` it filters and normalizes the rows of the state first, as filterdb.
 """

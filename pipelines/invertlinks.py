@@ -3,7 +3,7 @@
 ::
 
     batch.documents ─ links ────────────────┐
-    documents before ─ tombstones of links ─┼ route to tablets ─ resolve ─▶ links'
+    documents before ─ tombstones of links ─┼ by tablet ─ resolve ─▶ links'
     links of pages not seen for long ───────┘
 
 A link of a document before that the new document has, too, lives on. So no documents are compared.

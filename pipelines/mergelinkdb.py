@@ -2,7 +2,7 @@
 
 ::
 
-    links of the others ─ normalize, filter ─ route to tablets ─ resolve ─▶ links'
+    links of the others ─ normalize, filter ─ by tablet ─ resolve ─▶ links'
 """
 
 import dataclasses

@@ -16,13 +16,13 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.shards.unpacked_index import forget_unpacked
-from ..io.snapshots.hold import held
+from ..io.snapshots.hold import hold_table
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..io.upkeep.purge import delete_purged
-from ..io.upkeep.purge_commit import PurgePart, PurgeTask, commit_purge, prepare_purge
+from ..io.upkeep.purge_commit import PurgeItem, PurgeTask, commit_purge, prepare_purge
 from ..policy.blocklist import Names
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
@@ -112,21 +112,21 @@ def build(
     """
     task = PurgeTask(names, options.unblock)
     operations = tickets | "Begin" >> Begin("purge", allows=UPKEEP)
-    pieces = ForEach(functools.partial(_pieces, task=task), _purge, (task,), Written, step="Pieces")
+    items = ForEach(functools.partial(_items, task=task), _purge, (task,), Written, step="Pieces")
     commit = functools.partial(_commit, task=task, options=options)
-    return (operations, operations | "Pieces" >> pieces) | Finish(
+    return (operations, operations | "Pieces" >> items) | Finish(
         commit, whole=("Pieces",), repeats=True
     )
 
 
-def _pieces(operation: Operation, task: PurgeTask) -> list[PurgePart]:
-    found = list(task.pieces(operation))
+def _items(operation: Operation, task: PurgeTask) -> list[PurgeItem]:
+    found = list(task.items(operation))
     PROGRESS.start("purge", total=len(found), unit="files")
     return found
 
 
-def _purge(piece: PurgePart, task: PurgeTask) -> Iterator[Written]:
-    yield from task(piece)
+def _purge(item: PurgeItem, task: PurgeTask) -> Iterator[Written]:
+    yield from task(item)
     PROGRESS.add()
 
 
@@ -134,7 +134,7 @@ def _commit(
     operation: Operation, written: list[Written], _: list[Any], task: PurgeTask, options: Options
 ) -> Manifest:
     root, purged = open_table(operation.table), prepare_purge(operation, written, task)
-    with held(root, operation.id):
+    with hold_table(root, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:
             delete_purged(root, made.snapshot, task.names)

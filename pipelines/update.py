@@ -2,9 +2,9 @@
 
 ::
 
-    batch.pages and batch.documents ─ events, links summed per file ─ route to tablets
+    batch.pages and batch.documents ─ events, links summed per file ─ by tablet
         ─ status machine, schedule, scoring ─▶ state', batch.outcome; batch closed
-    batch.host_findings ─ route ─ merge ─▶ hosts'
+    batch.host_findings ─ by tablet ─ merge ─▶ hosts'
 """
 
 import dataclasses

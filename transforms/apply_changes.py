@@ -1,4 +1,4 @@
-"""Routes changes to the tablets that have their keys, and applies them."""
+"""Sends changes to the tablets that have their keys, and applies them."""
 
 import dataclasses
 from collections import defaultdict
@@ -86,7 +86,7 @@ class ApplyChanges(Displayed):
         return (
             (
                 changes
-                | "Route" >> beam.ParDo(FlatMapInThreads(_route), plan).with_output_types(parts),
+                | "Split" >> beam.ParDo(FlatMapInThreads(_split), plan).with_output_types(parts),
                 plans | "Touch" >> beam.FlatMap(_touch, schemas).with_output_types(parts),
             )
             | "Join" >> beam.Flatten()
@@ -117,7 +117,7 @@ def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
     return Plan(operation, ranges, rows)
 
 
-def _route(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, int], Chunk]]:
+def _split(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, int], Chunk]]:
     name, chunk = change
     for number, part in split_by_range(chunk, plan.ranges[name]):
         yield (name, number), part
@@ -161,6 +161,6 @@ def _resolve(
 
 def _tried(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Written:
     """Returns the counts of a resolver; writes nothing."""
-    known = [how.part.base] if how.part.base is not None else []
+    known = [how.range.base] if how.range.base is not None else []
     old = operation.root.find(how.component, known, changes.get_column("key"))
     return Written(counts=how.resolver(old.sort("key"), changes).counts)

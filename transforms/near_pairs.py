@@ -81,10 +81,12 @@ class NearPairs(Displayed):
             | "Count" >> beam.Map(count_buckets, self.distance).with_output_types(Any)
             | "Layout" >> beam.CombineGlobally(_MakeLayout(self.distance))
         )
-        route = beam.FlatMap(_route, self.distance, layout).with_output_types(tuple[Key, Chunk])
+        to_bands = beam.FlatMap(_to_bands, self.distance, layout).with_output_types(
+            tuple[Key, Chunk]
+        )
         return (
             chunks
-            | "Bands" >> route
+            | "Bands" >> to_bands
             | "Meet" >> beam.GroupByKey()
             | "Pairs" >> beam.FlatMap(_pairs, self.distance).with_output_types(Chunk)
         )
@@ -175,7 +177,7 @@ def make_layout(counts: NDArray[np.int64], most: int) -> BandLayout:
     return BandLayout(partitions, slices)
 
 
-def _route(chunk: Chunk, distance: int, layout: BandLayout) -> Iterator[tuple[Key, Chunk]]:
+def _to_bands(chunk: Chunk, distance: int, layout: BandLayout) -> Iterator[tuple[Key, Chunk]]:
     frame = to_frame(chunk).select("scope", "hash")
     mixed = np.bitwise_xor(*_columns(frame))
     for band, mask in enumerate(bands_of.bands(distance)):

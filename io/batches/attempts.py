@@ -19,7 +19,7 @@ from ..storage.processes import is_dead, same_clock
 from .batches import batch_component
 
 PROCESS = secrets.token_hex(8)  # a forked child has it too, under another process id
-HELD_TOKENS: set[str] = set()  # tokens of the leases that this process holds
+LEASE_TOKENS: set[str] = set()  # tokens of the leases that this process holds
 _CLAIM = re.compile(r"p(\d{5,})-(\d{6,})\.claim")
 
 
@@ -90,7 +90,7 @@ class Watch:
         self.requested_until = -math.inf
         self.hosts: dict[str, Note] = {}
 
-    def survey(
+    def find_holder(
         self, batch: str, partition: int, others: Iterable[str], mine: Attempt | None = None
     ) -> Attempt | None:
         """Checks the attempts at a partition and all attempts at other batches.
@@ -156,7 +156,7 @@ def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
     if beat.get("released") is not None:
         return min(float(beat["released"]), now) if same_clock(claim) else now
     if (claim.get("process"), claim.get("pid")) == (PROCESS, os.getpid()):
-        return None if claim["token"] in HELD_TOKENS else now
+        return None if claim["token"] in LEASE_TOKENS else now
     return now if is_dead(claim) else None
 
 

@@ -96,7 +96,7 @@ class HostRecords:
 
     def _read(self, keys: pl.Series) -> Iterator[pl.DataFrame]:
         known = tablets(self._files)
-        for rows in self._table.find_in_pieces("hosts", known, keys, (*_COLUMNS, _TEXT)):
+        for rows in self._table.find_in_frames("hosts", known, keys, (*_COLUMNS, _TEXT)):
             self._keep(rows.select("key", _TEXT).to_arrow())
             yield rows.select(_COLUMNS)
 

@@ -52,7 +52,7 @@ from ..storage.files import overwrite_bytes, read_if_there
 from ..storage.places import Folder, Place
 from ..storage.processes import this_process
 from ..storage.reach import write_interval
-from .attempts import HELD_TOKENS, PROCESS, Attempt, Note, Watch
+from .attempts import LEASE_TOKENS, PROCESS, Attempt, Note, Watch
 
 _LOG = logging.getLogger(__name__)
 _Notes = Mapping[str, tuple[float | None, int]]
@@ -159,7 +159,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
         except UserError as error:
             _LOG.warning("cannot give back a lease: %s", error)
         finally:
-            HELD_TOKENS.discard(self._token)
+            LEASE_TOKENS.discard(self._token)
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -265,7 +265,7 @@ def _try(
     Returns:
         The lease, or the attempt that holds it; None if another attempt claimed first.
     """
-    holder = watch.survey(batch, partition, others())
+    holder = watch.find_holder(batch, partition, others())
     if holder is not None:
         return holder
     attempt = watch.next
@@ -275,7 +275,7 @@ def _try(
     with contextlib.ExitStack() as undo:
         undo.callback(lease.release)
         # Check again after the claim: attempts that begin later see this claim.
-        holder = watch.survey(batch, partition, others(), attempt)
+        holder = watch.find_holder(batch, partition, others(), attempt)
         if holder is not None:
             return holder
         undo.pop_all()
@@ -288,9 +288,9 @@ def _claim(attempt: Attempt, times: LeaseTimes) -> Lease | None:
     began = _now()
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # only for display
     record = {**this_process(), "process": PROCESS, "token": token, "since": since}
-    HELD_TOKENS.add(token)
+    LEASE_TOKENS.add(token)
     with contextlib.ExitStack() as undo:
-        undo.callback(HELD_TOKENS.discard, token)
+        undo.callback(LEASE_TOKENS.discard, token)
         if not create_exclusive(attempt.claim, json.dumps(record).encode(), durable=False):
             return None
         undo.pop_all()

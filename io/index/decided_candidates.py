@@ -24,7 +24,7 @@ from .dead_letters import letter_keys
 from .index_candidates import (
     Candidate,
     Changed,
-    Held,
+    IndexedPages,
     PurgedPages,
     RefusedPages,
     Removed,
@@ -61,8 +61,8 @@ def decided_rows(
         found = _changed(item, task, options)
     elif isinstance(item, Removed):
         found = _removed(item, task)
-    elif isinstance(item, Held):
-        found = _held(item, task, options)
+    elif isinstance(item, IndexedPages):
+        found = _indexed(item, task, options)
     elif isinstance(item, Unfinished):
         found = _unfinished(item, task, options)
     elif isinstance(item, RefusedPages):
@@ -94,7 +94,9 @@ def _changed(
         yield _decided(rows, journal, options, full=task.full)
 
 
-def _held(item: Held, task: IndexRun, options: IndexDecisionOptions) -> Iterator[pl.DataFrame]:
+def _indexed(
+    item: IndexedPages, task: IndexRun, options: IndexDecisionOptions
+) -> Iterator[pl.DataFrame]:
     for some in item.operation.root.scan(task.component("indexed"), item.tablet):
         journal = some.filter(COUNTING)
         if len(journal):

@@ -64,7 +64,7 @@ class PurgedPages:
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class IndexedPages:
     """A tablet of the journal, all of whose pages are looked up, to delete those that must go."""
 
     operation: Operation
@@ -106,7 +106,7 @@ class RefusedPages:
     files: tuple[DataFile, ...]
 
 
-Candidate = Changed | Removed | PurgedPages | Held | Unfinished | RefusedPages
+Candidate = Changed | Removed | PurgedPages | IndexedPages | Unfinished | RefusedPages
 
 
 def candidates(task: IndexRun) -> Iterator[Candidate]:
@@ -124,7 +124,7 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
         yield functools.partial(Unfinished, intents=some, share=share, shares=shares)
     if task.cleans:
         for tablet in tablets(task.files("indexed")):
-            yield functools.partial(Held, tablet=tablet)
+            yield functools.partial(IndexedPages, tablet=tablet)
         return
     operation = task.operation
     again = task.retries_refused and not task.full

@@ -19,7 +19,7 @@ from ..tablets.tablets import tablets
 
 _LINK = ("key", "target", "source", "anchor", "score", "gone_since")
 _LINKS = KINDS["links"]
-MOST_LINKS = 50_000  # links in one piece, unless a single page has more
+MOST_LINKS = 50_000  # links in one frame, unless a single page has more
 
 
 class PageInlinks:
@@ -36,7 +36,7 @@ class PageInlinks:
 
     def __init__(self, pinned: Pinned, keys: pl.Series, most: int) -> None:
         self._pinned, self._most = pinned, most
-        pieces = inlinks_in_pieces(pinned, keys, most)
+        pieces = inlinks_in_frames(pinned, keys, most)
         few = next(pieces, empty(INLINKS).select(_LINK))
         self._few = None if next(pieces, None) is not None else anchors_and_inlinks(few)
 
@@ -50,7 +50,7 @@ class PageInlinks:
             yield _joined(pages, self._few)
             return
         start, keys = 0, pages.get_column("key")
-        for links in inlinks_in_pieces(self._pinned, keys, self._most):
+        for links in inlinks_in_frames(self._pinned, keys, self._most):
             # Of long URLs with the same beginning, links may come in another order.
             end = max(start, int(keys.search_sorted(links.get_column("target")[-1], side="right")))
             yield _joined(pages[start:end], anchors_and_inlinks(links))
@@ -63,10 +63,10 @@ def _joined(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
     return pages.join(inlinks, on="key", how="left", maintain_order="left")
 
 
-def inlinks_in_pieces(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+def inlinks_in_frames(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
     """Yields the best inlinks of pages, by target in key order, and best first.
 
-    A target is never divided between two pieces. Reads only the parts of the link table that may
+    A target is never divided between two frames. Reads only the parts of the link table that may
     have a link to one of the pages.
 
     Args:

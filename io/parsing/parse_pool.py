@@ -133,46 +133,46 @@ def _take(done: Done) -> Parsed:
     return Parsed(documents, done.rows, done.counts)
 
 
-def _joined(parts: list[Parsed]) -> Parsed:
-    if len(parts) == 1:
-        return parts[0]
+def _joined(slices: list[Parsed]) -> Parsed:
+    if len(slices) == 1:
+        return slices[0]
     counts: Counter[str] = Counter()
-    for part in parts:
-        counts.update(part.counts)
+    for done in slices:
+        counts.update(done.counts)
     # One piece per column: polars 2 fails to join nested columns that have several.
-    documents = pa.concat_tables([part.documents for part in parts]).combine_chunks()
-    return Parsed(documents, sum(part.rows for part in parts), dict(counts))
+    documents = pa.concat_tables([done.documents for done in slices]).combine_chunks()
+    return Parsed(documents, sum(done.rows for done in slices), dict(counts))
 
 
 def _retry(job: Job, row: int | None, why: str) -> Job | None:
     """Returns the rest of a job whose process ended; None if a retry is useless.
 
     Args:
-        job: The job; the process was working on the first of its parts.
+        job: The job; the process was working on the first of its slices.
         row: The row at which the process ended; None if it ended before the first row.
         why: The reason.
 
     >>> from nutbeam.policy.parsing.documents import DocumentOptions
-    >>> job = Job("", "", (0,), (), DocumentOptions(), parts=((0, 9),))
-    >>> _retry(job, 5, "timeout").parts, _retry(job, AFTER_ROWS, "timeout").parts[:3]
+    >>> job = Job("", "", (0,), (), DocumentOptions(), slices=((0, 9),))
+    >>> _retry(job, 5, "timeout").slices, _retry(job, AFTER_ROWS, "timeout").slices[:3]
     (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
     """
-    if row is None or not job.parts:
+    if row is None or not job.slices:
         return None if job.again else dataclasses.replace(job, again=True)
-    (start, stop), *rest = job.parts
+    (start, stop), *rest = job.slices
     if row == AFTER_ROWS and stop - start == 1 and not job.again:
         return dataclasses.replace(job, again=True)
     if row == AFTER_ROWS and stop - start > 1:
         # Parse each row separately, to find the row that causes the failure.
         alone = [(number, number + 1) for number in range(start, stop)]
-        return dataclasses.replace(job, parts=(*alone, *rest))
+        return dataclasses.replace(job, slices=(*alone, *rest))
     row = start if row == AFTER_ROWS else row
     if row in job.skip:
         return None
-    # The rows before it are good: they become a part of their own and are parsed again.
+    # The rows before it are good: they become a slice of their own and are parsed again.
     before = [(start, row)] if row > start else []
-    parts = (*before, (row, stop), *rest)
-    return dataclasses.replace(job, parts=parts, skip={**job.skip, row: why})
+    slices = (*before, (row, stop), *rest)
+    return dataclasses.replace(job, slices=slices, skip={**job.skip, row: why})
 
 
 def _forget(job: Job) -> None:
@@ -196,7 +196,7 @@ class ParsePool:
         self._children = [self._child() for _ in range(size)]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
-        self._parts: dict[int, list[Parsed]] = {}
+        self._slices: dict[int, list[Parsed]] = {}
         self._finished: dict[int, Parsed | UserError] = {}
         self._submitted = 0
         self._lock = threading.RLock()
@@ -267,7 +267,7 @@ class ParsePool:
                     self._replace(child)
             for number in forgotten:
                 self._finished.pop(number, None)
-                self._parts.pop(number, None)
+                self._slices.pop(number, None)
 
     def pump(self) -> None:
         """Sends jobs to idle children and receives results; never waits."""
@@ -335,8 +335,8 @@ class ParsePool:
             message = child.connection.recv()
             number, job = child.job, self._running[child.job]
             if isinstance(message, Begun):
-                whole = job.parts or ((0, message.rows),)
-                self._running[number] = dataclasses.replace(job, parts=whole)
+                whole = job.slices or ((0, message.rows),)
+                self._running[number] = dataclasses.replace(job, slices=whole)
             elif isinstance(message, int):
                 # A negative number: the work on all rows together, after the last row.
                 limit = job.options.parser_timeout if message >= 0 else _GRACE_S
@@ -345,22 +345,22 @@ class ParsePool:
                 child.job = None
                 self._end(number, job, message)
             else:
-                self._take_part(child, number, job, message)
+                self._take_slice(child, number, job, message)
 
-    def _take_part(self, child: _Child, number: int, job: Job, done: Done) -> None:
-        self._parts.setdefault(number, []).append(_take(done))
-        left = dataclasses.replace(job, parts=job.parts[1:])
-        if left.parts:
+    def _take_slice(self, child: _Child, number: int, job: Job, done: Done) -> None:
+        self._slices.setdefault(number, []).append(_take(done))
+        left = dataclasses.replace(job, slices=job.slices[1:])
+        if left.slices:
             self._running[number] = left
             child.row, child.deadline = None, time.monotonic() + _GRACE_S
         else:
             child.job = None
-            self._end(number, job, _joined(self._parts[number]))
+            self._end(number, job, _joined(self._slices[number]))
 
     def _end(self, number: int, job: Job, result: Parsed | UserError) -> None:
         """Stores the result of a job, and removes the job's files."""
         self._running.pop(number, None)
-        self._parts.pop(number, None)
+        self._slices.pop(number, None)
         self._finished[number] = result
         _forget(job)
 

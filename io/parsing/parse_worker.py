@@ -54,9 +54,9 @@ class Job:
         options: Options of parsing.
         skip: Rows that have ended a process before, with the reason, by row number; see
             ``documents_of``.
-        parts: (first, last + 1) of the rows of each part. Rows of a part are parsed
-            together; empty means one part with all rows. A failure in one part does not
-            lose the parts before it.
+        slices: (first, last + 1) of the rows of each slice. Rows of a slice are parsed
+            together; empty means one slice with all rows. A failure in one slice does not
+            lose the slices before it.
         again: Whether an earlier process was lost, but not while it parsed one row.
     """
 
@@ -67,7 +67,7 @@ class Job:
     options: DocumentOptions
     skip: Mapping[int, str] = dataclasses.field(default_factory=dict)
     pages: str | None = None
-    parts: tuple[tuple[int, int], ...] = ()
+    slices: tuple[tuple[int, int], ...] = ()
     again: bool = False
 
 
@@ -80,11 +80,11 @@ class Begun:
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """Message: a part of a job is done; has its documents and counts.
+    """Message: a slice of a job is done; has its documents and counts.
 
     Attributes:
         documents: An Arrow file of DOCUMENTS rows; its reader removes it.
-        rows: Number of pages in the part.
+        rows: Number of pages in the slice.
         counts: By counter name.
     """
 
@@ -111,7 +111,7 @@ def read_arrow(path: str) -> pa.Table:
 
 
 def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
-    """Parses a job's pages, part by part; sends the number of each row before parsing it."""
+    """Parses a job's pages, slice by slice; sends the number of each row before parsing it."""
     if job.pages is not None:
         pages = read_arrow(job.pages)
     else:
@@ -120,7 +120,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
     filters = load_plugins(PARSE_FILTERS, job.options.parse_filters)
     seeds = read_seeds_hosts(place_of(job.root), job.hosts)
     connection.send(Begun(len(pages)))
-    for start, stop in job.parts or ((0, len(pages)),):
+    for start, stop in job.slices or ((0, len(pages)),):
 
         def at_row(row: int, start: int = start) -> None:
             limit = job.options.parser_timeout + _LATE_S if row >= 0 else 0.0
@@ -128,9 +128,9 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
             connection.send(start + row if row >= 0 else row)
 
         skip = {row - start: why for row, why in job.skip.items() if start <= row < stop}
-        part = pages.slice(start, stop - start)
-        documents, counts = documents_of(part, job.options, seeds, skip, at_row, filters)
-        yield Done(write_arrow(scratch, documents), len(part), counts)
+        some = pages.slice(start, stop - start)
+        documents, counts = documents_of(some, job.options, seeds, skip, at_row, filters)
+        yield Done(write_arrow(scratch, documents), len(some), counts)
 
 
 def main(descriptor: int, memory: int, folder: str, parent: int) -> None:

@@ -16,7 +16,7 @@ LARGE = frozenset({"robots_text", "sitemaps"})
 
 
 def host_frames(pinned: Pinned, without: Collection[str] = frozenset()) -> Iterator[pl.DataFrame]:
-    """Yields all rows of the host table in key order, in pieces, with present numbers of URLs.
+    """Yields all rows of the host table in key order, in frames, with present numbers of URLs.
 
     Args:
         pinned: The table.

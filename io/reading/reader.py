@@ -140,14 +140,14 @@ def _relation(rows: pa.Table) -> Any:
 def _tables(
     pinned: Pinned, what: str, view: View, wanted: Columns, schema: pa.Schema
 ) -> Iterator[pa.Table]:
-    """Yields the rows as users see them, in pieces."""
+    """Yields the rows as users see them, in frames."""
     with pinned.reading():
         for frame in _frames(pinned, what, view, wanted):
             yield conform(shown_frame(frame, wanted), schema)
 
 
 def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[pl.DataFrame]:
-    """Yields the rows as stored, in pieces."""
+    """Yields the rows as stored, in frames."""
     if what == "batches":
         yield batches_frame(pinned.manifest())
     elif what == "pages":

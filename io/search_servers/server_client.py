@@ -19,7 +19,7 @@ from ...policy.search_servers.retry_plan import RetryPlan
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.quoting import quoted
 from ...web.exchange.credentials import Credential, is_token, load_credentials
-from ...web.network.route import split_url
+from ...web.network.dialer import split_url
 from ...web.urls.userinfo import mask_users
 
 USER, PASSWORD = "NUTBEAM_INDEX_USER", "NUTBEAM_INDEX_PASSWORD"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...policy.searching.best_part import beginnings_of, best_part
+from ...policy.searching.best_passage import beginnings_of, best_passage
 from ...policy.searching.search_query import Clause
 from .shard_queries import is_common
 from .tantivy_schema import analyzers, shard_schema, tantivy
@@ -39,7 +39,7 @@ class Snippets:
             self._fields[field] = self._maker(field), self._beginnings(field)
         maker, beginnings = self._fields[field]
         document = tantivy().Document()
-        document.add_text(field, best_part(text[:_SEARCHED_CHARS], beginnings))
+        document.add_text(field, best_passage(text[:_SEARCHED_CHARS], beginnings))
         found = maker.snippet_from_doc(document)
         snippet = found.fragment()
         if not snippet:

@@ -47,7 +47,7 @@ HOLD_TIMES = HoldTimes()
 
 
 @contextlib.contextmanager
-def held(table: WebTable, operation: str) -> Iterator[None]:
+def hold_table(table: WebTable, operation: str) -> Iterator[None]:
     """Makes new jobs wait while the block runs; first waits for the hold of another purge.
 
     Args:

@@ -102,7 +102,7 @@ def _scan_remote(
     return pl_plugins.register_io_source(read, schema=declared)
 
 
-def reads_parts(path: Place) -> bool:
+def has_cheap_seeks(path: Place) -> bool:
     """Returns whether reading a part of a file is cheap; in a store each part costs a request."""
     return not isinstance(path, Remote)
 

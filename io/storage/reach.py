@@ -43,7 +43,7 @@ def missing_folders(folder: Place) -> list[Path]:
     return [path for path in above if not path.exists()]
 
 
-def folder_for_parts(folder: Place, *, elsewhere: bool) -> Place:
+def folder_for_part_files(folder: Place, *, elsewhere: bool) -> Place:
     """Returns a folder for files that workers write and that this process then reads.
 
     Args:

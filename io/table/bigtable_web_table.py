@@ -197,7 +197,7 @@ class BigtableWebTable(WebTable):
         return self._received(component, tablet)
 
     @_of_rows
-    def pieces(
+    def read_in_frames(
         self, component: str, tablet: Tablet, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         return self._received(component, tablet, columns)
@@ -256,7 +256,7 @@ class BigtableWebTable(WebTable):
     ) -> tuple[list[Tablet], list[tuple[str, str]]]:
         return tablets(now), []  # removed rows have keys in ``changed_since``
 
-    def find_in_pieces(
+    def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         for start in range(0, len(keys), _FEW_KEYS):
@@ -290,7 +290,7 @@ class BigtableWebTable(WebTable):
             ))  # fmt: skip
             for some in done:
                 extras.counts.update({f"dropped/{why}": n for why, n in some.dropped.items()})
-            base = how.part.base.base.path if how.part.base is not None else None
+            base = how.range.base.base.path if how.range.base is not None else None
             found = [some.file for some in done if some.file is not None]
             files = (dataclasses.replace(file, base=base, order=how.order) for file in found)
             yield Written(how.component, tuple(files), counts=extras.counts)
@@ -333,7 +333,7 @@ class BigtableWebTable(WebTable):
     ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
-        files = [file for part in before.parts for file in part.files]
+        files = [file for part in before.written for file in part.files]
         schema = kind_of(component).schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:

@@ -30,12 +30,12 @@ class Edited(NamedTuple):
     Attributes:
         snapshot: Number of the snapshot.
         tablets: Tablets of the component before the edit.
-        parts: Edited files, with the paths of the files that they replace.
+        written: Edited files, with the paths of the files that they replace.
     """
 
     snapshot: int
     tablets: Sequence[Tablet]
-    parts: Sequence[Written]
+    written: Sequence[Written]
 
 
 class CountedEdit:

@@ -153,7 +153,7 @@ class FolderTable(WebTable):
         sought = pl.col("key").is_in(keys.unique().implode())
         return self.read(component, some, names, methodcaller("filter", sought))
 
-    def find_in_pieces(
+    def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         schema, sought = kind_of(component).schema, keys.to_arrow()
@@ -255,7 +255,7 @@ class FolderTable(WebTable):
     def edit_again(
         self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        edited = {part.replaced: part for part in before.parts}
+        edited = {part.replaced: part for part in before.written}
         seen = {tablet.paths for tablet in before.tablets}
         clean = {path for paths in seen for path in paths}.difference(*edited)
         for tablet in now:

@@ -205,15 +205,15 @@ class WebTable(abc.ABC):
             SnapshotTooOld: The table does not have all rows of the snapshot any more.
         """
 
-    def pieces(
+    def read_in_frames(
         self, component: str, tablet: Tablet, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        """Yields some columns of all rows of a tablet in bounded pieces; raises as ``read``."""
+        """Yields some columns of all rows of a tablet in bounded frames; raises as ``read``."""
         yield self.read(component, [tablet], columns)
 
     @abc.abstractmethod
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        """Yields all rows of a tablet in key order, in pieces; raises the errors of ``read``."""
+        """Yields all rows of a tablet in key order, in frames; raises the errors of ``read``."""
 
     @abc.abstractmethod
     def find(
@@ -233,10 +233,10 @@ class WebTable(abc.ABC):
         """
 
     @abc.abstractmethod
-    def find_in_pieces(
+    def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        """Yields columns of the rows of keys, in bounded pieces; see ``find``.
+        """Yields columns of the rows of keys, in bounded frames; see ``find``.
 
         The last row of a key counts.
         """
@@ -264,7 +264,7 @@ class WebTable(abc.ABC):
     def changed_since(
         self, component: str, tablet: Tablet, since: int, before: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
-        """Yields the rows of a tablet that may have changed after a snapshot, in pieces.
+        """Yields the rows of a tablet that may have changed after a snapshot, in frames.
 
         Args:
             component: A component in tablets.

@@ -20,7 +20,7 @@ from ...web.base.errors import UserError
 from ..storage.parquet_files import (
     ROW_GROUP_ROWS,
     collect,
-    reads_parts,
+    has_cheap_seeks,
     row_groups,
     scan,
     schema_of,
@@ -197,7 +197,7 @@ def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``folded`` yields them."""
     base, rows = root / tablet.base.path, tablet.base.rows
     schema = pa.schema([("key", TEXT)])
-    if not reads_parts(base):
+    if not has_cheap_seeks(base):
         ends = [piece.get_column("key")[-1] for piece in _pieces(base, schema)]
         return pl.Series("key", ends, dtype=pl.String)
     keys = scan([base], schema)
@@ -211,7 +211,7 @@ def _groups(
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yields (number of the first row, rows) of the row groups of the base."""
     base, end = root / tablet.base.path, tablet.base.rows
-    if not reads_parts(base):
+    if not has_cheap_seeks(base):
         begin = 0
         for number, piece in enumerate(itertools.islice(_pieces(base, schema), only.stop)):
             if number >= only.start:

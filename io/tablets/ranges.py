@@ -173,7 +173,7 @@ def _low(before: Tablet, tablet: Tablet) -> str | None:
     return start if before.last < start else tablet.first
 
 
-def route(keys: pl.Series, ranges: Sequence[Range]) -> pl.Series:
+def range_numbers(keys: pl.Series, ranges: Sequence[Range]) -> pl.Series:
     """Returns the index of the range of each key."""
     lows = pl.Series("low", [r.low for r in ranges[1:]], dtype=pl.String)
     return lows.search_sorted(keys, side="right").cast(pl.Int32).alias("range")
@@ -185,6 +185,6 @@ def split_by_range(chunk: pa.Table, ranges: Sequence[Range]) -> Iterator[tuple[i
     if len(ranges) == 1:
         yield 0, chunk
         return
-    number = route(frame.get_column("key"), ranges)
+    number = range_numbers(frame.get_column("key"), ranges)
     for (at,), rows in frame.with_columns(number).group_by("range"):
         yield int(str(at)), conform(rows, chunk.schema)

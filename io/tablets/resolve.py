@@ -76,7 +76,7 @@ class Resolution:
 
     Attributes:
         component: Name of a component in tablets.
-        part: The range.
+        range: The range of keys.
         resolver: Computes the new rows.
         places: Components of the resolver's further frames, by the resolver's names:
             ``{"outcome": "batches/ID/outcome"}``.
@@ -84,7 +84,7 @@ class Resolution:
     """
 
     component: str
-    part: Range
+    range: Range
     resolver: Resolver
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
     order: int = 1
@@ -103,7 +103,7 @@ def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Itera
         how: The range and the resolver.
         changes: The changes of the range, in any order.
     """
-    part = how.part
+    part = how.range
     if not len(changes) and part.whole:
         return
     with Extras(root, how.places) as extras:
@@ -161,7 +161,7 @@ class Extras(contextlib.ExitStack):
 
 def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
     """Rewrites a range as new bases, one row group at a time, with its changes applied."""
-    base = how.part.base
+    base = how.range.base
     if base is not None:
         verify_tablets(root, base)
     rewritten = (
@@ -210,7 +210,7 @@ def _add_run(
     if not len(rows):
         return Written(component)
     known, replaced = tablet.rows, tuple[str, ...]()
-    if how.part.fold and past_limits(tablet, len(rows)):
+    if how.range.fold and past_limits(tablet, len(rows)):
         verify_tablets(root, tablet)
         if not merges(tablet, len(rows)):
             files = write_bases(root, component, folded(root, how.schema, tablet, rows))
@@ -252,7 +252,7 @@ def _pairs(
     root: Folder, how: Resolution, changes: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields pieces of rows in key order, each with the changes in its key range."""
-    part, schema = how.part, how.schema
+    part, schema = how.range, how.schema
     if part.base is None:
         yield empty(schema), changes
         return

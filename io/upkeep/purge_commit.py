@@ -39,18 +39,18 @@ _TRIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class PurgePart:
-    """A work item of a purge: a part of a table.
+class PurgeItem:
+    """One item of the work of a purge.
 
     Attributes:
         operation: The purge.
-        component: The component of the part.
-        part: A tablet, or a tablet that stands for one file; None means the blocklist.
+        component: The component of the tablet.
+        tablet: A tablet, or one that stands for a single file; None means the blocklist.
     """
 
     operation: Operation
     component: str
-    part: Tablet | None = None
+    tablet: Tablet | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +65,13 @@ class PurgeTask:
     names: Names
     lift: bool = False
 
-    def pieces(self, operation: Operation) -> Iterator[PurgePart]:
-        """Yields the pieces of a table."""
-        yield PurgePart(operation, BLOCKLIST_COMPONENT)
+    def items(self, operation: Operation) -> Iterator[PurgeItem]:
+        """Yields the items of the work on a table."""
+        yield PurgeItem(operation, BLOCKLIST_COMPONENT)
         for component in self.components(operation):
             if component != BLOCKLIST_COMPONENT:
-                parts = tablets_of_component(component, operation.files(component))
-                yield from (PurgePart(operation, component, part) for part in parts)
+                known = tablets_of_component(component, operation.files(component))
+                yield from (PurgeItem(operation, component, tablet) for tablet in known)
 
     def components(self, operation: Operation) -> Iterable[str]:
         """Returns the components to purge.
@@ -87,12 +87,12 @@ class PurgeTask:
             )
         return components
 
-    def __call__(self, piece: PurgePart) -> Iterator[Written]:
-        """Purges a piece."""
-        if piece.part is None:
-            yield update_blocklist(piece.operation, self.names, self.lift)
+    def __call__(self, item: PurgeItem) -> Iterator[Written]:
+        """Purges an item."""
+        if item.tablet is None:
+            yield update_blocklist(item.operation, self.names, self.lift)
         else:
-            yield from piece.operation.root.edit(piece.component, piece.part, purge_of(self.names))
+            yield from item.operation.root.edit(item.component, item.tablet, purge_of(self.names))
 
 
 class PurgedFiles(NamedTuple):
@@ -192,7 +192,7 @@ def _rebase_component(
     if was == is_now:
         return known
     if component == BLOCKLIST_COMPONENT:
-        return task(PurgePart(now, BLOCKLIST_COMPONENT))
+        return task(PurgeItem(now, BLOCKLIST_COMPONENT))
     before, after = (
         tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
     )

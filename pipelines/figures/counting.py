@@ -20,7 +20,7 @@ from ...web.base.visible import visible_lines
 from ..base.command import DONE, Invocation, configuration
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from ..views.reading_job import Part, Reading, exported
+from ..views.reading_job import Reading, ReadItem, exported
 
 # Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures/key_counts.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]
@@ -46,24 +46,26 @@ def counted_rows(
         wanted_rows(options.expr)
     warn_of_clocks(table)
 
-    def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Count" >> beam.Map(_count, tuple(columns), counting, options.expr, now)
+    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
+        items | "Count" >> beam.Map(_count, tuple(columns), counting, options.expr, now)
 
     none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
     with exported(table, build, invocation.beam_args, options) as (_, parts):
         return summed([none, *(pl.read_parquet(read_bytes(part)) for part in parts)])
 
 
-def _count(part: Part, columns: tuple[str, ...], counting: Counting, expr: str, now: int) -> None:
-    assert part.tablet is not None
-    reading, wanted = part.reading, wanted_rows(expr, now=now)
+def _count(
+    item: ReadItem, columns: tuple[str, ...], counting: Counting, expr: str, now: int
+) -> None:
+    assert item.tablet is not None
+    reading, wanted = item.reading, wanted_rows(expr, now=now)
     needed = tuple(dict.fromkeys((*columns, *(wanted.needs if wanted else ()))))
     found: list[pl.DataFrame] = []
     with reading.reading():
-        for rows in reading.root.pieces("state", part.tablet, needed):
+        for rows in reading.root.read_in_frames("state", item.tablet, needed):
             some = rows.filter(wanted.expr) if wanted else rows
             found = [summed([*found, counting(some)])]
-    with creating(reading.part(part.number, ".parquet")) as file:
+    with creating(reading.part_file(item.number, ".parquet")) as file:
         for frame in found:
             frame.write_parquet(file)
 

@@ -2,7 +2,7 @@
 
 ::
 
-    state[key, score], ranks of the same keys ─ those that differ ─ route to tablets ─▶ state'
+    state[key, score], ranks of the same keys ─ those that differ ─ by tablet ─▶ state'
 """
 
 import dataclasses

@@ -2,7 +2,7 @@
 
 ::
 
-    lines ─ settings ─ route ─ replace ─▶ hosts', host_settings'
+    lines ─ settings ─ by tablet ─ replace ─▶ hosts', host_settings'
 """
 
 import dataclasses

@@ -3,7 +3,7 @@
 ::
 
     state, tablet by tablet ─ numbers, home pages, response times ─┐
-    hosts, tablet by tablet ─ an empty row for each ───────────────┴─ route ─ look up ─▶ hosts'
+    hosts, tablet by tablet ─ an empty row for each ───────────────┴─ by tablet ─ look up ─▶ hosts'
 
 A crawl keeps the numbers up to date without this job. It makes them from the state instead: for a
 table of an older version, and to look hosts up.

@@ -13,7 +13,7 @@ from ...web.base.errors import UsageError
 from ...web.base.options import also, option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
-from .searched_table import SearchedTable, pieces, record_of_hit
+from .searched_table import SearchedTable, record_of_hit, snippet_spans
 
 ARGUMENTS = (
     TABLE,
@@ -95,6 +95,6 @@ def _marked(hit: Hit) -> Any:
     from rich.text import Text
 
     made = Text()
-    for text, is_mark in pieces(hit):
+    for text, is_mark in snippet_spans(hit):
         made.append(visible(re.sub(r"\s+", " ", text)), "bold" if is_mark else None)
     return made

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from ...io.shards.shard_search import FoundPages, Hit
 from ...web.base.visible import visible
-from .searched_table import pieces
+from .searched_table import snippet_spans
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --soft: #5b6168; --line: #d5d9de;
@@ -97,7 +97,8 @@ def _item(hit: Hit) -> str:
         address = _text(quote(hit.url, safe="%/:=&?~#+!$,;'@()*[]"))
         title = f'<a href="{address}" rel="noreferrer noopener">{title}</a>'
     snippet = "".join(
-        f"<mark>{_text(text)}</mark>" if is_mark else _text(text) for text, is_mark in pieces(hit)
+        f"<mark>{_text(text)}</mark>" if is_mark else _text(text)
+        for text, is_mark in snippet_spans(hit)
     )
     return (
         f'<li><h2 dir="auto">{title}</h2><p class="soft">{url} · {hit.score:.2f}</p>'

@@ -91,10 +91,10 @@ def record_of_hit(hit: Hit) -> dict[str, Any]:
     }
 
 
-def pieces(hit: Hit) -> list[tuple[str, bool]]:
-    """Returns the snippet in pieces, each with whether it is a mark.
+def snippet_spans(hit: Hit) -> list[tuple[str, bool]]:
+    """Returns the spans of a snippet, each with whether it is a mark.
 
-    >>> pieces(Hit("u", "t", "a bc d", ((2, 4),), 1.0, {}))
+    >>> snippet_spans(Hit("u", "t", "a bc d", ((2, 4),), 1.0, {}))
     [('a ', False), ('bc', True), (' d', False)]
     """
     made, at = list[tuple[str, bool]](), 0

@@ -4,8 +4,8 @@
 
     given URLs, hosts, robots.txt that fetch recorded ─ one engine: queues per host, robots.txt
         ─ indexes ─▶ further sitemaps
-        ├─ entries ─ normalize ─ filter ─ scope ─ place of the sitemap ─ route ─ resolve ─▶ state'
-        └─ findings about hosts ─ route ─ merge ─▶ hosts'
+        ├─ entries ─ normalize ─ filter ─ scope ─ place of the sitemap ─ by tablet ─ resolve ─▶ state'
+        └─ findings about hosts ─ by tablet ─ merge ─▶ hosts'
 """
 
 import dataclasses

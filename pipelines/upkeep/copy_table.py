@@ -46,7 +46,7 @@ Options = JobOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class _Piece:
+class _Item:
     """A work item of a copy: a tablet or a file.
 
     Attributes:
@@ -108,13 +108,13 @@ def build(
         reading: The snapshot to copy.
     """
     operations = tickets | "Begin" >> Begin("copy")
-    pieces = functools.partial(_pieces, reading=reading)
-    written = operations | "Pieces" >> ForEach(pieces, _copy, step="Pieces")
+    items = functools.partial(_items, reading=reading)
+    written = operations | "Pieces" >> ForEach(items, _copy, step="Pieces")
     commit = functools.partial(_commit, reading=reading)
     return (operations, written) | Finish(commit, whole=("Pieces",))
 
 
-def _pieces(operation: Operation, reading: Reading) -> Iterator[_Piece]:
+def _items(operation: Operation, reading: Reading) -> Iterator[_Item]:
     found = []
     with reading.reading():
         for name in reading.manifest().components:
@@ -123,25 +123,25 @@ def _pieces(operation: Operation, reading: Reading) -> Iterator[_Piece]:
                 continue
             files = reading.files(name)
             if kind.in_tablets:
-                found += [_Piece(operation, reading, name, t) for t in tablets(files)]
+                found += [_Item(operation, reading, name, t) for t in tablets(files)]
             else:
-                found += [_Piece(operation, reading, name, file=file) for file in files]
+                found += [_Item(operation, reading, name, file=file) for file in files]
     PROGRESS.start("copy", total=len(found), unit="files")
     yield from found
 
 
-def _copy(piece: _Piece) -> Iterator[Written]:
-    source, target, name = piece.reading.root, piece.operation.root, piece.component
+def _copy(item: _Item) -> Iterator[Written]:
+    source, target, name = item.reading.root, item.operation.root, item.component
     kind = f"rows/{name.rpartition('/')[2]}"
-    with piece.reading.reading():
-        if piece.tablet is not None:
-            verify_tablets(source, piece.tablet)
-            for part in target.load(name, source.scan(name, piece.tablet)):
+    with item.reading.reading():
+        if item.tablet is not None:
+            verify_tablets(source, item.tablet)
+            for part in target.load(name, source.scan(name, item.tablet)):
                 copied = {kind: sum(f.rows for f in part.files)} if part.component == name else {}
                 yield Written(part.component, part.files, (), {**part.counts, **copied})
-        elif piece.file is not None:
-            copy_file(source, target, piece.file)
-            yield Written(name, (piece.file,), (), {kind: piece.file.rows})
+        elif item.file is not None:
+            copy_file(source, target, item.file)
+            yield Written(name, (item.file,), (), {kind: item.file.rows})
     PROGRESS.add()
 
 

@@ -29,7 +29,7 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Part, Reading, exported, output_of, tablets_of
+from .reading_job import Output, Reading, ReadItem, exported, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
@@ -75,10 +75,10 @@ def run(invocation: Invocation) -> int:
     with configuration():
         _condition(options.what, options.expr, now)
 
-    def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Write" >> beam.Map(_write, options.what, output, options.expr, now)
+    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
+        items | "Write" >> beam.Map(_write, options.what, output, options.expr, now)
 
-    divide = functools.partial(_parts, what=options.what)
+    divide = functools.partial(_items, what=options.what)
     schema = shown_schema(views()[options.what].columns)
     with exported(table, build, invocation.beam_args, options, divide) as (_, parts):
         number = output.join(parts, schema.names, schema)
@@ -114,47 +114,47 @@ def kind_of_file(format: str, output: str) -> str:
     return kind
 
 
-def _parts(reading: Reading, what: str) -> Iterator[Part]:
+def _items(reading: Reading, what: str) -> Iterator[ReadItem]:
     kind = views()[what].kind
     if kind is None:
-        yield Part(reading, 0)
+        yield ReadItem(reading, 0)
     elif kind.in_tablets:
         names = components_of(kind, reading.manifest().components)
-        parts = ((name, part) for name in names for part in tablets_of(reading, name))
-        for number, (name, part) in enumerate(parts):
+        items = ((name, item) for name in names for item in tablets_of(reading, name))
+        for number, (name, item) in enumerate(items):
             owner = name.split("/")[1] if kind.owner_column else ""
-            yield dataclasses.replace(part, number=number, owner=owner)
+            yield dataclasses.replace(item, number=number, owner=owner)
     else:
         files = files_of(reading.root, reading.manifest(), kind)
         for number, (owner, file) in enumerate(files):
-            yield Part(reading, number, file=file, owner=owner)
+            yield ReadItem(reading, number, file=file, owner=owner)
 
 
-def _frames(part: Part, view: View) -> Iterator[pl.DataFrame]:
+def _frames(item: ReadItem, view: View) -> Iterator[pl.DataFrame]:
     """Yields stored rows, with their batch or index if they are of one."""
-    root, kind = part.reading.root, view.kind
+    root, kind = item.reading.root, view.kind
     if kind is None:
-        yield batches_frame(part.reading.manifest())
+        yield batches_frame(item.reading.manifest())
         return
     # Damaged rows are not exported.
-    if part.tablet is not None:
-        verify_tablets(root, part.tablet)
-        for rows in root.scan(kind.name, part.tablet):
-            yield with_owner(rows.filter(kind.counting), kind, part.owner)
+    if item.tablet is not None:
+        verify_tablets(root, item.tablet)
+        for rows in root.scan(kind.name, item.tablet):
+            yield with_owner(rows.filter(kind.counting), kind, item.owner)
         return
-    assert part.file is not None
-    verify_file(root, part.file)
-    for group in row_groups(root / part.file.path, kind.schema):
-        yield with_owner(to_frame(group), kind, part.owner)
+    assert item.file is not None
+    verify_file(root, item.file)
+    for group in row_groups(root / item.file.path, kind.schema):
+        yield with_owner(to_frame(group), kind, item.owner)
 
 
-def _write(part: Part, what: str, output: Output, expr: str, now: int) -> None:
-    view, path = views()[what], part.reading.part(part.number, output.suffix)
-    wanted, frames = _condition(what, expr, now), _frames(part, view)
+def _write(item: ReadItem, what: str, output: Output, expr: str, now: int) -> None:
+    view, path = views()[what], item.reading.part_file(item.number, output.suffix)
+    wanted, frames = _condition(what, expr, now), _frames(item, view)
     if wanted is not None:
         condition = wanted.expr
         frames = (frame.filter(condition) for frame in frames)
-    with part.reading.reading():
+    with item.reading.reading():
         output.write_frames(path, frames, view.columns)
 
 

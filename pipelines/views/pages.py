@@ -24,7 +24,7 @@ from ...web.base.options import option
 from ...web.base.times import time_of
 from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Part, Reading, exported, output_of
+from .reading_job import Output, Reading, ReadItem, exported, output_of
 from .written_before import read_batches, write_batches
 
 ARGUMENTS = (TABLE,)
@@ -93,9 +93,9 @@ def run(invocation: Invocation) -> int:
     choice = options.choice(read_batches(before) if before else ())
     schema = shown_schema(choice.columns)
 
-    def build(parts: beam.PCollection[Part], reading: Reading) -> None:
+    def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
-            parts
+            items
             | "Rows" >> beam.FlatMap(_rows_by_document, choice).with_output_types(tuple[str, Chunk])
             # Rows are small, so they are sent to the workers that read the texts.
             | "ByDocuments" >> beam.GroupByKey()
@@ -113,12 +113,12 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _rows_by_document(part: Part, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
-    assert part.tablet is not None
-    with part.reading.reading():
-        root = part.reading.root
-        verify_tablets(root, part.tablet)  # damaged rows are not exported
-        rows = root.read("state", [part.tablet], choice.state_columns, choice.in_state)
+def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
+    assert item.tablet is not None
+    with item.reading.reading():
+        root = item.reading.root
+        verify_tablets(root, item.tablet)  # damaged rows are not exported
+        rows = root.read("state", [item.tablet], choice.state_columns, choice.in_state)
     for (document,), group in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(group):
             yield str(document), chunk
@@ -132,7 +132,7 @@ def _write(
     file = live_file(reading.root, reading.manifest(), document)
     if file is None:
         return  # compact has dropped the file: there is no text to show
-    path = reading.part(file.order, f"-{Path(document).stem}{output.suffix}")
+    path = reading.part_file(file.order, f"-{Path(document).stem}{output.suffix}")
     with reading.reading():
         verify_file(reading.root, file)
         pages = pages_of_file(reading, file, choice, rows)

@@ -47,7 +47,7 @@ from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Part, Reading, check_dump, exported, output_of
+from .reading_job import Output, Reading, ReadItem, check_dump, exported, output_of
 
 ARGUMENTS = (
     TABLE,
@@ -155,8 +155,8 @@ def read_statistics(
     """
     wanted, now = figures or Figures(), now_ms()
 
-    def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Look" >> beam.Map(_look, wanted, now)
+    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
+        items | "Look" >> beam.Map(_look, wanted, now)
 
     with exported(table, build, beam_args, options) as (manifest, parts):
         found = {suffix: [read_bytes(part) for part in parts if part.suffix == suffix]
@@ -189,7 +189,7 @@ def _best_line(row: dict[str, Any]) -> str:
     return f"{line}\tshown as {row['repr_url']}" if row["repr_url"] else line
 
 
-def _look(part: Part, figures: Figures, now: int) -> None:
+def _look(item: ReadItem, figures: Figures, now: int) -> None:
     columns = ("status", "retries", "fetch_interval", "fetch_time", "score")
     of_best, of_hosts = ("key", "repr_url"), ("key",)
     more = (of_best if figures.best else ()) + (of_hosts if figures.hosts else ())
@@ -197,9 +197,9 @@ def _look(part: Part, figures: Figures, now: int) -> None:
     best: list[pl.DataFrame] = []
     hosts: list[pl.DataFrame] = []
     found: list[Statistics] = []
-    assert part.tablet is not None
-    with part.reading.reading():
-        for piece in part.reading.root.pieces("state", part.tablet, names):
+    assert item.tablet is not None
+    with item.reading.reading():
+        for piece in item.reading.root.read_in_frames("state", item.tablet, names):
             rows = chosen_rows(piece, figures.rows, now)
             found.append(statistics_of(rows, now))
             if figures.hosts:
@@ -212,11 +212,11 @@ def _look(part: Part, figures: Figures, now: int) -> None:
                 best = [best_of(pl.concat([*best, better(some, best, figures.best)]), figures.best)]
             if len(found) > _PIECES:
                 found = [merge(found)]
-    reading = part.reading
-    write_bytes(reading.part(part.number, _STATISTICS), to_json(merge(found)).encode())
+    reading = item.reading
+    write_bytes(reading.part_file(item.number, _STATISTICS), to_json(merge(found)).encode())
     for suffix, frames in ((_BEST, best), (_HOSTS, hosts)):
         for frame in frames:
-            with creating(reading.part(part.number, suffix)) as file:
+            with creating(reading.part_file(item.number, suffix)) as file:
                 frame.write_parquet(file)
 
 
@@ -272,19 +272,19 @@ def _parsed(path: Place, key: str) -> dict[str, Any]:
 def _dump(table: str, options: Options, beam_args: Any) -> int:
     output, now = output_of(options.dump, "--dump"), now_ms()
 
-    def build(parts: beam.PCollection[Part], _: Reading) -> None:
-        parts | "Dump" >> beam.Map(_write_dump, options, output, now)
+    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
+        items | "Dump" >> beam.Map(_write_dump, options, output, now)
 
     with exported(table, build, beam_args, options) as (_, parts):
         output.join(parts, [column.name for column in _COLUMNS], shown_schema(_COLUMNS))
     return 0
 
 
-def _write_dump(part: Part, options: Options, output: Output, now: int) -> None:
-    path = part.reading.part(part.number, output.suffix)
-    assert part.tablet is not None
-    with part.reading.reading():
-        groups = part.reading.root.scan("state", part.tablet)
+def _write_dump(item: ReadItem, options: Options, output: Output, now: int) -> None:
+    path = item.reading.part_file(item.number, output.suffix)
+    assert item.tablet is not None
+    with item.reading.reading():
+        groups = item.reading.root.scan("state", item.tablet)
         chosen = (chosen_rows(group, options, now) for group in groups)
         if output.suffix == ".txt":
             rows = (row for group in chosen for row in group.iter_rows(named=True))

@@ -1,4 +1,4 @@
-"""Functions shared by the commands that only read: workers write parts, the command joins them."""
+"""Functions shared by the commands that only read: workers write part files, the command joins them."""
 
 import csv
 import dataclasses
@@ -23,7 +23,7 @@ from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
 from ...io.storage.parquet_files import parquet_file
 from ...io.storage.places import Place, place_of
-from ...io.storage.reach import folder_for_parts
+from ...io.storage.reach import folder_for_part_files
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
@@ -37,11 +37,11 @@ from ..launch.runner import make_pipeline, run_pipeline
 
 @dataclasses.dataclass(frozen=True)
 class Reading(Pinned):
-    """The snapshot that an export reads, and the folder of its parts.
+    """The snapshot that an export reads, and the folder of its part files.
 
     Attributes:
         table: Address of the table.
-        folder: Address of the folder for the parts.
+        folder: Address of the folder for the part files.
         snapshot: Number of the snapshot; the launcher pins it, because nothing is changed.
     """
 
@@ -49,8 +49,8 @@ class Reading(Pinned):
     folder: str
     snapshot: int
 
-    def part(self, number: int, suffix: str) -> Place:
-        """Returns the place of a part; parts are joined in the order of their numbers."""
+    def part_file(self, number: int, suffix: str) -> Place:
+        """Returns the place of a part file; they are joined in the order of their numbers."""
         return place_of(self.folder) / f"part-{number:08d}{suffix}"
 
     def find(self, component: str, key: str) -> dict[str, Any] | None:
@@ -61,8 +61,8 @@ class Reading(Pinned):
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """A tablet or file for one worker, with the batch or index that owns it; or the list of batches."""
+class ReadItem:
+    """A tablet or file that one worker reads, with the batch or index that owns it; or the list of batches."""
 
     reading: Reading
     number: int
@@ -71,19 +71,19 @@ class Part:
     owner: str = ""
 
 
-def tablets_of(reading: Reading, component: str = "state") -> Iterator[Part]:
-    """Yields a part for each tablet of a component."""
+def tablets_of(reading: Reading, component: str = "state") -> Iterator[ReadItem]:
+    """Yields an item for each tablet of a component."""
     for number, tablet in enumerate(tablets(reading.files(component))):
-        yield Part(reading, number, tablet)
+        yield ReadItem(reading, number, tablet)
 
 
 @contextmanager
 def exported(
     table: str,
-    build: Callable[[beam.PCollection[Part], Reading], Any],
+    build: Callable[[beam.PCollection[ReadItem], Reading], Any],
     beam_args: Sequence[str],
     options: LaunchOptions,
-    divide: Callable[[Reading], Iterator[Part]] = tablets_of,
+    divide: Callable[[Reading], Iterator[ReadItem]] = tablets_of,
 ) -> Iterator[tuple[Manifest, list[Place]]]:
     """Runs a pipeline that writes files; yields the snapshot and the files, in order.
 
@@ -91,10 +91,10 @@ def exported(
 
     Args:
         table: Address of the table.
-        build: Builds the pipeline from a collection of parts.
+        build: Builds the pipeline from a collection of items.
         beam_args: Arguments for Beam.
         options: Options of the launch.
-        divide: Function that divides the snapshot into parts.
+        divide: Function that divides the snapshot into items.
     """
     preflight(table, options, beam_args)
     manifest = newest_manifest(table)
@@ -103,14 +103,14 @@ def exported(
     reading = Reading(table, str(folder), manifest.snapshot)
     try:
         pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
-        parts = (
+        items = (
             pipeline
             | "Reading" >> beam.Create([reading])
-            | "Parts" >> beam.FlatMap(divide).with_output_types(Part)
-            # Spreads the parts over the workers.
+            | "Parts" >> beam.FlatMap(divide).with_output_types(ReadItem)
+            # Spreads the items over the workers.
             | "Spread" >> beam.Reshuffle()
         )
-        build(parts, reading)
+        build(items, reading)
         run_pipeline(pipeline)
         yield manifest, [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
@@ -118,10 +118,10 @@ def exported(
 
 
 def _folder(table: str, *, elsewhere: bool) -> Place:
-    """Returns a folder for parts, in the table so that remote workers find it."""
+    """Returns a folder for part files, in the table so that remote workers find it."""
     folder = open_table(table).files / "exports" / new_id()
     try:
-        return folder_for_parts(folder, elsewhere=elsewhere)
+        return folder_for_part_files(folder, elsewhere=elsewhere)
     except OSError as error:
         raise UsageError(f"cannot write the parts to {str(folder)!r}: {error.strerror}") from error
 
@@ -141,18 +141,18 @@ class Output:
     compressed: bool = False
 
     def write(self, path: Place, records: Iterable[Mapping[str, Any]]) -> None:
-        """Writes records as a part, in CSV or JSON lines."""
+        """Writes records as a part file, in CSV or JSON lines."""
         self.write_text(path, (_line(record, self.suffix) for record in records))
 
     def write_text(self, path: Place, texts: Iterable[str]) -> None:
-        """Writes texts as a part."""
+        """Writes texts as a part file."""
         with creating(path) as part, io.TextIOWrapper(part, encoding="utf-8", newline="") as text:
             text.writelines(texts)
 
     def write_frames(
         self, path: Place, frames: Iterable[pl.DataFrame], columns: Sequence[Column]
     ) -> None:
-        """Writes stored rows as a part, with these columns as users see them."""
+        """Writes stored rows as a part file, with these columns as users see them."""
         if self.suffix != ".parquet":
             rows = (row for frame in frames for row in frame.iter_rows(named=True))
             self.write(path, (record_of(row, columns) for row in rows))
@@ -176,12 +176,12 @@ class Output:
                 yield cast(IO[bytes], packed)
 
     def join(self, parts: list[Place], names: Iterable[str], schema: pa.Schema = None) -> int:
-        """Joins all parts, for CSV after a line of column names; returns the number of rows.
+        """Joins all part files, for CSV after a line of column names; returns the number of rows.
 
         Args:
-            parts: The parts in order.
+            parts: The part files in order.
             names: Names of the columns.
-            schema: Schema of Parquet parts.
+            schema: Schema of Parquet files.
         """
         if self.suffix == ".parquet":
             return _join_parquet(parts, self.path, schema)

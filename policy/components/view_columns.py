@@ -11,7 +11,7 @@ BATCHES_COLUMNS = Columns(
         Column("batch_id", TEXT, "The batch."),
         Column("phase", TEXT, "Its last phase: `generated`, `fetched`, `parsed`, `updated`."),
         time_column("created", "When it was generated."),
-        Column("partitions", pa.int64(), "Number of parts into which generate divided it."),
+        Column("partitions", pa.int64(), "Number of partitions into which generate divided it."),
         Column("urls", pa.int64(), "Number of URLs to fetch."),
         time_column("blocks_until", "Until when no other batch takes its URLs."),
         Column("deduped", pa.bool_(), "Whether its pages were compared with all others."),

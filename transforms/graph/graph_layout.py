@@ -34,13 +34,13 @@ class GraphPlan:
         operation: The operation.
         lows: Their first keys, without that of the first range.
         rows: Number of links.
-        parts: Into how many parts the links from each range are divided.
+        splits: Into how many parts the links from each range are split.
     """
 
     operation: Operation
     lows: tuple[str, ...] = ()
     rows: int = 0
-    parts: tuple[int, ...] = (1,)
+    splits: tuple[int, ...] = (1,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class GraphLayout:
         firsts: Id of the first node of each range.
         blocks: Numbers of the ranges of each block.
         starts: Id of the first node of each block, and the number of nodes.
-        parts: Into how many parts the links to a range are divided.
+        splits: Into how many parts the links to a range are split.
     """
 
     plan: GraphPlan
@@ -72,7 +72,7 @@ class GraphLayout:
     firsts: tuple[int, ...]
     blocks: tuple[tuple[int, ...], ...]
     starts: tuple[int, ...]
-    parts: tuple[int, ...]
+    splits: tuple[int, ...]
 
     @property
     def links(self) -> int:
@@ -129,8 +129,8 @@ def plan_graph(grouped: tuple[int, Iterable[Any]], block_nodes: int) -> GraphPla
             # A link has its size half at its source, half at its target.
             at = ranges_of(pl.Series(sample.keys, dtype=pl.String), plan).to_numpy()
             np.add.at(links, at, 2 * sample.bytes_per_key)
-    parts = tuple(max(1, math.ceil(size / RANGE_BYTES)) for size in links)
-    return dataclasses.replace(plan, parts=parts)
+    splits = tuple(max(1, math.ceil(size / RANGE_BYTES)) for size in links)
+    return dataclasses.replace(plan, splits=splits)
 
 
 def ranges_of(keys: pl.Series, plan: GraphPlan) -> pl.Series:
@@ -157,5 +157,5 @@ def lay_out(grouped: tuple[int, Iterable[Any]], how: GraphShape) -> GraphLayout:
             blocks[-1].append(number)
             filled += size
     starts = (*(firsts[some[0]] for some in blocks), firsts[-1])
-    parts = [1 + (some.in_links if some else 0) * _LINK_BYTES // RANGE_BYTES for some in ranges]
-    return GraphLayout(plan, ranges, firsts[:-1], tuple(map(tuple, blocks)), starts, tuple(parts))
+    splits = [1 + (some.in_links if some else 0) * _LINK_BYTES // RANGE_BYTES for some in ranges]
+    return GraphLayout(plan, ranges, firsts[:-1], tuple(map(tuple, blocks)), starts, tuple(splits))

@@ -115,8 +115,8 @@ class WriteBlocks(Displayed):
         plan = beam.pvalue.AsSingleton(plans)
         kept = (
             links
-            | "Route"
-            >> beam.FlatMap(_route_links, how, plan).with_output_types(
+            | "Split"
+            >> beam.FlatMap(_links_by_range, how, plan).with_output_types(
                 tuple[tuple[int, int], Chunk]
             )
             | "BySource" >> GroupChunks()
@@ -176,12 +176,12 @@ def _samples(chunk: Chunk) -> Iterator[Sample]:
         yield dataclasses.replace(sample, bytes_per_key=each / 2, rows_per_key=rows)
 
 
-def _route_links(
+def _links_by_range(
     chunk: Chunk, how: GraphShape, plan: GraphPlan
 ) -> Iterator[tuple[tuple[int, int], Chunk]]:
     links = to_frame(chunk)
     links = links.with_columns(ranges_of(links.get_column("source"), plan))
-    part = _part(group_of(how.limits), plan.parts)
+    part = _part(group_of(how.limits), plan.splits)
     for (at, own), rows in links.group_by("range", part, maintain_order=True):
         for some in to_chunks(rows, chunk.schema):
             yield (int(str(at)), int(str(own))), some
@@ -195,7 +195,7 @@ def _part(group: pl.Expr, parts: Sequence[int]) -> pl.Expr:
     return (group % pl.lit(known).gather(pl.col("range"))).alias("part")
 
 
-def _route_keys(chunk: Chunk, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
+def _keys_by_range(chunk: Chunk, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
     frame = to_frame(chunk)
     number = ranges_of(frame.get_column("key"), plan)
     for (at,), rows in frame.with_columns(number).group_by("range", maintain_order=True):
@@ -221,7 +221,7 @@ def _limit(
     ]  # fmt: skip
     for keys in sides:
         for chunk in to_chunks(keys, NODE_KEYS):
-            for number, part in _route_keys(chunk, plan):
+            for number, part in _keys_by_range(chunk, plan):
                 yield beam.pvalue.TaggedOutput(_NODES, (number, part))
 
 
@@ -274,7 +274,7 @@ def _number_sources(
     first = alike.is_first_distinct() if how.limits_sources else pl.lit(True)
     by = pl.when("first").then(alike.hash()) if how.limits_sources else pl.lit(None, pl.UInt64)
     numbered = numbered.sort("source").with_columns(first=first)
-    divided = _part(pl.coalesce(by, pl.col("source").hash()), layout.parts)
+    divided = _part(pl.coalesce(by, pl.col("source").hash()), layout.splits)
     for (at, part), rows in numbered.group_by("range", divided, maintain_order=True):
         for chunk in to_chunks(rows, _NUMBERED):
             yield (int(str(at)), int(str(part))), chunk

@@ -14,11 +14,11 @@ from ..exchange.http_options import _HEADER, HttpOptions, guard_of, limit_of, li
 from ..exchange.response import Response
 from ..network.body import ACCEPTED, Body, read_body
 from ..network.connection import Connection
+from ..network.dialer import Dialer, split_url
 from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.proxy import parse_proxy
-from ..network.route import Route, split_url
 from ..network.transport import Gate, Transport
 from ..network.wire import SocketWire, Wire
 from ..urls.schemes import scheme_of
@@ -44,7 +44,7 @@ class ClientBase(ABC):
 
     Attributes:
         guard: Decides where connections may go.
-        route: Determines addresses, proxy and certificates of connections.
+        dialer: Determines addresses, proxy and certificates of connections.
         transport: Sends the requests.
         schemes: Supported schemes.
         token: The agent's product token, for robots.txt.
@@ -73,8 +73,10 @@ class ClientBase(ABC):
         auth = self._credentials.proxy_header(*proxy) if proxy else ""
         unchecked = frozenset(host.lower() for host in options.insecure_host)
         missing = missing_agent(options)
-        self.route = Route(self.guard, options.ca_file, missing, unchecked, proxy, auth)
-        self.transport = Transport(self.route, limits_of(options), gate, self._wire, self._blocking)
+        self.dialer = Dialer(self.guard, options.ca_file, missing, unchecked, proxy, auth)
+        self.transport = Transport(
+            self.dialer, limits_of(options), gate, self._wire, self._blocking
+        )
 
         self._others: dict[str, OtherClient] = {}
         if "file" in options.schemes:
@@ -82,7 +84,7 @@ class ClientBase(ABC):
                 options.file_roots, options.file_parent, options.file_redirect_noncanonical
             )
         if "ftp" in options.schemes:
-            self._others["ftp"] = FtpClient(options, self.route, self._credentials, gate)
+            self._others["ftp"] = FtpClient(options, self.dialer, self._credentials, gate)
         self._open()
 
     @abstractmethod
@@ -176,7 +178,7 @@ class ClientBase(ABC):
 
     async def _send(self, url: str, headers: dict[str, str], fresh: bool = False) -> Connection:
         """Sends one request; returns its connection, for reading the body."""
-        return await self.transport.send(self.route.head("GET", url, headers), fresh)
+        return await self.transport.send(self.dialer.head("GET", url, headers), fresh)
 
     async def locate(self, url: str) -> str | None:
         """Returns the first IP address for connections to a URL's host; on ``loop``, if any.
@@ -188,7 +190,7 @@ class ClientBase(ABC):
             return await self._blocking(lambda: other.address(url))
         try:
             origin, _ = split_url(url)
-            if not self.route.is_direct(origin):
+            if not self.dialer.is_direct(origin):
                 return None
             target = await self.transport.dial(*origin[1:])
         except (OSError, ValueError):

@@ -10,9 +10,9 @@ import time
 from ..exchange.credentials import Credentials
 from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
+from ..network.dialer import Dialer
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
 from ..network.guard import Denied, Destination
-from ..network.route import Route
 from ..network.transport import Gate
 from ..network.wire import SocketWire
 from ..urls.percent import path_bytes
@@ -42,15 +42,19 @@ class FtpClient(OtherClient):
 
     Args:
         options: Agent and limits.
-        route: Decides where connections may go; the usual port needs no permission.
+        dialer: Decides where connections may go; the usual port needs no permission.
         credentials: Users and passwords; without an entry the login is anonymous.
         gate: Called right before each session; False denies it.
     """
 
     def __init__(
-        self, options: HttpOptions, route: Route, credentials: Credentials, gate: Gate | None = None
+        self,
+        options: HttpOptions,
+        dialer: Dialer,
+        credentials: Credentials,
+        gate: Gate | None = None,
     ) -> None:
-        self._options, self._route = options, route
+        self._options, self._dialer = options, dialer
         self._credentials, self._gate = credentials, gate
 
     def host(self, url: str) -> str:
@@ -61,15 +65,15 @@ class FtpClient(OtherClient):
         """Returns the first address of a URL's host; see ``OtherClient``."""
         try:
             host, port, _ = split_ftp(url)
-            direct = self._route.is_direct(("ftp", host, port))
+            direct = self._dialer.is_direct(("ftp", host, port))
             return str(self._dial(host, port).addresses[0][1][0]) if direct else None
         except (OSError, ValueError):
             return None
 
     def _dial(self, host: str, port: int) -> Destination:
-        if self._route.is_proxied(("ftp", host, port)):
+        if self._dialer.is_proxied(("ftp", host, port)):
             raise Denied("ftp_through_proxy", "FTP does not go through an HTTP proxy")
-        return self._route.dial(host, port, own=FTP_PORT)
+        return self._dialer.dial(host, port, own=FTP_PORT)
 
     def _fetch(self, response: Response, since: float | None, limit: int) -> None:
         try:

@@ -10,7 +10,7 @@ import requests
 from requests.adapters import BaseAdapter
 
 from ..network.connection import Connection
-from ..network.route import Route
+from ..network.dialer import Dialer
 from ..network.transport import Transport
 from ..network.wire import run_directly
 
@@ -21,13 +21,13 @@ class GuardedAdapter(BaseAdapter):
     The session handles redirects and cookies. Bodies are not decoded.
 
     Args:
-        route: Writes the heads of requests.
+        dialer: Writes the heads of requests.
         transport: Sends them.
     """
 
-    def __init__(self, route: Route, transport: Transport) -> None:
+    def __init__(self, dialer: Dialer, transport: Transport) -> None:
         super().__init__()
-        self._route, self._transport = route, transport
+        self._dialer, self._transport = dialer, transport
 
     def send(
         self, request: requests.PreparedRequest, *_: Any, fresh: bool = False, **__: Any
@@ -42,7 +42,7 @@ class GuardedAdapter(BaseAdapter):
             requests.ConnectionError: There was no response; its first argument is the cause.
             ValueError: The URL cannot go into a request.
         """
-        head = self._route.head(str(request.method), str(request.url), request.headers)
+        head = self._dialer.head(str(request.method), str(request.url), request.headers)
         try:
             connection = run_directly(self._transport.send(head, fresh))
         except (OSError, http.client.HTTPException) as error:

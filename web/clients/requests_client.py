@@ -24,7 +24,7 @@ class Client(ClientBase):
     """
 
     def _open(self) -> None:
-        self._adapter = GuardedAdapter(self.route, self.transport)
+        self._adapter = GuardedAdapter(self.dialer, self.transport)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """See ``ClientBase``."""

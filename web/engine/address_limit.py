@@ -11,7 +11,7 @@ class AddressLimit:
 
     Args:
         most: Requests to one address at a time; negative: no limit.
-        ready: The queues that can be visited; queues go there when an address is free.
+        ready: The queues whose turn may come; queues go there when an address is free.
 
     Attributes:
         busy: Number of requests under way, by address.

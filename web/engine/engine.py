@@ -25,11 +25,11 @@ from ..urls.schemes import SCHEMES, is_web, scheme_of
 from .failed_hosts import log_silent_hosts
 from .fetch_workers import workers_of
 from .host_activity import host_activity
-from .host_queue import HostQueue, Visit, origin_of, visit_of
+from .host_queue import HostQueue, HostTurn, origin_of, turn_of
 from .host_records import HostRecord, KnownHosts
 from .pace import FetchOptions, Throughput
 from .queues import Queues
-from .robots_visits import RobotsVisits, earlier_record
+from .robots_turns import RobotsTurns, earlier_record
 from .tasks import Result, Task
 
 __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
@@ -95,9 +95,9 @@ class Engine:
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         known = known_hosts.get if known_hosts is not None else lambda host: None
         self._queues = Queues(options, known, deadline, requested_until, on_drop)
-        self._robots = RobotsVisits(options, client, self._queues.answers)
+        self._robots = RobotsTurns(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
-        self._fetch_workers = workers_of(client, self._queues, self._visit, self._broken)
+        self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._broken)
         self._paused = False
 
     @property
@@ -110,7 +110,7 @@ class Engine:
 
         ``tasks`` is read on the caller's thread, in advance. None means that there are no tasks at
         the moment: reading continues a little later (see ``idle``). When the iterator is closed,
-        no new visit begins. Visits under way end in the background, and their results are lost.
+        no new turn begins. Turns under way end in the background, and their results are lost.
         """
         share_heaps()
         queues, feed = self._queues, iter(tasks)
@@ -145,7 +145,7 @@ class Engine:
             queues.close()
 
     def idle(self) -> bool:
-        """Returns whether no task waits, no visit is under way, and all results were yielded."""
+        """Returns whether no task waits, no turn is under way, and all results were yielded."""
         return self._queues.idle()
 
     def stop(self, reason: str = "stopped") -> None:
@@ -194,40 +194,40 @@ class Engine:
             return False
         return True
 
-    def _broken(self, queue: HostQueue, task: Task, error: BaseException) -> Visit:
+    def _broken(self, queue: HostQueue, task: Task, error: BaseException) -> HostTurn:
         _LOG.error("fetching %s failed", task.url, exc_info=error)
         if task.robots:
-            return Visit(queue, task, answer=Response(task.url, error="protocol_error"))
+            return HostTurn(queue, task, answer=Response(task.url, error="protocol_error"))
         queue.searches.pop(origin_of(task.url), None)
         text = f"internal error: {type(error).__name__}"
         outcome = Outcome(status.FETCH_RETRY, status.FAILED, text)
-        return Visit(queue, task, _result(queue, task, outcome))
+        return HostTurn(queue, task, _result(queue, task, outcome))
 
-    async def _visit(self, queue: HostQueue, task: Task) -> Visit:
+    async def _take_turn(self, queue: HostQueue, task: Task) -> HostTurn:
         if queue.hosts[task.host].address is None:
             address = await self._client.locate(task.url)
-            return Visit(queue, task, again=True, address=address or "")
+            return HostTurn(queue, task, again=True, address=address or "")
         if task.robots:
             return await self._robots.fetch_for_others(queue, task)
         origin = origin_of(task.url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
-            visit, rules = await self._robots.search(queue, task, origin)
-            return visit if rules is None else self._found(visit, origin, rules)
+            turn, rules = await self._robots.search(queue, task, origin)
+            return turn if rules is None else self._found(turn, origin, rules)
         if rules.state == DEFER:
-            return Visit(queue, task, again=True, purge="robots_deferred")
+            return HostTurn(queue, task, again=True, purge="robots_deferred")
         if (refused := self._screen(task, rules)) is not None:
-            return Visit(queue, task, drop=refused)
+            return HostTurn(queue, task, drop=refused)
         verdict, reason = self._verdict(rules, task)
         if verdict == TOO_COSTLY:
-            return Visit(queue, task, drop="robots_too_costly")
+            return HostTurn(queue, task, drop="robots_too_costly")
         if verdict == DENIED:
             outcome = Outcome(status.FETCH_GONE, status.ROBOTS_DENIED, reason)
-            return Visit(queue, task, _result(queue, task, outcome))
-        visit = await self._fetch(queue, task)
-        if visit.result is not None and rules.usages:
-            visit.result.usage = rules.usage(task.url)
-        return visit
+            return HostTurn(queue, task, _result(queue, task, outcome))
+        turn = await self._fetch(queue, task)
+        if turn.result is not None and rules.usages:
+            turn.result.usage = rules.usage(task.url)
+        return turn
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
         """Returns the robots.txt that an earlier run has read, if it is not too old."""
@@ -248,30 +248,30 @@ class Engine:
     def _keep_rules(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
         queue.keep_rules(origin, rules, self._options.longest_crawl_delay)
 
-    def _found(self, visit: Visit, origin: str, rules: RobotsRules) -> Visit:
-        """Returns the visit of a page after its robots.txt has arrived or failed."""
-        queue, task = visit.queue, visit.task
+    def _found(self, turn: HostTurn, origin: str, rules: RobotsRules) -> HostTurn:
+        """Returns the turn of a page after its robots.txt has arrived or failed."""
+        queue, task = turn.queue, turn.task
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
-            visit.again, visit.wait = True, rules.retry_after or 0.0
-            visit.purge = "robots_deferred" if rules.state == DEFER else None
-            return visit
+            turn.again, turn.wait = True, rules.retry_after or 0.0
+            turn.purge = "robots_deferred" if rules.state == DEFER else None
+            return turn
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
-        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its visit has failed. It counts
+        # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn has failed. It counts
         # as a retry, so that pages of dead hosts do not stay due forever.
         failed = self._failed(queue, task, rules.error or "protocol_error")
-        failed.requested = failed.requested or visit.requested
+        failed.requested = failed.requested or turn.requested
         return failed
 
-    def _failed(self, queue: HostQueue, task: Task, error: str) -> Visit:
+    def _failed(self, queue: HostQueue, task: Task, error: str) -> HostTurn:
         if error in _FOR_ALL:
-            return Visit(queue, task, again=True, purge=error)
+            return HostTurn(queue, task, again=True, purge=error)
         if error == "address_changed":  # another worker may fetch the host now: it stays due
-            return Visit(queue, task, drop=error)
+            return HostTurn(queue, task, drop=error)
         sent = error not in NOT_SENT
         result = _result(queue, task, Outcome(status.FETCH_RETRY, status.EXCEPTION, error))
-        return Visit(queue, task, result, requested=sent, failed=True if sent else None)
+        return HostTurn(queue, task, result, requested=sent, failed=True if sent else None)
 
     def _verdict(self, rules: RobotsRules, task: Task) -> tuple[str, str]:
         """Returns the verdict of a robots.txt on a task, and its reason."""
@@ -280,21 +280,21 @@ class Engine:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
         return rules.verdict(task.url), "robots.txt"
 
-    async def _fetch(self, queue: HostQueue, task: Task) -> Visit:
+    async def _fetch(self, queue: HostQueue, task: Task) -> HostTurn:
         response = await self._client.request(task.url, _conditions(task), fresh=task.fresh)
         if response.resend:
             task.fresh = True
-            return Visit(queue, task, again=True, requested=True)
+            return HostTurn(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
             return self._failed(queue, task, response.error)
         outcome = classify(response)
-        visit = visit_of(queue, task, response, outcome)
-        visit.result = _result(queue, task, outcome, response)
+        turn = turn_of(queue, task, response, outcome)
+        turn.result = _result(queue, task, outcome, response)
         if outcome.redirect_target and self._follow is not None:
             following = self._follow(task, outcome.redirect_target)
             if following is not None and self._find_host(following):
-                visit.follow = following
-        return visit
+                turn.follow = following
+        return turn
 
 
 def _until_none(feed: Iterator[Task | None]) -> Iterator[Task | None]:

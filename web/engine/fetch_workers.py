@@ -1,4 +1,4 @@
-"""Makes the engine's visits: in threads, or as tasks on one event loop."""
+"""Takes the engine's turns: in threads, or as tasks on one event loop."""
 
 import asyncio
 import contextlib
@@ -11,48 +11,59 @@ from typing import Any
 
 from ..clients.client_base import ClientBase
 from ..clients.requests_client import Client
-from .host_queue import HostQueue, Visit
+from .host_queue import HostQueue, HostTurn
 from .queues import Queues
 from .tasks import Task
 
 _LOG = logging.getLogger(__name__)
-Visits = Callable[[HostQueue, Task], Coroutine[Any, Any, Visit]]
-Failed = Callable[[HostQueue, Task, BaseException], Visit]
+TakeTurn = Callable[[HostQueue, Task], Coroutine[Any, Any, HostTurn]]
+Failed = Callable[[HostQueue, Task, BaseException], HostTurn]
 
 
 class FetchWorkers(ABC):
-    """Takes the next visits from the queues and makes them.
+    """Takes the next turns of the queues.
 
     Args:
         client: Makes the requests.
         queues: Choose the next host.
-        visit: Makes a visit.
-        failed: Returns the outcome of a visit that raised an exception.
+        take_turn: Takes a turn.
+        failed: Returns the outcome of a turn that raised an exception.
     """
 
-    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
-        self._queues, self._client, self._visit, self._failed = queues, client, visit, failed
+    def __init__(
+        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+    ) -> None:
+        self._queues, self._client, self._take_turn, self._failed = (
+            queues,
+            client,
+            take_turn,
+            failed,
+        )
 
     @abstractmethod
     def grow(self, number: int) -> None:
-        """Allows more visits at a time."""
+        """Allows more turns at a time."""
 
     @abstractmethod
     def join(self) -> None:
-        """Waits briefly for visits under way; raises the error that ended the work early."""
+        """Waits briefly for turns under way; raises the error that ended the work early."""
 
 
-def workers_of(client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> FetchWorkers:
+def workers_of(
+    client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+) -> FetchWorkers:
     """Returns the workers for a client; see ``FetchWorkers``."""
     kind = FetchThreads if isinstance(client, Client) else FetchLoop
-    return kind(client, queues, visit, failed)
+    return kind(client, queues, take_turn, failed)
 
 
 class FetchThreads(FetchWorkers):
-    """Visits by threads."""
+    """Turns that threads take."""
 
-    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
-        super().__init__(client, queues, visit, failed)
+    def __init__(
+        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+    ) -> None:
+        super().__init__(client, queues, take_turn, failed)
         self._threads: list[threading.Thread] = []
 
     def grow(self, number: int) -> None:
@@ -68,32 +79,34 @@ class FetchThreads(FetchWorkers):
             thread.join(1.0)
 
     def _work(self) -> None:
-        visit = None
-        while (turn := self._queues.next(visit)) is not None:
+        turn = None
+        while (start := self._queues.next(turn)) is not None:
             try:
-                visit = self._client.run(self._visit(*turn))
+                turn = self._client.run(self._take_turn(*start))
             except Exception as error:  # noqa: BLE001 - one page must not stop a thread
-                visit = self._failed(*turn, error)
+                turn = self._failed(*start, error)
 
 
 class FetchLoop(FetchWorkers):
-    """Visits by tasks on the client's event loop.
+    """Turns that tasks on the client's event loop take.
 
-    One call on the loop returns all visits that have ended and takes all visits
+    One call on the loop returns all turns that have ended and takes all turns
     that are due. So the queues are locked once for all of them, not once for each.
     """
 
-    def __init__(self, client: ClientBase, queues: Queues, visit: Visits, failed: Failed) -> None:
-        super().__init__(client, queues, visit, failed)
+    def __init__(
+        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+    ) -> None:
+        super().__init__(client, queues, take_turn, failed)
         self._under_way = 0
-        self._ended: list[Visit] = []
+        self._ended: list[HostTurn] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._scheduled = False
         self._alarm: asyncio.TimerHandle | None = None
         self._error: BaseException | None = None
 
     def grow(self, number: int) -> None:
-        """Allows more visits at a time."""
+        """Allows more turns at a time."""
         if self._queues.alert is None:
             loop = self._client.loop
             assert loop is not None
@@ -107,7 +120,7 @@ class FetchLoop(FetchWorkers):
             raise self._error
 
     def _call(self) -> None:
-        """Schedules ``_take_due``; may be called in any thread."""
+        """Makes the loop call ``_take_due``; may be called in any thread."""
         if not self._scheduled:
             self._scheduled = True
             with contextlib.suppress(RuntimeError):  # the client and its loop are closed
@@ -120,13 +133,13 @@ class FetchLoop(FetchWorkers):
             self._alarm = None
         ended, self._ended = self._ended, []
         try:
-            visits, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
+            turns, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
         except Exception as error:  # noqa: BLE001 - ``join`` raises it
-            self._error, visits, due = error, [], None
+            self._error, turns, due = error, [], None
             self._queues.close()
-        for due_visit in visits:
+        for due_turn in turns:
             self._under_way += 1
-            task = self._loop.create_task(self._work(*due_visit))
+            task = self._loop.create_task(self._work(*due_turn))
             self._tasks.add(task)  # the loop itself keeps only weak references
             task.add_done_callback(self._tasks.discard)
         if due is not None and due < math.inf:
@@ -134,11 +147,11 @@ class FetchLoop(FetchWorkers):
 
     async def _work(self, queue: HostQueue, task: Task) -> None:
         try:
-            visit = await self._visit(queue, task)
+            turn = await self._take_turn(queue, task)
         except Exception as error:  # noqa: BLE001 - one page must not stop the others
-            visit = self._failed(queue, task, error)
+            turn = self._failed(queue, task, error)
         self._under_way -= 1
-        self._ended.append(visit)
+        self._ended.append(turn)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._take_due)

@@ -1,4 +1,4 @@
-"""The queue of a host: its waiting tasks, the state of its hosts, and the outcome of a visit."""
+"""The queue of a host: its waiting tasks, the state of its hosts, and the outcome of a turn."""
 
 import dataclasses
 import itertools
@@ -110,9 +110,9 @@ class HostQueue:
         name: The host, the domain or the address.
         tasks: Waiting tasks, in order of arrival.
         hosts: State of each host.
-        in_progress: Number of visits under way.
+        in_progress: Number of turns under way.
         listed: Whether it is in the ready queues.
-        begun: Whether it has had a visit.
+        begun: Whether it has had a turn.
         fresh: Its number of tasks when it was listed as a new queue; None: it is not.
         ready_at: Monotonic moment of the next request.
         rules: Rules of robots.txt, by origin.
@@ -172,9 +172,9 @@ class HostQueue:
         return self.hosts[self.tasks[0].host]
 
     def limit(self, most: int) -> int:
-        """Returns how many visits may be under way at a time; ``most`` is the usual limit."""
+        """Returns how many turns may be under way at a time; ``most`` is the usual limit."""
         most = most if self.own_threads is None else self.own_threads
-        # A crawl delay is a delay between requests, so only one visit at a time is allowed.
+        # A crawl delay is a delay between requests, so only one turn at a time is allowed.
         return 1 if self.next_host.address is None or self.crawl_delay else most
 
     def rest(self, usual: Callable[[float | None], float]) -> float:
@@ -220,7 +220,7 @@ class HostQueue:
         self.last_request_time = max(self.last_request_time, other.last_request_time)
 
     def absorb(self, other: "HostQueue") -> None:
-        """Adds the hosts and tasks of a queue that has no visits under way."""
+        """Adds the hosts and tasks of a queue that has no turns under way."""
         self.hosts.update(other.hosts)
         self.tasks.extend(other.tasks)
         other.tasks.clear()
@@ -254,7 +254,7 @@ class HostQueue:
         self.crawl_delay = max([d for d in requested if d <= most] or requested, default=None)
 
     def records(self) -> Iterator[HostRecord]:
-        """Yields the findings about each host, after the first visit."""
+        """Yields the findings about each host, after the first turn."""
         if not self.begun:
             return
         for host, state in self.hosts.copy().items():  # workers may add hosts
@@ -294,8 +294,8 @@ class HostQueue:
 
 
 @dataclasses.dataclass(slots=True)
-class Visit:
-    """The outcome of a visit.
+class HostTurn:
+    """The outcome of a turn of a host: at most one request to it.
 
     Attributes:
         queue: The queue of the host.
@@ -330,9 +330,9 @@ class Visit:
     drop: str | None = None
 
 
-def visit_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> Visit:
-    """Returns the visit that ended with a response."""
-    return Visit(
+def turn_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> HostTurn:
+    """Returns the turn that ended with a response."""
+    return HostTurn(
         queue,
         task,
         requested=bool(task.host),  # reading files needs no politeness

@@ -1,6 +1,6 @@
-"""Shares a schedule of visits among workers, with a common lock.
+"""Shares the queues of hosts among workers, with a common lock.
 
-A worker returns its finished visit and takes the next one in the same call. No thread polls: if no
+A worker returns its finished turn and takes the next one in the same call. No thread polls: if no
 host is ready, a worker waits until the first one is, or until another worker changes something. An
 event loop must not wait: it gets the time of its next call, and an alert if something changes.
 """
@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from .host_queue import HostQueue, Visit
+from .host_queue import HostQueue, HostTurn
+from .host_queues import HostQueues
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
-from .schedule import QueueSchedule
 from .tasks import Result, Task, body_bytes
 
 _MAX_RESULTS = 1000
@@ -21,19 +21,19 @@ _MAX_RESULT_BYTES = 8 << 20
 _MAX_COLLECTED_BYTES = 4 << 20
 
 
-class Queues(QueueSchedule):
-    """A schedule with the workers and the collector of results that wait for it; safe for threads.
+class Queues(HostQueues):
+    """Queues, and the workers and the collector of results that wait; safe for threads.
 
     Args:
         options: The limits.
         known: Function that returns the findings of an earlier run about a host.
-        deadline: Time on the monotonic clock after which no visit begins.
-        requested_until: See ``QueueSchedule``.
-        on_drop: See ``QueueSchedule``.
+        deadline: Time on the monotonic clock after which no turn begins.
+        requested_until: See ``HostQueues``.
+        on_drop: See ``HostQueues``.
 
     Attributes:
-        workers: Largest number of visits at a time.
-        alert: Function for event loops, which have no threads to wake: called if a visit may be
+        workers: Largest number of turns at a time.
+        alert: Function for event loops, which have no threads to wake: called if a turn may be
             possible; in any thread, with the lock held.
     """
 
@@ -68,15 +68,15 @@ class Queues(QueueSchedule):
             self._fed = True
             self._wake()
 
-    def next(self, visit: Visit | None) -> tuple[HostQueue, Task] | None:
-        """Accepts a finished visit, and waits for the next one; returns None at the end."""
-        ended = [] if visit is None else [visit]
+    def next(self, turn: HostTurn | None) -> tuple[HostQueue, Task] | None:
+        """Accepts a finished turn, and waits for the next one; returns None at the end."""
+        ended = [] if turn is None else [turn]
         with self._work:
             while True:
-                visits, due = self._due_visits(ended, 1)
-                if visits:
+                turns, due = self._due_turns(ended, 1)
+                if turns:
                     self._wake_another()
-                    return visits[0]
+                    return turns[0]
                 if due is None:
                     self._wake()
                     return None
@@ -84,42 +84,42 @@ class Queues(QueueSchedule):
                 self._wait(due)
 
     def take_due(
-        self, ended: Iterable[Visit], room: int
+        self, ended: Iterable[HostTurn], room: int
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
-        """Accepts finished visits, and returns visits that are due, without waiting.
+        """Accepts finished turns, and returns turns that are due, without waiting.
 
         Args:
-            ended: The finished visits.
-            room: Largest number of visits to return.
+            ended: The finished turns.
+            room: Largest number of turns to return.
 
         Returns:
-            (visits to make, time of the next call on the monotonic clock). The time is infinite if
-            the end of a visit or an alert comes first, and None at the end.
+            (turns to take, time of the next call on the monotonic clock). The time is infinite if
+            the end of a turn or an alert comes first, and None at the end.
         """
         with self._work:
-            visits, due = self._due_visits(ended, room)
-            self._idle = room - len(visits)
+            turns, due = self._due_turns(ended, room)
+            self._idle = room - len(turns)
             self._account(time.monotonic())
-            return visits, due
+            return turns, due
 
-    def _due_visits(
-        self, ended: Iterable[Visit], room: int
+    def _due_turns(
+        self, ended: Iterable[HostTurn], room: int
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
-        for visit in ended:
-            self._settle(visit)
+        for turn in ended:
+            self._settle(turn)
         now = time.monotonic()
         if now >= self._deadline:
             self._stop("time_limit")
         if self._closed or self._done():
             self._arrived.notify_all()
             return [], None
-        visits: list[tuple[HostQueue, Task]] = []
+        turns: list[tuple[HostQueue, Task]] = []
         self._held_back = self._crowded()
-        while not self._held_back and len(visits) < room and (start := self._take(now)) is not None:
-            visits.append(start)
+        while not self._held_back and len(turns) < room and (start := self._take(now)) is not None:
+            turns.append(start)
         self._arrived.notify()  # for results, and if no task is left because some were dropped
         self._account(now)
-        return visits, self._due(room=not self._held_back and len(visits) < room)
+        return turns, self._due(room=not self._held_back and len(turns) < room)
 
     def collect(self, most: int, patience: float) -> list[Result] | None:
         """Returns results in the order of their arrival; None if there will be no more.
@@ -145,7 +145,7 @@ class Queues(QueueSchedule):
             return results
 
     def idle(self) -> bool:
-        """Returns whether no task waits, no visit is under way, and all results were taken."""
+        """Returns whether no task waits, no turn is under way, and all results were taken."""
         with self._work:
             return not (self.waiting or self._in_progress or self._results)
 
@@ -156,14 +156,14 @@ class Queues(QueueSchedule):
             return self._throttled.total
 
     def stop(self, reason: str) -> None:
-        """Drops all waiting tasks and all later tasks; visits under way are finished."""
+        """Drops all waiting tasks and all later tasks; turns under way are finished."""
         with self._work:
             self._stop(reason)
             self._wake()
             self._arrived.notify_all()
 
     def close(self) -> None:
-        """Makes every worker stop after its visit."""
+        """Makes every worker stop after its turn."""
         with self._work:
             self._closed = True
             self._wake()
@@ -190,7 +190,7 @@ class Queues(QueueSchedule):
         self._throttled.account(now, self._idle / max(1, self.workers) if delayed else 0.0)
 
     def _due(self, room: bool) -> float:
-        """Returns the time of the next visit or event, if nothing changes before."""
+        """Returns the time of the next turn or event, if nothing changes before."""
         end = math.inf if self._stopped else self._deadline
         due = self._ready.due if room else None
         return end if due is None else min(due, end)

@@ -20,28 +20,28 @@ _KEPT_HEADERS = ("location", "retry-after")
 
 
 class RobotsSearch:
-    """The search for the robots.txt of one origin, which may need several visits.
+    """The search for the robots.txt of one origin, which may need several turns.
 
     Args:
         steps: Generator of the URLs to request; see ``robots_steps``.
 
     Attributes:
         url: The next URL to request.
-        answer: Its response, if a visit of another host has requested it.
+        answer: Its response, if a turn of another host has requested it.
         owner: Owner of its host, see ``owner_of``; empty if the origin has the same owner.
-        held: Whether pages of the origin wait for that response.
+        waits: Whether pages of the origin wait for that response.
         pages: The waiting pages.
         refused: Reason to drop the waiting and all later pages of the origin, or None.
     """
 
-    __slots__ = ("_steps", "answer", "held", "owner", "pages", "refused", "url")
+    __slots__ = ("_steps", "answer", "owner", "pages", "refused", "url", "waits")
 
     def __init__(self, steps: RobotsSteps) -> None:
         self._steps = steps
         self.url = next(steps)
         self.answer: Response | None = None
         self.owner = ""
-        self.held = False
+        self.waits = False
         self.pages: list[Task] = []
         self.refused: str | None = None
 
@@ -78,9 +78,9 @@ class RobotsHops:
         """URLs for whose responses searches wait."""
         return list(self._searches)
 
-    def hold(self, search: RobotsSearch, page: Task) -> bool:
+    def add_page(self, search: RobotsSearch, page: Task) -> bool:
         """Makes a page wait for its search's next request; returns whether to send the request."""
-        search.held = True
+        search.waits = True
         search.pages.append(page)
         searches = self._searches.setdefault(search.url, [])
         searches.append(search)
@@ -97,7 +97,7 @@ class RobotsHops:
         pages: list[Task] = []
         for search in self._searches.pop(url, ()):
             pages += search.pages
-            search.held, search.answer, search.refused, search.pages = False, answer, refused, []
+            search.waits, search.answer, search.refused, search.pages = False, answer, refused, []
         return pages
 
 

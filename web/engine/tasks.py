@@ -20,7 +20,7 @@ class Task:
         hops: Number of redirects that led to the URL.
         depth: Number of links followed to the URL within this fetch.
         delay: Seconds between two requests to its queue; None for the usual delay.
-        threads: Most visits at a time to its queue; None for the usual number.
+        threads: Most turns at a time to its queue; None for the usual number.
         address: Address of its host, which is the name of its queue; None to look it up.
         host: Host of the URL; the engine sets it.
         robots: Whether it is not a page, but the target of a redirect of another host's robots.txt.

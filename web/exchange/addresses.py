@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from ..base.options import also
+from ..network.dialer import split_url
 from ..network.guard import Denied, Destination, Guard
 from ..network.proxy import parse_proxy
-from ..network.route import split_url
 from ..urls.row_keys import from_host_key, from_key, host_key_of
 from .http_options import HttpOptions
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from ..base.clock import now_ms
+from ..network.dialer import split_url
 from ..network.proxy import as_address
-from ..network.route import split_url
 from ..urls.domains import is_shared_suffix, names_above
 from .status import moment_of
 

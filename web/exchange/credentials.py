@@ -17,7 +17,7 @@ from urllib.request import parse_http_list
 
 from ..base.errors import UsageError
 from ..base.size_cache import SizeCache
-from ..network.route import Origin, split_url
+from ..network.dialer import Origin, split_url
 from ..urls.schemes import split_ftp
 
 _ORIGIN = re.compile(r"(?:https?|ftp)://[^/?#@\s]+/?")

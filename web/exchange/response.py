@@ -27,7 +27,7 @@ class Response:
         status_line: As received, without the line's end.
         tls: None, ``checked``, or ``unchecked`` if the operator has turned the check off.
         resend: Whether an idle connection was closed without an answer, so that the request may be
-            sent again at the host's next visit; then ``error`` is ``reset``.
+            sent again at the host's next turn; then ``error`` is ``reset``.
     """
 
     url: str

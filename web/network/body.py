@@ -10,7 +10,7 @@ import brotli
 from .connection import Connection
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
 from .heads import list_values
-from .wire import PIECE_BYTES
+from .wire import READ_BYTES
 
 _MAX_CODINGS = 2
 _MAX_RATIO = 200
@@ -133,7 +133,7 @@ def _inflate(inflaters: "list[_Inflater | _Unbrotli]", piece: bytes) -> Iterator
 
 
 class _Inflater:
-    """Decodes gzip or deflate, at most ``PIECE_BYTES`` at a time."""
+    """Decodes gzip or deflate, at most ``READ_BYTES`` at a time."""
 
     def __init__(self, coding: str) -> None:
         self._zipped = coding != "deflate"
@@ -156,7 +156,7 @@ class _Inflater:
             return
         while data and not self.ended:
             try:
-                part = self._zlib.decompress(data, PIECE_BYTES)
+                part = self._zlib.decompress(data, READ_BYTES)
             except zlib.error as error:
                 raise BadEncoding(str(error)) from error
             yield part
@@ -165,8 +165,8 @@ class _Inflater:
                 data = self._zlib.unused_data
                 self.ended = not data.startswith(_GZIP_MAGIC)  # RFC 1952 2.2: members
                 self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
-            elif not data and len(part) == PIECE_BYTES:
-                yield self._zlib.decompress(b"", PIECE_BYTES)
+            elif not data and len(part) == READ_BYTES:
+                yield self._zlib.decompress(b"", READ_BYTES)
 
     def _begin(self, data: bytes) -> None:
         self._begun, self.ended = True, False
@@ -179,7 +179,7 @@ class _Inflater:
 
 
 class _Unbrotli:
-    """Decodes brotli, about ``PIECE_BYTES`` at a time."""
+    """Decodes brotli, about ``READ_BYTES`` at a time."""
 
     def __init__(self) -> None:
         self._brotli = brotli.Decompressor()
@@ -195,11 +195,11 @@ class _Unbrotli:
             return
         while True:
             try:
-                part = self._brotli.process(data, output_buffer_limit=PIECE_BYTES)
+                part = self._brotli.process(data, output_buffer_limit=READ_BYTES)
             except brotli.error as error:
                 raise BadEncoding(str(error)) from error
             yield part
             data = b""
-            if self._brotli.is_finished() or len(part) < PIECE_BYTES:
+            if self._brotli.is_finished() or len(part) < READ_BYTES:
                 break
         self.ended = self._brotli.is_finished()

@@ -3,12 +3,12 @@
 import http.client
 import ssl
 
+from .dialer import Origin
 from .guard import Destination
 from .heads import Head
 from .limits import Stopwatch, TooSlow
 from .proxy import ProxyFailed, ProxyRefused
 from .response_reader import ResponseReader
-from .route import Origin
 from .wire import Wire
 
 

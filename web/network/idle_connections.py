@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 
 from .connection import Connection
-from .route import Origin
+from .dialer import Origin
 
 try:
     import resource

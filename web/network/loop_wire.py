@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-from .wire import PIECE_BYTES, Wire
+from .wire import READ_BYTES, Wire
 
 _MAX_UNREAD_BYTES = 131_072
 _GOODBYE_SECONDS = 1.0
@@ -116,8 +116,8 @@ class LoopWire(Wire, asyncio.Protocol):
             return
         self.stopwatch.count(len(data))
         # In small pieces, so that a decompression bomb is noticed early.
-        starts = range(0, len(data), PIECE_BYTES)
-        self._unread.extend(data[start : start + PIECE_BYTES] for start in starts)
+        starts = range(0, len(data), READ_BYTES)
+        self._unread.extend(data[start : start + READ_BYTES] for start in starts)
         self._unread_bytes += len(data)
         if self._unread_bytes > _MAX_UNREAD_BYTES and self._transport is not None:
             self._transport.pause_reading()

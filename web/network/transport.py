@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 
 from .connection import Connection
+from .dialer import Dialer, Origin, RequestHead
 from .failures import IdleClosed
 from .guard import Destination, check_gate
 from .idle_connections import IdleConnections
 from .limits import Limits, Stopwatch
-from .route import Origin, RequestHead, Route
 from .wire import SocketWire, Wire
 
 Gate = Callable[[], bool]
@@ -23,7 +23,7 @@ class Transport:
     """Sends requests, and keeps connections for the next ones.
 
     Args:
-        route: Determines addresses, proxy and certificates of connections.
+        dialer: Determines addresses, proxy and certificates of connections.
         limits: Limits on time and rate.
         gate: Called right before each request; False denies it.
         wire: Makes the wire of a connection.
@@ -35,13 +35,13 @@ class Transport:
 
     def __init__(
         self,
-        route: Route,
+        dialer: Dialer,
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         gate: Gate | None = None,
         wire: Callable[[], Wire] = SocketWire,
         blocking: Blocking = in_this_thread,
     ) -> None:
-        self._route, self._limits, self._gate = route, limits, gate
+        self._dialer, self._limits, self._gate = dialer, limits, gate
         self._wire, self._blocking = wire, blocking
         self.idle = IdleConnections()
 
@@ -78,19 +78,19 @@ class Transport:
         return connection
 
     async def dial(self, host: str, port: int) -> Destination:
-        """Returns the addresses for connections to a host; see ``Route.dial``."""
-        if self._route.needs_lookup(host, port):
-            return await self._blocking(lambda: self._route.dial(host, port))
-        return self._route.dial(host, port)
+        """Returns the addresses for connections to a host; see ``Dialer.dial``."""
+        if self._dialer.needs_lookup(host, port):
+            return await self._blocking(lambda: self._dialer.dial(host, port))
+        return self._dialer.dial(host, port)
 
     async def _connected(self, origin: Origin, stopwatch: Stopwatch) -> Connection:
         scheme, host, port = origin
-        target, route = await self.dial(host, port), self._route
-        connection = Connection(origin, self._wire(), route.is_proxied(origin))
+        target, dialer = await self.dial(host, port), self._dialer
+        connection = Connection(origin, self._wire(), dialer.is_proxied(origin))
         try:
-            await connection.connect(target, route.tunnel(origin), stopwatch)
+            await connection.connect(target, dialer.tunnel(origin), stopwatch)
             if scheme == "https":
-                await connection.secure(route.tls(host), route.is_checked(host))
+                await connection.secure(dialer.tls(host), dialer.is_checked(host))
         except BaseException:
             connection.close()
             raise

@@ -17,7 +17,7 @@ from .guard import Destination
 from .limits import Stopwatch
 
 _T = TypeVar("_T")
-PIECE_BYTES = 65_536
+READ_BYTES = 65_536
 
 
 class Wire(ABC):
@@ -70,7 +70,7 @@ class Wire(ABC):
 
     @abstractmethod
     async def receive(self) -> bytes:
-        """Returns the next bytes, at most ``PIECE_BYTES``; none at the end of the connection.
+        """Returns the next bytes, at most ``READ_BYTES``; none at the end of the connection.
 
         Raises:
             OSError: No bytes arrived in time, or the connection broke.
@@ -117,7 +117,7 @@ class SocketWire(Wire):
         """See ``Wire``."""
         sock = self._timed()
         try:
-            data = sock.recv(PIECE_BYTES)
+            data = sock.recv(READ_BYTES)
         except TimeoutError as error:
             raise self.stopwatch.timed_out() from error
         self.stopwatch.count(len(data))

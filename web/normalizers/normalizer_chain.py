@@ -114,7 +114,7 @@ class Normalizer:
             BadUrl: ``malformed``, and other reasons of steps.
         """
         given, done = url, list[tuple[str, str]]()
-        steps = [part for step in self.steps for part in step.parts()]
+        steps = [function for step in self.steps for function in step.functions()]
         for _ in range(self.rounds):
             before = url
             url = _traced(steps, url, done)
@@ -124,7 +124,7 @@ class Normalizer:
             if self.rounds > 1:
                 return done
         url = _traced([("basic normalizer", normalize_basic)], url, done)
-        _traced([part for step in self.last for part in step.parts()], url, done)
+        _traced([function for step in self.last for function in step.functions()], url, done)
         return _lasting(given, done)
 
 

@@ -70,8 +70,8 @@ class Step(abc.ABC):
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs ``apply`` might change, or more of them; no nulls."""
 
-    def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
-        """Returns its parts in order: (name in messages, function); by default itself."""
+    def functions(self) -> Sequence[tuple[str, Callable[[str], str]]]:
+        """Returns its functions in order: (name in messages, function); by default its one."""
         return [(f"{self.name} normalizer", self.apply)]
 
 

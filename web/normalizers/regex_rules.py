@@ -117,8 +117,8 @@ class RegexNormalizer(Step):
             return falses(len(urls))
         return _may_hold(urls, self._column)
 
-    def parts(self) -> Sequence[tuple[str, Callable[[str], str]]]:
-        """Returns the rules."""
+    def functions(self) -> Sequence[tuple[str, Callable[[str], str]]]:
+        """Returns the functions of the rules; see ``Step.functions``."""
         return [(f"{self.file}:{rule.line} {rule.pattern.text}", rule.apply) for rule in self.rules]
 
 

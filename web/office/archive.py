@@ -12,7 +12,7 @@ from typing import IO
 from urllib.parse import unquote
 
 from ..pages.page import ParseFailed
-from ..pages.xml_events import START, XML_PIECE_BYTES, Attributes, Event, MalformedXml, xml_events
+from ..pages.xml_events import START, XML_READ_BYTES, Attributes, Event, MalformedXml, xml_events
 
 _MAX_ENTRIES = 10_000
 # Of all entries that are read, unpacked.
@@ -65,12 +65,12 @@ class Archive:
         XML it names a relationship, and elements may have an ``id`` of their own, too.
 
         Raises:
-            ParseFailed: As ``xml_events``, but ``malformed``; or as ``pieces``.
+            ParseFailed: As ``xml_events``, but ``malformed``; or as ``stream``.
         """
         if name is None or name not in self:
             return
         try:
-            for kind, local, attributes in xml_events(self.pieces(name)):
+            for kind, local, attributes in xml_events(self.stream(name)):
                 yield kind, local, _local(attributes) if attributes else attributes
         except MalformedXml as error:
             raise ParseFailed("malformed") from error
@@ -81,7 +81,7 @@ class Archive:
             (local, attributes) for kind, local, attributes in self.events(name) if kind == START
         )
 
-    def pieces(self, name: str) -> Iterator[bytes]:
+    def stream(self, name: str) -> Iterator[bytes]:
         """Yields the bytes of an entry; nothing if there is no such entry.
 
         Raises:
@@ -104,7 +104,7 @@ class Archive:
 
     def _checked(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
         total = 0
-        while piece := stream.read(XML_PIECE_BYTES):
+        while piece := stream.read(XML_READ_BYTES):
             if not total and piece.startswith(_ARCHIVES):
                 raise ParseFailed("archive_nested")
             total += len(piece)

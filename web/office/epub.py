@@ -61,7 +61,7 @@ def _read_chapters(
     archive: Archive, names: list[str], options: ParseOptions, collected: Collected
 ) -> None:
     for name in names:
-        body = b"".join(archive.pieces(name))
+        body = b"".join(archive.stream(name))
         chapter = parse_xhtml(Source("", body, "application/xhtml+xml"), options)
         for href, anchor in zip(chapter.hrefs, chapter.anchors, strict=True):
             if _ABSOLUTE.match(href):

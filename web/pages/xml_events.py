@@ -12,7 +12,7 @@ from .page import ParseFailed
 MAX_DEPTH = 5_000
 # Small pieces need little memory for events. Expat scans an unfinished token again with each piece,
 # so these grow while there are no events.
-XML_PIECE_BYTES = 64 << 10
+XML_READ_BYTES = 64 << 10
 _MOST_BYTES = 1 << 20
 START, END, CHARACTERS = 1, -1, 0  # the change of the depth
 
@@ -39,7 +39,7 @@ def text_events(text: str) -> Iterator[Event]:
     ['a', 'b', 'text']
     """
     body = text.lstrip().encode("utf-8", "replace")
-    pieces = (body[at : at + XML_PIECE_BYTES] for at in range(0, len(body), XML_PIECE_BYTES))
+    pieces = (body[at : at + XML_READ_BYTES] for at in range(0, len(body), XML_READ_BYTES))
     return xml_events(pieces, "utf-8")
 
 
@@ -66,13 +66,13 @@ def _batches(pieces: Iterable[bytes], encoding: str | None) -> Iterator[list[Eve
     """Yields lists of the next events: a step for each of them would cost more than the parser."""
     events: list[Event] = []
     parser = _parser(events, encoding)
-    waiting, enough = b"", XML_PIECE_BYTES
+    waiting, enough = b"", XML_READ_BYTES
     for piece in chain(pieces, (None,)):
         waiting += piece or b""
         if piece is not None and len(waiting) < enough:
             continue
         mistake = _feed(parser, waiting, piece is None)
-        waiting, enough = b"", XML_PIECE_BYTES if events else min(2 * enough, _MOST_BYTES)
+        waiting, enough = b"", XML_READ_BYTES if events else min(2 * enough, _MOST_BYTES)
         yield events
         events.clear()
         if mistake:

@@ -14,7 +14,7 @@ from ..pages.directives import header_directives, parse_moment
 from ..pages.page import ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
-from .sitemap_pieces import INVALID, unpacked_pieces, utf8_pieces
+from .sitemap_stream import INVALID, unpacked_stream, utf8_stream
 
 URL, CHILD_SITEMAP = "url", "sitemap"
 ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
@@ -104,7 +104,7 @@ def read_sitemap(
         raise ParseFailed("page_nofollow")
     dropped: Counter[str] = Counter()
     reader = _Reader(max_urls, frozenset(links), dropped)
-    pieces = utf8_pieces(unpacked_pieces(source.body, max_bytes, dropped), source.content_type)
+    pieces = utf8_stream(unpacked_stream(source.body, max_bytes, dropped), source.content_type)
     first = next(pieces, b"")
     whole = itertools.chain((first,), pieces)
     try:

@@ -13,7 +13,7 @@ from ..clients.client_base import ClientBase
 from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
 from ..exchange.status import classify, redirect_target
-from ..network.route import request_url
+from ..network.dialer import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path

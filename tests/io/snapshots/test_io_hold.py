@@ -65,6 +65,6 @@ def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
 
 
 def test_a_hold_ends_with_what_it_is_for(root):
-    with hold.held(root, "p.purge"):
+    with hold.hold_table(root, "p.purge"):
         assert (root / hold.HOLD).exists()
     assert list((root / "operations").iterdir()) == []

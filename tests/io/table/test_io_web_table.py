@@ -225,7 +225,7 @@ def test_rows_by_tablet_key_and_predicate(table):
     found = root.find("state", known, sought).sort("key")
     assert found.select("key", "score").rows() == [("com.a:http/03", 30.0), ("com.b:http/", 40.0)]
     assert root.find("state", known, sought.clear()).is_empty()
-    pieces = pl.concat(root.find_in_pieces("state", known, sought, ["key", "score"]))
+    pieces = pl.concat(root.find_in_frames("state", known, sought, ["key", "score"]))
     pieces = pieces.unique("key", keep="last").sort("key")
     assert pieces.equals(found.select("key", "score"))
 

@@ -13,8 +13,8 @@ from nutbeam.io.batches.page_writer import page_row
 from nutbeam.web.clients.requests_adapter import GuardedAdapter
 from nutbeam.web.engine.tasks import Result, Task
 from nutbeam.web.exchange.status import classify
+from nutbeam.web.network.dialer import Dialer, split_url
 from nutbeam.web.network.guard import Guard
-from nutbeam.web.network.route import Route, split_url
 from nutbeam.web.network.transport import Transport
 
 pytestmark = pytest.mark.usefixtures("each_client")
@@ -253,8 +253,8 @@ def test_the_adapter_can_be_mounted_on_a_session():
     with serve(lambda path, connection: reply(b"x", "200 OK", "A: b")) as server:
         session = requests.Session()
         session.trust_env = False
-        route = Route(Guard(connect_to=connect_to(server.port)))
-        session.mount("http://", GuardedAdapter(route, Transport(route)))
+        dialer = Dialer(Guard(connect_to=connect_to(server.port)))
+        session.mount("http://", GuardedAdapter(dialer, Transport(dialer)))
         response = session.get(URL)
         assert (response.status_code, response.content, response.headers["a"]) == (200, b"x", "b")
         with pytest.raises(requests.ConnectionError):

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
+from nutbeam.web.engine import host_queues
 from nutbeam.web.engine import queues as module
-from nutbeam.web.engine import schedule
-from nutbeam.web.engine.host_queue import Visit, origin_of
+from nutbeam.web.engine.host_queue import HostTurn, origin_of
 from nutbeam.web.engine.host_records import HostRecord
 from nutbeam.web.engine.pace import FetchOptions, Throughput
 from nutbeam.web.engine.queues import Queues
@@ -37,7 +37,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(schedule, "time", clock)
+    monkeypatch.setattr(host_queues, "time", clock)
     return clock
 
 
@@ -50,9 +50,11 @@ def take(queues, now):
         return queues._take(now)
 
 
-def work(clock, queues, threads, latency, visit=None):
+def work(clock, queues, threads, latency, take_turn=None):
     """Lets threads work through queues; returns the (moment, host) of each request."""
-    visit = visit or (lambda queue, task: Visit(queue, task, requested=True, failed=False))
+    take_turn = take_turn or (
+        lambda queue, task: HostTurn(queue, task, requested=True, failed=False)
+    )
     begin, requested, busy, ties = clock.now, [], [], itertools.count()
     while True:
         while len(busy) < threads and (turn := take(queues, clock.now)) is not None:
@@ -64,7 +66,7 @@ def work(clock, queues, threads, latency, visit=None):
         moments = [busy[0][0]] if busy else []
         clock.now = min(moments + ([due] if due is not None and len(busy) < threads else []))
         while busy and busy[0][0] <= clock.now:
-            ended = visit(*heapq.heappop(busy)[2])
+            ended = take_turn(*heapq.heappop(busy)[2])
             with queues._work:
                 queues._settle(ended)
 
@@ -112,7 +114,7 @@ def test_a_queue_that_has_begun_is_not_starved_by_longer_ones(clock):
     queues = queues_of([("short", 3)], server_delay=1.0)
     first = queues._take(clock.now)
     queues.add(tasks_of((f"h{n}", 50) for n in range(100)))
-    queues._settle(Visit(*first, requested=True, failed=False))
+    queues._settle(HostTurn(*first, requested=True, failed=False))
     clock.now += 1.0
     assert queues._take(clock.now)[1].host == "short"
 
@@ -122,7 +124,7 @@ def test_a_queue_that_grows_moves_up(clock):
     queues.add(tasks_of([("a", 10)]))
     first = queues._take(clock.now)
     assert first[1].host == "a"
-    queues._settle(Visit(*first, requested=True, failed=False))
+    queues._settle(HostTurn(*first, requested=True, failed=False))
     assert len(work(clock, queues, 1, 0.1)) == 16  # each is listed once
 
 
@@ -136,11 +138,11 @@ def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
     queues = queues_of([("a", 2), ("b", 3)], server_delay=1.0)
     target = Task("http://b/target", host="b")
 
-    def visit(queue, task):
+    def take_turn(queue, task):
         follow = target if task.url == "http://a/0" else None
-        return Visit(queue, task, requested=True, failed=False, follow=follow)
+        return HostTurn(queue, task, requested=True, failed=False, follow=follow)
 
-    requested = work(clock, queues, 4, 0.1, visit)
+    requested = work(clock, queues, 4, 0.1, take_turn)
     # robots.txt is not asked for here: b's four requests are a delay apart, as if all were its own.
     assert [round(moment, 3) for moment, host in requested if host == "b"] == [0.0, 1.1, 2.2, 3.3]
     assert queues.waiting == queues._in_progress == 0
@@ -150,15 +152,15 @@ def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
 
 
 ENDS = {
-    "again": lambda queue, task: Visit(queue, task, again=True, requested=True),
-    "failed": lambda queue, task: Visit(queue, task, requested=True, failed=True),
-    "not sent": lambda queue, task: Visit(queue, task),
-    "purged": lambda queue, task: Visit(queue, task, again=True, purge="robots_deferred"),
-    "busy": lambda queue, task: Visit(
+    "again": lambda queue, task: HostTurn(queue, task, again=True, requested=True),
+    "failed": lambda queue, task: HostTurn(queue, task, requested=True, failed=True),
+    "not sent": lambda queue, task: HostTurn(queue, task),
+    "purged": lambda queue, task: HostTurn(queue, task, again=True, purge="robots_deferred"),
+    "busy": lambda queue, task: HostTurn(
         queue, task, requested=True, failed=True, busy=True, wait=9e9
     ),
-    "address": lambda queue, task: Visit(queue, task, again=True, address="10.0.0.1"),
-    "dropped": lambda queue, task: Visit(queue, task, drop="address_changed"),
+    "address": lambda queue, task: HostTurn(queue, task, again=True, address="10.0.0.1"),
+    "dropped": lambda queue, task: HostTurn(queue, task, drop="address_changed"),
     "held": lambda queue, task: held(queue, task),
 }
 
@@ -168,21 +170,21 @@ def held(queue, task):
     origin = origin_of(task.url)
     search = queue.searches.pop(origin, None)
     if search is not None and search.answer is not None:
-        return Visit(queue, task)
+        return HostTurn(queue, task)
     search = queue.searches[origin] = RobotsSearch(robots_steps(("bot",), origin, 5))
     host = f"h{zlib.crc32(task.url.encode()) % 12}.d1.com"  # some have pages of their own
     search.url, search.owner = f"http://{host}/robots.txt", "d1.com"
-    return Visit(queue, task, search=search, follow=Task(search.url, host=host, robots=True))
+    return HostTurn(queue, task, search=search, follow=Task(search.url, host=host, robots=True))
 
 
 def hop(queue, task, dice):
     """Any end of a request for a robots.txt that others wait for."""
     if queue.hosts[task.host].address is None and dice.random() < 0.5:
-        return Visit(queue, task, again=True, address="10.0.0.2")
-    visit = Visit(queue, task, requested=True, answer=Response(task.url, status=404))
-    visit.failed = dice.choice([True, False])
-    visit.wait = dice.choice([0.0, 0.0, 9e9])
-    return visit
+        return HostTurn(queue, task, again=True, address="10.0.0.2")
+    turn = HostTurn(queue, task, requested=True, answer=Response(task.url, status=404))
+    turn.failed = dice.choice([True, False])
+    turn.wait = dice.choice([0.0, 0.0, 9e9])
+    return turn
 
 
 @pytest.mark.parametrize("threads_per_host", [1, 3])
@@ -196,7 +198,7 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
         queues = queues_of(lengths, queue_mode=mode, server_delay=1.0, **options)
         ended = Counter()
 
-        def visit(queue, task, ended=ended):
+        def take_turn(queue, task, ended=ended):
             if task.robots:
                 return hop(queue, task, dice)
             end = dice.choice(list(ENDS))
@@ -208,7 +210,7 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
             ended["done"] += not (made.again or made.search or made.drop)
             return made
 
-        work(clock, queues, 4, 0.1, visit)
+        work(clock, queues, 4, 0.1, take_turn)
         assert queues._in_progress == queues.waiting == 0
         assert not queues._address_limit.busy
         assert not queues._address_limit.waiting
@@ -220,19 +222,19 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
 def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begun(clock):
     lengths = [("a", 9), *((f"h{n}", 5) for n in range(50)), ("v", 1)]
 
-    def visit(queue, task):
+    def take_turn(queue, task):
         if task.url == "http://a/0" and not queue.searches:
             search = queue.searches["http://a"] = RobotsSearch(
                 robots_steps(("bot",), "http://a", 5)
             )
             search.url = "http://v/robots.txt"
             follow = Task(search.url, host="v", robots=True)
-            return Visit(queue, task, requested=True, search=search, follow=follow)
-        visit = Visit(queue, task, requested=True, failed=False)
-        visit.answer = Response(task.url, status=404) if task.robots else None
-        return visit
+            return HostTurn(queue, task, requested=True, search=search, follow=follow)
+        turn = HostTurn(queue, task, requested=True, failed=False)
+        turn.answer = Response(task.url, status=404) if task.robots else None
+        return turn
 
-    requested = work(clock, queues_of(lengths, server_delay=1.0), 1, 0.1, visit)
+    requested = work(clock, queues_of(lengths, server_delay=1.0), 1, 0.1, take_turn)
     assert [host for _, host in requested[:2]] == ["a", "v"]
     assert Counter(host for _, host in requested)["a"] == 10  # the first page twice
 
@@ -249,11 +251,11 @@ def test_successes_lower_the_level_again(clock):
     queues = queues_of([("a", 5)], known, server_delay=1.0)
     levels = []
 
-    def visit(queue, task):
+    def take_turn(queue, task):
         levels.append(queue.backoff_level)
-        return Visit(queue, task, requested=True, failed=False)
+        return HostTurn(queue, task, requested=True, failed=False)
 
-    work(clock, queues, 1, 0.1, visit)
+    work(clock, queues, 1, 0.1, take_turn)
     assert levels == [9, 4, 2, 1, 0]
 
 
@@ -291,7 +293,9 @@ def test_turns_say_when_to_ask_again(clock):
     assert [task.url for _, task in turns] == ["http://a/0", "http://b/0"]
     assert due == float("inf")  # until one of them is back
     clock.now += 1
-    back = [Visit(queue, task, requested=True, failed=False, address="") for queue, task in turns]
+    back = [
+        HostTurn(queue, task, requested=True, failed=False, address="") for queue, task in turns
+    ]
     turns, due = queues.take_due(back[:1], 8)
     assert (turns, due) == ([], clock.now + 5)
     clock.now += 2
@@ -300,7 +304,7 @@ def test_turns_say_when_to_ask_again(clock):
     clock.now = due
     (last,), due = queues.take_due([], 9)
     assert last[1].url == "http://a/1"
-    assert queues.take_due([Visit(*last, requested=True, failed=False)], 9) == ([], None)
+    assert queues.take_due([HostTurn(*last, requested=True, failed=False)], 9) == ([], None)
 
 
 def test_no_more_turns_than_there_is_room_for(clock):
@@ -314,7 +318,7 @@ def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
     alerts = []
     queues.alert = lambda: alerts.append(clock.now)
     taken, _ = queues.take_due([], 3)
-    back = [Visit(*turn, Result(turn[1], None, 33, 1), requested=True) for turn in taken]
+    back = [HostTurn(*turn, Result(turn[1], None, 33, 1), requested=True) for turn in taken]
     assert queues.take_due(back, 9) == ([], float("inf"))
     assert not alerts
     assert len(queues.collect(0, 0.0)) == 3
@@ -345,5 +349,5 @@ def test_after_the_time_limit_nothing_is_waited_for(clock):
     clock.now = due
     assert queues.take_due([], 8) == ([], float("inf"))  # but for what is under way
     assert queues.dropped == {"time_limit": 1}
-    assert queues.take_due([Visit(*turn, address="", again=True)], 9) == ([], None)
+    assert queues.take_due([HostTurn(*turn, address="", again=True)], 9) == ([], None)
     assert queues.dropped == {"time_limit": 2}

@@ -127,7 +127,7 @@ def test_rows(step, url, normalized):
     assert step.apply_column(pl.Series([url])).urls.to_list() == [normalized or url]
     if normalized:
         assert step.touches(pl.Series([None, url])).to_list() == [False, True]
-    (name, apply), *_ = step.parts()
+    (name, apply), *_ = step.functions()
     assert name
     assert apply(url) == step.apply(url)
 

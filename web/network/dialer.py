@@ -1,4 +1,4 @@
-"""Chooses the route to a server: addresses, proxy and certificates."""
+"""Chooses the addresses, the proxy and the certificates of connections."""
 
 import dataclasses
 import functools
@@ -71,7 +71,7 @@ class RequestHead(NamedTuple):
 
 
 @dataclasses.dataclass(eq=False)
-class Route:
+class Dialer:
     """Chooses the addresses of connections and writes the heads of requests; safe for threads.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Visits that fetch robots.txt: one request each, to the host of the queue."""
+"""Turns that fetch robots.txt: one request each, to the host of the queue."""
 
 from ..clients.client_base import ClientBase
 from ..exchange.response import Response
@@ -6,13 +6,13 @@ from ..exchange.status import classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import ROBOTS_REQUEST_BYTES, RobotsRecord, RobotsRules, robots_steps
 from ..robots.robots_options import RobotsOptions
-from .host_queue import HostQueue, Visit, visit_of
+from .host_queue import HostQueue, HostTurn, turn_of
 from .robots_search import RobotsAnswers, RobotsSearch, owner_of
 from .tasks import Task
 
 
-class RobotsVisits:
-    """Makes the engine's visits for robots.txt.
+class RobotsTurns:
+    """Takes the engine's turns for robots.txt.
 
     Args:
         options: Agents, and limits of redirects.
@@ -29,32 +29,32 @@ class RobotsVisits:
 
     async def search(
         self, queue: HostQueue, task: Task, origin: str
-    ) -> tuple[Visit, RobotsRules | None]:
+    ) -> tuple[HostTurn, RobotsRules | None]:
         """Continues the search for a page's robots.txt; sends the page's host at most one request.
 
         Returns:
-            (visit, rules). The rules are None if the search continues in another visit, to the same
-            host or to the host of ``visit.follow``.
+            (turn, rules). The rules are None if the search continues in another turn, to the same
+            host or to the host of ``turn.follow``.
         """
         search = queue.searches.get(origin) or self._begin(queue, task.host, origin)
-        visit, rules = Visit(queue, task), None
+        turn, rules = HostTurn(queue, task), None
         while rules is None:
             hop = self._hop(search, task.host)
             answer = search.answer or self._known(search.url, own=hop is None)
             if answer is None and hop is not None:
-                visit.search, visit.follow = search, hop
-                return visit, None
-            if answer is None and visit.requested:
-                visit.again = True
-                return visit, None
+                turn.search, turn.follow = search, hop
+                return turn, None
+            if answer is None and turn.requested:
+                turn.again = True
+                return turn, None
             if answer is None:
                 answer = await self._request(search.url)
-                visit.requested = answer.error not in NOT_SENT
+                turn.requested = answer.error not in NOT_SENT
                 if answer.status:
                     answer = self._answers.put(answer)
             rules = search.proceed(answer)
         del queue.searches[origin]
-        return visit, rules
+        return turn, rules
 
     def _begin(self, queue: HostQueue, host: str, origin: str) -> RobotsSearch:
         most, earlier = self._options.robots_redirect_max, earlier_record(queue, host, origin)
@@ -86,16 +86,16 @@ class RobotsVisits:
         # Failures of requests for other hosts do not count for the host's own pages.
         return None if answer is None or (own and not answer.status) else answer
 
-    async def fetch_for_others(self, queue: HostQueue, task: Task) -> Visit:
+    async def fetch_for_others(self, queue: HostQueue, task: Task) -> HostTurn:
         """Fetches a robots.txt that is the target of redirects from other hosts."""
         answer = self._answers.get(task.url)
         if answer is not None:
-            return Visit(queue, task, answer=answer)
+            return HostTurn(queue, task, answer=answer)
         answer = self._answers.put(await self._request(task.url))
         refused = not answer.status and answer.error in NOT_SENT
-        visit = Visit(queue, task) if refused else visit_of(queue, task, answer, classify(answer))
-        visit.answer = answer
-        return visit
+        turn = HostTurn(queue, task) if refused else turn_of(queue, task, answer, classify(answer))
+        turn.answer = answer
+        return turn
 
 
 def earlier_record(queue: HostQueue, host: str, origin: str) -> RobotsRecord | None:

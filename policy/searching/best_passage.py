@@ -1,4 +1,4 @@
-"""The part of a text from which a snippet is made."""
+"""The passage of a text from which a snippet is made."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -10,10 +10,10 @@ _SAME = 1e-9  # of floats
 _SHORTEST = 2  # characters of a beginning
 
 
-def best_part(text: str, beginnings: Mapping[str, float]) -> str:
-    """Returns the part of a text where most words of a query are near one another.
+def best_passage(text: str, beginnings: Mapping[str, float]) -> str:
+    """Returns the passage of a text where most words of a query are near one another.
 
-    A snippet needs no more than this part, and to cut a long text into terms takes long. A short
+    A snippet needs no more than this passage, and to cut a long text into terms takes long. A short
     text is returned whole, and so is a text that has none of the words as they are written.
 
     Args:
@@ -21,8 +21,8 @@ def best_part(text: str, beginnings: Mapping[str, float]) -> str:
         beginnings: Beginnings of words, in lower case, and how much each counts.
 
     >>> text = "Rivers. " + "Hills. " * 500 + "A stone in the river. " + "Hills. " * 500
-    >>> part = best_part(text, {"river": 1.0, "stone": 2.0})
-    >>> "A stone in the river." in part, len(part) < 1_300
+    >>> passage = best_passage(text, {"river": 1.0, "stone": 2.0})
+    >>> "A stone in the river." in passage, len(passage) < 1_300
     (True, True)
     """
     data = text.encode("utf-8", "replace")
@@ -34,12 +34,12 @@ def best_part(text: str, beginnings: Mapping[str, float]) -> str:
         return text
     at = _densest(places, list(beginnings.values()))
     first, last = max(0, at - _AROUND), min(len(data), at + most - _AROUND)
-    part = data[first:last]
+    passage = data[first:last]
     if first:  # a word that was cut in two
-        part = part.partition(b" ")[2] or part
+        passage = passage.partition(b" ")[2] or passage
     if last < len(data):
-        part = part.rpartition(b" ")[0] or part
-    return part.decode(errors="ignore")
+        passage = passage.rpartition(b" ")[0] or passage
+    return passage.decode(errors="ignore")
 
 
 def _places(data: bytes, beginnings: Iterable[str]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Schedules visits: which host gets the next request, and what a visit changes.
+"""The queues of all hosts: which host gets the next request, and what a turn changes.
 
 A queue per host (or domain or address) keeps delays and limits. Nothing here waits or uses threads:
 ``Queues`` does.
@@ -13,7 +13,7 @@ from ..base.clock import now_ms
 from .address_limit import AddressLimit
 from .backoff import back_off_after
 from .failed_hosts import given_up
-from .host_queue import HostQueue, Visit, origin_of
+from .host_queue import HostQueue, HostTurn, origin_of
 from .host_records import HostRecord
 from .pace import FetchOptions
 from .ready_queues import ReadyQueues
@@ -23,7 +23,7 @@ from .tasks import Result, Task, body_bytes
 _MAX_KEPT_BYTES = 128 << 20
 
 
-class QueueSchedule:
+class HostQueues:
     """All queues, and the results that were not taken yet.
 
     Args:
@@ -147,7 +147,7 @@ class QueueSchedule:
     def _pass_over(self, queue: HostQueue) -> None:
         """Removes the first pages if their robots.txt waits for another host, or is refused."""
         while (search := queue.next_search()) is not None:
-            if search.held:
+            if search.waits:
                 search.pages.append(queue.tasks.popleft())
             elif search.refused:
                 self.waiting -= 1
@@ -159,62 +159,62 @@ class QueueSchedule:
         if queue.in_progress >= queue.limit(self._options.threads_per_host):
             return False
         if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
-            return False  # one visit at a time until robots.txt is known
+            return False  # one turn at a time until robots.txt is known
         return self._address_limit.enter(queue)
 
-    def _settle(self, visit: Visit) -> None:
-        queue, now = visit.queue, time.monotonic()
+    def _settle(self, turn: HostTurn) -> None:
+        queue, now = turn.queue, time.monotonic()
         queue.in_progress -= 1
         self._in_progress -= 1
-        host = queue.hosts[visit.task.host]
+        host = queue.hosts[turn.task.host]
         self._address_limit.leave(host.address)
-        if visit.address is not None:
-            host.address = visit.address
-            if self._options.queue_mode == "ip" and visit.address not in ("", queue.name):
-                queue = visit.queue = self._join(queue, visit.address)
-        self._hold(visit)
-        if visit.again:
-            queue.tasks.appendleft(visit.task)
+        if turn.address is not None:
+            host.address = turn.address
+            if self._options.queue_mode == "ip" and turn.address not in ("", queue.name):
+                queue = turn.queue = self._join(queue, turn.address)
+        self._await_robots(turn)
+        if turn.again:
+            queue.tasks.appendleft(turn.task)
             self.waiting += 1
-        if visit.drop is not None:
-            self.drop([visit.task], visit.drop)
-        wait = self._back_off(visit)
-        if visit.requested:
+        if turn.drop is not None:
+            self.drop([turn.task], turn.drop)
+        wait = self._back_off(turn)
+        if turn.requested:
             queue.last_request_time = now_ms()
             queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
         if queue.crawl_delay or queue.backoff_until > now_ms():
-            self.demands[visit.task.host] = queue.crawl_delay, queue.backoff_until
-        if visit.result is not None:
-            queue.count(visit.result)
-            self._results.append(visit.result)
-            self._result_bytes += body_bytes(visit.result)
-            visit.result = None  # a thread keeps its last visit while it waits for the next one
+            self.demands[turn.task.host] = queue.crawl_delay, queue.backoff_until
+        if turn.result is not None:
+            queue.count(turn.result)
+            self._results.append(turn.result)
+            self._result_bytes += body_bytes(turn.result)
+            turn.result = None  # a thread keeps its last turn while it waits for the next one
         if self._stopped:
             self._purge(queue, self._stopped)
         self._offer(queue, now)
-        if visit.follow is not None:
-            self._add_all([visit.follow], now, first=True)  # in the queue of its host
-        if visit.answer is not None:
-            pages = self._hops.release(visit.task.url, visit.answer)
+        if turn.follow is not None:
+            self._add_all([turn.follow], now, first=True)  # in the queue of its host
+        if turn.answer is not None:
+            pages = self._hops.release(turn.task.url, turn.answer)
             self.waiting -= len(pages)
             self._add_all(reversed(pages), now, first=True)
         if not queue.tasks and not queue.in_progress:
             self._forget(queue)
 
-    def _hold(self, visit: Visit) -> None:
+    def _await_robots(self, turn: HostTurn) -> None:
         """Makes a page wait for a robots.txt of another host; all pages share one request."""
-        search, hop = visit.search, visit.follow
+        search, hop = turn.search, turn.follow
         if search is None or hop is None:
             return
-        search.answer = self.answers.get(hop.url)  # it may have arrived since the visit began
+        search.answer = self.answers.get(hop.url)  # it may have arrived since the turn began
         if search.answer is not None:
-            visit.again, visit.follow = True, None
+            turn.again, turn.follow = True, None
             return
         self.waiting += 1
-        if not self._hops.hold(search, visit.task):
-            visit.follow = None
+        if not self._hops.add_page(search, turn.task):
+            turn.follow = None
         elif not self._hops.admits(search.owner):
-            visit.follow = None
+            turn.follow = None
             self._refuse(hop.url, "robots_redirects")
 
     def _refuse(self, url: str, reason: str) -> None:
@@ -224,21 +224,21 @@ class QueueSchedule:
         self.drop(pages, reason)
 
     def _join(self, queue: HostQueue, address: str) -> HostQueue:
-        """Merges a queue without visits under way into that of an address; returns the latter."""
+        """Merges a queue without turns under way into that of an address; returns the latter."""
         joined = self.queues.setdefault(address, HostQueue(address))
         joined.absorb(self.queues.pop(queue.name))
         self._joined.update(dict.fromkeys(queue.hosts, address))
         return joined
 
-    def _back_off(self, visit: Visit) -> float:
+    def _back_off(self, turn: HostTurn) -> float:
         """Counts a failure and returns the seconds to wait for it, or purges the queue."""
-        wait, rests, reason = back_off_after(visit, self._options)
+        wait, rests, reason = back_off_after(turn, self._options)
         if rests:  # the next generate skips the host for this time
             until = now_ms() + int(wait * 1000)
-            visit.queue.backoff_until = max(visit.queue.backoff_until, until)
+            turn.queue.backoff_until = max(turn.queue.backoff_until, until)
         if reason:
-            given_up(visit.queue, reason)
-            self._purge(visit.queue, reason)
+            given_up(turn.queue, reason)
+            self._purge(turn.queue, reason)
         return wait
 
     def _purge(self, queue: HostQueue, reason: str) -> None:

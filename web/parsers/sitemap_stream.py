@@ -10,7 +10,7 @@ from ..content.charset import encoding_as_declared, is_text
 from ..content.whatwg_encodings import CODECS
 from ..pages.page import ParseFailed
 
-_PIECE_BYTES = 64 << 10
+_READ_BYTES = 64 << 10
 _GZIP = b"\x1f\x8b"
 # Each costs a copy of what follows it.
 _MAX_MEMBERS = 100
@@ -21,7 +21,7 @@ _TOO_LARGE = "too_large"
 INVALID = "\ufffd"
 
 
-def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[bytes]:
+def unpacked_stream(body: bytes, most: int, dropped: Counter[str]) -> Iterator[bytes]:
     """Yields the content of a body, unpacked if it begins as gzip does.
 
     Args:
@@ -33,7 +33,7 @@ def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
         ParseFailed: ``malformed_gzip``: nothing of it can be unpacked.
 
     >>> import gzip
-    >>> b"".join(unpacked_pieces(gzip.compress(b"a") + gzip.compress(b"b"), 9, Counter()))
+    >>> b"".join(unpacked_stream(gzip.compress(b"a") + gzip.compress(b"b"), 9, Counter()))
     b'ab'
     """
     pieces = _inflated(body, dropped) if body.startswith(_GZIP) else _cut(body)
@@ -46,8 +46,8 @@ def unpacked_pieces(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
 
 
 def _cut(body: bytes) -> Iterator[bytes]:
-    for at in range(0, len(body), _PIECE_BYTES):
-        yield body[at : at + _PIECE_BYTES]
+    for at in range(0, len(body), _READ_BYTES):
+        yield body[at : at + _READ_BYTES]
 
 
 def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
@@ -57,14 +57,14 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
         waiting = memoryview(packed)
         try:
             while waiting and not inflate.eof:
-                piece = inflate.decompress(waiting[:_PIECE_BYTES], _PIECE_BYTES)
-                waiting = waiting[_PIECE_BYTES:]
+                piece = inflate.decompress(waiting[:_READ_BYTES], _READ_BYTES)
+                waiting = waiting[_READ_BYTES:]
                 while piece:
                     any_yet = True
                     yield piece
                     if inflate.eof:  # what follows is of the next member
                         break
-                    piece = inflate.decompress(inflate.unconsumed_tail, _PIECE_BYTES)
+                    piece = inflate.decompress(inflate.unconsumed_tail, _READ_BYTES)
         except zlib.error as error:
             if not any_yet:
                 raise ParseFailed("malformed_gzip") from error
@@ -79,7 +79,7 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
     dropped["cut_gzip"] += 1
 
 
-def utf8_pieces(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
+def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
     """Yields pieces as UTF-8, without byte-order mark, leading white space and control characters.
 
     The encoding is what the first piece or the header declares, else UTF-8; bytes that are invalid
@@ -88,7 +88,7 @@ def utf8_pieces(pieces: Iterable[bytes], content_type: str | None) -> Iterator[b
     Raises:
         ParseFailed: ``not_text``: it begins like a binary file.
 
-    >>> b"".join(utf8_pieces([b"\\xff\\xfe<\\0a", b"\\0>\\0"], None))
+    >>> b"".join(utf8_stream([b"\\xff\\xfe<\\0a", b"\\0>\\0"], None))
     b'<a>'
     """
     source = iter(pieces)

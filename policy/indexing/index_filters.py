@@ -58,7 +58,7 @@ def chosen_filters(
         if name not in BUILT_IN and name not in own:
             raise ValueError(f"index_filters: unknown filter {or_nearest(name, [*BUILT_IN, *own])}")
     return tuple(
-        made_by_plugin(f"index filter {name!r}", own[name], options, IndexFilter)
+        made_by_plugin(f"index filter {name!r}", own[name], options, IndexFilter)  # type: ignore[type-abstract]
         if name in own
         else BUILT_IN[name](options)
         for name in options.index_filters

@@ -10,6 +10,8 @@ import operator
 import typing
 from typing import Any, NamedTuple
 
+__all__ = ["RowType", "is_generated", "python_type", "typed_fields"]
+
 
 class _Probe(NamedTuple):
     field: int

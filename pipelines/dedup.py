@@ -51,7 +51,7 @@ from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.lead_near_pages import LeadNearPages
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
-from ..transforms.partition import partitions_of_rows, split_by_hash
+from ..transforms.partition import grouped_by_hash, partitions_of_rows
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -209,14 +209,8 @@ class FollowTwins(Displayed):
     partitions: beam.pvalue.AsSideInput
 
     def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        split = beam.FlatMap(split_by_hash, "twins", self.partitions)
         follow = beam.FlatMap(_follow, self.options).with_output_types(Chunk)
-        return (
-            pages
-            | "ByUrl" >> split.with_output_types(tuple[int, Chunk])
-            | "Meet" >> beam.GroupByKey()
-            | "Follow" >> follow
-        )
+        return grouped_by_hash(pages, "twins", self.partitions, "ByUrl") | "Follow" >> follow
 
 
 def _follow(grouped: tuple[int, Iterable[Chunk]], options: DedupOptions) -> Iterator[Chunk]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ..web.base.columns import falses, nulls, reason_if
+from ..web.base.columns import falses, nulls, number_in, reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
 from ..web.urls.domains import registered_domain
@@ -215,7 +215,7 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
     numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
     crowded = numbered.filter(pl.col("group").is_in(crowds.implode()))
     order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
-    beyond = order.filter(pl.int_range(pl.len()).over("group") >= most).get_column("at")
+    beyond = order.filter(number_in("group") >= most).get_column("at")
     return _all(rows).scatter(beyond, False)
 
 
@@ -270,6 +270,6 @@ def _repeating_hosts(events: pl.DataFrame, most: int) -> pl.Series:
     if most < 0 or len(pages) - pages.get_column("signature").n_unique() < most - 1:
         return none
     pages = pages.with_columns(host_keys(pages.get_column("key")).alias("host"))
-    last = pages.sort("fetch_time", "key").group_by("host").tail(most)
+    last = pages.sort("fetch_time", "key", descending=True).filter(number_in("host") < most)
     same = last.group_by("host").agg(pl.len(), alike=pl.col("signature").n_unique() == 1)
     return same.filter(pl.col("alike") & (pl.col("len") >= most)).get_column("host")

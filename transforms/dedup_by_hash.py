@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..policy.components.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.rows import check_chunk, column_names, directions, through_chunks
-from .partition import split_by_hash
+from .partition import grouped_by_hash
 from .wiring.display import Displayed
 
 KEPT = "kept"
@@ -65,18 +65,10 @@ class DedupByHash(Displayed):
         among = chunks | "AmongChunk" >> beam.FlatMap(_divide_chunk, *order).with_output_types(
             Chunk
         ).with_outputs(DUPLICATES, main=KEPT)
-        parts = (
-            among[KEPT]
-            | "ByHash"
-            >> beam.FlatMap(split_by_hash, self.hash, self.partitions).with_output_types(
-                tuple[int, Chunk]
-            )
-            | "Meet" >> beam.GroupByKey()
-            | "AmongAll"
-            >> beam.FlatMap(_divide_all, *order)
-            .with_output_types(Chunk)
-            .with_outputs(DUPLICATES, main=KEPT)
-        )
+        divide_all = beam.FlatMap(_divide_all, *order).with_output_types(Chunk)
+        parts = grouped_by_hash(
+            among[KEPT], self.hash, self.partitions
+        ) | "AmongAll" >> divide_all.with_outputs(DUPLICATES, main=KEPT)
         lost = (among[DUPLICATES], parts[DUPLICATES])
         for chunks_lost in lost:
             chunks_lost.element_type = Chunk  # Beam does not know it of tagged outputs

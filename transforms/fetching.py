@@ -1,5 +1,6 @@
 """Fetches pages with one engine, without Beam: the twin of ``FetchPages``."""
 
+import abc
 import contextlib
 import dataclasses
 import math
@@ -127,13 +128,13 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         """Yields elements that need no request."""
         yield from ()
 
+    @abc.abstractmethod
     def tasks(self, engine: Engine) -> Iterable[Task | None]:
         """Returns what to fetch; see ``Engine.run``."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def add(self, result: Result) -> Iterator[Any]:
         """Yields elements after a result."""
-        raise NotImplementedError
 
     def end(self) -> Iterator[Any]:
         """Yields the last elements, after all results."""

@@ -6,7 +6,6 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.portability import common_urns
 
 from ..io.snapshots.operations import Operation, note_loss
 from ..io.storage.errors import PurgedMeanwhile
@@ -14,6 +13,8 @@ from ..io.tablets.written import Written
 from .wiring.display import Displayed
 from .wiring.phase_logs import logs_of
 from .wiring.threads import FlatMapInThreads
+
+_RESHUFFLE = "beam:transform:reshuffle:v1"  # as Beam's protocol names it
 
 
 @dataclasses.dataclass
@@ -81,7 +82,7 @@ class Spread(beam.PTransform):
         )
 
     def to_runner_api_parameter(self, _: Any) -> tuple[str, None]:
-        return common_urns.composites.RESHUFFLE.urn, None
+        return _RESHUFFLE, None
 
 
 def _ungroup(grouped: tuple[int, Iterable[Any]]) -> Iterator[tuple[int, Any]]:

@@ -15,7 +15,7 @@ from .elements.rows import check_chunk, column_names, directions, through_chunks
 from .hash_columns import with_hashes
 from .join_by_hash import JoinByHash
 from .near_pairs import NearPairs
-from .partition import split_by_hash
+from .partition import grouped_by_hash
 from .wiring.display import Displayed
 
 _ALONE = "alone"
@@ -93,14 +93,9 @@ class LeadNearPages(Displayed):
         ) | "Lone" >> beam.FlatMap(_split_lone).with_output_types(Chunk).with_outputs(
             _ALONE, main="rows"
         )
-        split_rows = beam.FlatMap(split_by_hash, "cluster", self.partitions)
         lead = beam.FlatMap(_lead, self.distance, order_by, descending)
-        led = (
-            in_cluster["rows"]
-            | "ByCluster" >> split_rows.with_output_types(tuple[int, Chunk])
-            | "Meet" >> beam.GroupByKey()
-            | "Lead" >> lead.with_output_types(Chunk)
-        )
+        clusters = grouped_by_hash(in_cluster["rows"], "cluster", self.partitions, "ByCluster")
+        led = clusters | "Lead" >> lead.with_output_types(Chunk)
         alone = tuple(
             side | f"Alone{at}" >> beam.Map(_stays).with_output_types(Chunk)
             for at, side in enumerate((rows[_ALONE], in_cluster[_ALONE]))

@@ -71,6 +71,17 @@ def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int
         yield int(str(part)), conform(rows, chunk.schema)
 
 
+def grouped_by_hash(
+    chunks: beam.PCollection[Chunk],
+    key: str,
+    partitions: int | beam.pvalue.AsSideInput,
+    name: str = "ByHash",
+) -> beam.PCollection[tuple[int, Iterable[Chunk]]]:
+    """Brings rows with equal values of ``key`` together: (number of a partition, chunks)."""
+    split = beam.FlatMap(split_by_hash, key, partitions).with_output_types(tuple[int, Chunk])
+    return chunks | name >> split | "Meet" >> beam.GroupByKey()
+
+
 def hashes_of(keys: pl.Series) -> NDArray[np.uint64]:
     """Returns a 64-bit hash of each value, the same on every worker.
 

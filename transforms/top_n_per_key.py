@@ -8,6 +8,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.components.schema import conform, to_frame
+from ..web.base.columns import number_in
 from .elements.chunks import Chunk, rechunk
 from .elements.rows import check_chunk, column_names, through_chunks
 from .partition import split_by_hash
@@ -79,14 +80,8 @@ def top_n_per_key(frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ..
     crowded = frame.select(pl.len().over(key) > n).to_series()
     if not crowded.any():
         return frame
-    best = (
-        frame.filter(crowded)
-        .sort(order_by, descending=True, nulls_last=True)
-        .group_by(key, maintain_order=True)
-        .head(n)
-        .select(frame.columns)
-    )
-    return pl.concat([frame.filter(~crowded), best])
+    ranked = frame.filter(crowded).sort(order_by, descending=True, nulls_last=True)
+    return pl.concat([frame.filter(~crowded), ranked.filter(number_in(key) < n)])
 
 
 def _split(

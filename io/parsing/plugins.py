@@ -104,7 +104,8 @@ def load_plugins(
     """Imports plug-ins, once per process; returns (name, function) in the given order.
 
     Raises:
-        UsageError: A plug-in is unknown, or its package cannot be imported.
+        UsageError: A plug-in is unknown, its package cannot be imported, or its class lacks a
+            method.
     """
     if not names:
         return ()
@@ -133,5 +134,7 @@ def _load(group: PluginGroup, point: EntryPoint) -> Callable[..., Any]:
         raise UsageError(f"{what} cannot be imported: {reason}") from error
     if not callable(loaded):
         raise UsageError(f"{what} is no function: {point.value!r}")
+    if lacking := sorted(getattr(loaded, "__abstractmethods__", ())):
+        raise UsageError(f"{what}: the class {point.value!r} lacks {', '.join(lacking)}")
     function: Callable[..., Any] = loaded
     return function

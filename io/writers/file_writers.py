@@ -7,13 +7,14 @@ of the index: a later line about a URL replaces an earlier one. They are written
 ones.
 """
 
+import abc
 import contextlib
 import csv
 import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 
@@ -40,7 +41,6 @@ class FileWriter(IndexWriter):
 
     parameters: Mapping[str, str] = {"path": "Folder of the files: a local one, or one in a store."}
     required = ("path",)
-    ending: ClassVar[str]
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)
@@ -54,9 +54,14 @@ class FileWriter(IndexWriter):
         """Returns the folder."""
         return full_address(self._folder)
 
+    @property
+    @abc.abstractmethod
+    def ending(self) -> str:
+        """The end of the names of files, without a dot."""
+
+    @abc.abstractmethod
     def encoded(self, documents: pl.DataFrame) -> bytes:
         """Returns documents as the content of a file."""
-        raise NotImplementedError
 
     def encoded_deletes(self, ids: pl.Series) -> bytes:
         """Returns the URLs of documents to delete as the content of a file."""

@@ -4,6 +4,7 @@ An ``IndexWriter`` brings documents into an index and deletes them there. The jo
 ``prepare`` once, ``write`` and ``close`` on workers, and ``finish`` once after its commit.
 """
 
+import abc
 import dataclasses
 from collections.abc import Mapping
 
@@ -63,7 +64,7 @@ class WriteResult:
     files: tuple[DataFile, ...] = ()
 
 
-class IndexWriter:
+class IndexWriter(abc.ABC):
     """A writer of an index. Subclasses define ``write``, and the rest as they need.
 
     Each part of the work makes its own writer, on a worker. A part that failed is repeated from
@@ -121,7 +122,7 @@ class IndexWriter:
         """
         return False
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 - a writer may need nothing
         """Connects to the index, and creates it if it is missing.
 
         Called before the first part; may be called again.
@@ -130,6 +131,7 @@ class IndexWriter:
             UserError: The index cannot be reached or written; one line says why.
         """
 
+    @abc.abstractmethod
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
         """Writes documents, and deletes others.
 
@@ -145,7 +147,6 @@ class IndexWriter:
         Raises:
             UserError: The writer cannot go on, for a reason that is not in the documents.
         """
-        raise NotImplementedError
 
     def close(self) -> WriteResult:
         """Writes the buffered documents at the end of a part; the part is done when it returns."""
@@ -159,5 +160,5 @@ class IndexWriter:
         """
         return False
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027 - as prepare
         """Makes the index visible after the commit; called once, or again after a failure."""

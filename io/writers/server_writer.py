@@ -1,5 +1,6 @@
 """The base of index writers for search servers: the client, limits, and bulks."""
 
+import abc
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -30,9 +31,9 @@ class ServerWriter(IndexWriter):
         """Returns whether requests are sent with gzip."""
         return False
 
+    @abc.abstractmethod
     def _send(self, bulk: list[Action]) -> BulkVerdict:
         """Sends a bulk, and returns the result."""
-        raise NotImplementedError
 
     def _deliver(
         self, *actions: Iterable[Action], counts: Counter[str] | None = None

@@ -1,12 +1,12 @@
 """Contains all changes to Beam at run time, and most uses of Beam's private names.
 
-Two other modules use private names, too, but change nothing: ``pipelines/command_line/beam_options.py``
-reads the options of Beam, ``transforms/elements/row_types.py`` its types. Apart from these changes
-the package only drops a line that Beam logs.
+Another module uses private names, too, but changes nothing: ``transforms/elements/beam_row_types.py``
+reads Beam's types of rows. Apart from these changes the package only drops a line that Beam logs.
 
 A crawl was run with each version of Beam in ``TRIED``, from the oldest that can be installed
 together with the other packages; all tests run with the newest. With any other version, no change
 is made and one warning is logged: jobs give the same results, more slowly and with more output.
+That version may have renamed what is changed here; so nothing of it is needed to import this module.
 
 ================== ====================================== =====================================
 change             reason                                 without it
@@ -55,11 +55,16 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 import grpc
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineRunner
 
 from ...transforms.wiring.spill import spilling
 from ...web.base.terminal import Relay
+
+try:
+    from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+except ImportError:  # a version that was not tried, on which InProcessRunner is not used
+    FnApiRunner = PipelineRunner  # type: ignore[misc, assignment]
 
 TRIED = ("2.72", "2.73", "2.74", "2.75", "2.76", "2.77")
 _LOG = logging.getLogger(__name__)
@@ -91,9 +96,12 @@ def _may_change() -> bool:
     return tried(beam.version.__version__)
 
 
-def in_process_runner() -> FnApiRunner:
-    """Returns the in-process runner: nutbeam's, or Beam's own for a version not in ``TRIED``."""
-    return InProcessRunner() if _may_change() else FnApiRunner()
+def in_process_runner() -> PipelineRunner | str:
+    """Returns the in-process runner: nutbeam's, or for a version not in ``TRIED`` Beam's, by name."""
+    if _may_change():
+        return InProcessRunner()
+    known = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
+    return "FnApiRunner" if "FnApiRunner" in known else "DirectRunner"
 
 
 def beam_options(flags: Sequence[str]) -> PipelineOptions:

@@ -4,16 +4,9 @@ import os
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-
-from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
-    JobServerOptions,
-    PipelineOptions,
-    PrismRunnerOptions,
-    SparkRunnerOptions,
-    StandardOptions,
-)
+from typing import Any
 
 from ...web.base.errors import UsageError
 
@@ -21,14 +14,17 @@ _PATIENCE_S = 5.0
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 
-def check_prism(options: PipelineOptions) -> None:
+def check_prism(given: Mapping[str, Any]) -> None:
     """Checks that ``--prism_location`` is Prism.
+
+    Args:
+        given: Beam's options, by name.
 
     Raises:
         UsageError: The reason, in one line.
     """
-    location = options.view_as(PrismRunnerOptions).prism_location
-    problem = _not_prism(Path(location)) if _names_file(location) else ""
+    location = given.get("prism_location")
+    problem = _not_prism(Path(location)) if location and _names_file(location) else ""
     if problem:
         raise UsageError(
             f"--prism_location must be Prism's program, a zip with it, or a page of Beam's "
@@ -36,8 +32,8 @@ def check_prism(options: PipelineOptions) -> None:
         )
 
 
-def _names_file(location: str | None) -> bool:
-    return bool(location) and (":" not in str(location) or Path(str(location)).exists())
+def _names_file(location: str) -> bool:
+    return ":" not in location or Path(location).exists()
 
 
 def _no_file(path: Path) -> str:
@@ -71,27 +67,26 @@ def _not_prism_program(program: Path) -> str:
     return "" if b"job_port" in answer.stdout else "it is another program"
 
 
-def check_java(runner: str, options: PipelineOptions) -> None:
+def check_java(runner: str, given: Mapping[str, Any]) -> None:
     """Checks that a job server in Java can be started.
 
     Args:
         runner: ``flinkrunner`` or ``sparkrunner``.
-        options: Beam's options.
+        given: Beam's options, by name.
 
     Raises:
         UsageError: Java is missing, or the given file is not a job server.
     """
-    flink, spark = options.view_as(FlinkRunnerOptions), options.view_as(SparkRunnerOptions)
-    java = options.view_as(JobServerOptions).job_server_java_launcher
-    uber = runner == "flinkrunner" and flink.flink_submit_uber_jar
+    java = given.get("job_server_java_launcher", "java")
+    uber = runner == "flinkrunner" and given.get("flink_submit_uber_jar")
     if not uber and shutil.which(java) is None:
         raise UsageError(
-            f"--runner={options.view_as(StandardOptions).runner} starts a job server in Java, and "
+            f"--runner={given['runner']} starts a job server in Java, and "
             f"{java!r} is not found: install Java, or {_ELSEWHERE}"
         )
     name = runner.replace("runner", "_job_server_jar")
-    jar = getattr(flink if runner == "flinkrunner" else spark, name)
-    problem = (_no_file(Path(jar)) or _not_started(jar)) if _names_file(jar) else ""
+    jar = given.get(name)
+    problem = (_no_file(Path(jar)) or _not_started(jar)) if jar and _names_file(jar) else ""
     if problem:
         raise UsageError(
             f"--{name} must be the jar of Beam's job server, got {jar!r}: {problem}; "

@@ -3,13 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
-    PipelineOptions,
-    PortableOptions,
-    SparkRunnerOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 from ...io.parsing.plugins import (
     check_plugins,
@@ -75,15 +69,13 @@ def workers_elsewhere(beam_args: Sequence[str]) -> bool:
     runner = runner_of(beam_args)
     if runner not in REMOTE:
         return False
-    options = _options(beam_args)
-    portable = options.view_as(PortableOptions)
-    spark_master = options.view_as(SparkRunnerOptions).spark_master_url
+    given = _options(beam_args).get_all_options()
     local = {
-        "flinkrunner": options.view_as(FlinkRunnerOptions).flink_master == "[local]",
-        "sparkrunner": str(spark_master).lower().startswith("local"),
-        "portablerunner": portable.job_endpoint == "embed",
+        "flinkrunner": given.get("flink_master") == "[local]",
+        "sparkrunner": str(given.get("spark_master_url")).lower().startswith("local"),
+        "portablerunner": given.get("job_endpoint") == "embed",
     }
-    loopback = (portable.environment_type or "").upper() == "LOOPBACK"
+    loopback = str(given.get("environment_type")).upper() == "LOOPBACK"
     return not (loopback or local.get(runner, False))
 
 

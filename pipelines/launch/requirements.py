@@ -9,12 +9,7 @@ import urllib.request
 from typing import Any
 
 import grpc
-from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    PortableOptions,
-)
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from ...web.base.errors import Unavailable, UsageError, one_line
 from ...web.base.safe_json import read_json
@@ -36,14 +31,16 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
         UsageError: The missing part, in one line.
         Unavailable: A server does not answer, or has no free slot.
     """
+    # By the names of the options: Beam documents these, and not all classes that have them.
+    given = options.get_all_options()
     if runner == "portablerunner":
-        _check_job_server(options.view_as(PortableOptions).job_endpoint)
+        _check_job_server(given.get("job_endpoint"))
     if runner in ("flinkrunner", "sparkrunner"):
-        check_java(runner, options)
+        check_java(runner, given)
     if runner == "prismrunner":
-        check_prism(options)
+        check_prism(given)
     if runner in ("flinkrunner", "portablerunner"):
-        _check_flink(options)
+        _check_flink(given.get("flink_master"))
     if runner == "dataflowrunner":
         _check_gcp(options.view_as(GoogleCloudOptions))
 
@@ -72,9 +69,8 @@ def _check_job_server(endpoint: str | None) -> None:
             ) from error
 
 
-def _check_flink(options: PipelineOptions) -> None:
-    """Checks that the JobManager has a free slot, if the options contain its address."""
-    master = options.view_as(FlinkRunnerOptions).flink_master
+def _check_flink(master: str | None) -> None:
+    """Checks that the JobManager has a free slot, if its address is given."""
     if not master or master.startswith("["):
         return
     address = master.strip() if "://" in master else f"http://{master.strip()}"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.base.columns import number_in
 from ...web.rules.url_rules import host_keys
 from ..choosing.selection import GenerateOptions
 from ..components.schema import MAX_DELAY
@@ -165,4 +166,4 @@ def best_of_hosts(rows: pl.DataFrame) -> pl.DataFrame:
     ['b', 'c']
     """
     order = rows.sort("rank", "key", descending=True)
-    return order.filter(pl.int_range(pl.len()).over("group") < pl.col("most"))
+    return order.filter(number_in("group") < pl.col("most"))

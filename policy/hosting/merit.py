@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.base.columns import falses
+from ...web.base.columns import falses, number_in
 from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import from_host_key
 from ..traps import BudgetOptions
@@ -170,7 +170,7 @@ def without_unvouched(
     first = unknown.filter(pl.col("source").is_in(list(merits.vouching()))).unique(
         "target", keep="first", maintain_order=True
     )
-    kept = first.filter(pl.int_range(pl.len()).over("page") < _LED_TO)
+    kept = first.filter(number_in("page") < _LED_TO)
     left = links.join(unknown, on="link", how="anti")
     left = pl.concat([left, links.join(kept, on="link", how="semi")]).sort("link")
     lists = left.group_by("page", maintain_order=True).agg("outlinks")
@@ -208,6 +208,6 @@ def within_room(new: pl.DataFrame, room: Room | None) -> tuple[pl.DataFrame, dic
     order = numbered.filter(pl.col("most").is_not_null()).sort(
         "inlink_score", "key", descending=[True, False], nulls_last=True
     )
-    beyond = order.filter(pl.int_range(pl.len()).over("domain") >= pl.col("most"))
+    beyond = order.filter(number_in("domain") >= pl.col("most"))
     dropped = falses(len(new)).scatter(beyond.get_column("at"), True)
     return new.filter(~dropped), {"dropped/domain_full": len(beyond)}

@@ -1,5 +1,7 @@
 """The interface of index filters: functions on frames that make fields, or leave documents out."""
 
+import abc
+
 import polars as pl
 
 from .index_options import IndexFilterOptions
@@ -9,7 +11,7 @@ from .index_pages import DROPPED
 ELSEWHERE = ("headers", "ip", "anchors", "inlinks")
 
 
-class IndexFilter:
+class IndexFilter(abc.ABC):
     """An index filter. Subclasses define ``apply``.
 
     Args:
@@ -28,6 +30,7 @@ class IndexFilter:
     def __init__(self, options: IndexFilterOptions) -> None:
         self.options = options
 
+    @abc.abstractmethod
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Returns the documents with more fields, or with ``dropped_by`` set.
 
@@ -37,7 +40,6 @@ class IndexFilter:
                 document does not have fields that are null.
             pages: INDEX_PAGES rows.
         """
-        raise NotImplementedError
 
     def dropping(self, documents: pl.DataFrame, unwanted: pl.Series) -> pl.DataFrame:
         """Returns the documents; unwanted ones are left out by this filter."""

@@ -6,6 +6,7 @@ import polars as pl
 
 from ...web.base.columns import nulls
 from ...web.urls.key_columns import from_keys
+from ..base.made_by_plugin import made_by_plugin
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
 from .index_basic import Anchor, IndexBasic
@@ -46,16 +47,22 @@ def chosen_filters(
         plugins: Filters of users, by name.
 
     Raises:
-        ValueError: There is no such filter, or one lacks an option; the message quotes it.
+        ValueError: There is no such filter, one lacks an option, or one of users cannot be made;
+            the message quotes it.
 
     >>> [filter.name for filter in chosen_filters(IndexFilterOptions(index_filters=("basic",)))]
     ['basic']
     """
-    known: dict[str, MakeFilter] = {**BUILT_IN, **(plugins or {})}
+    own = plugins or {}
     for name in options.index_filters:
-        if name not in known:
-            raise ValueError(f"index_filters: unknown filter {or_nearest(name, known)}")
-    return tuple(known[name](options) for name in options.index_filters)
+        if name not in BUILT_IN and name not in own:
+            raise ValueError(f"index_filters: unknown filter {or_nearest(name, [*BUILT_IN, *own])}")
+    return tuple(
+        made_by_plugin(f"index filter {name!r}", own[name], options, IndexFilter)  # type: ignore[type-abstract]
+        if name in own
+        else BUILT_IN[name](options)
+        for name in options.index_filters
+    )
 
 
 def documents_of_pages(

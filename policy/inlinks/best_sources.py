@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from ...web.base.columns import number_in
 from ...web.rules.url_rules import host_keys
 
 
@@ -23,8 +24,7 @@ def best_inlinks(links: pl.DataFrame, most: int) -> pl.DataFrame:
     ranked = links.with_columns(
         same.alias("_internal"), pl.col("score").fill_null(0.0).alias("_score")
     ).sort("target", "_score", "_internal", "source", descending=[False, True, False, False])
-    number = pl.int_range(pl.len()).over("target")
-    return ranked.filter(number < most).drop("_internal", "_score")
+    return ranked.filter(number_in("target") < most).drop("_internal", "_score")
 
 
 def keep_best(parts: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:

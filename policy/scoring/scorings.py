@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...web.base.errors import one_line
 from ...web.base.quoting import quoted
+from ..base.made_by_plugin import made_by_plugin
 from ..base.row_status import Status
 from .depth import Depth
 from .link import LinkScoring
@@ -168,29 +169,13 @@ def chosen_scorings(
     """
     own = {name: make for name, make in (plugins or {}).items() if name not in _MADE}
     steps = [
-        _made(name, own[name], options) if name in own else _MADE[name](options)
+        made_by_plugin(f"scoring {name!r}", own[name], options, Scoring)
+        if name in own
+        else _MADE[name](options)
         for name in options.scoring
     ]
     first = [ParseMetadata(options)] if options.parsemeta_to_crawldb else []
     return Scorings((*first, *steps))
-
-
-def _made(name: str, make: MakeScoring, options: ScoringOptions) -> Scoring:
-    """Returns a scoring of a plug-in.
-
-    Raises:
-        ValueError: It cannot be made, or is no scoring; the message names it.
-    """
-    what = f"scoring {name!r} of module {getattr(make, '__module__', '?')}"
-    try:
-        step = make(options)
-    except ValueError as error:
-        raise ValueError(one_line(f"{what}: {error}")) from error
-    except Exception as error:
-        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
-    if isinstance(step, Scoring):
-        return step
-    raise ValueError(f"{what} must be a class derived from Scoring, got {make!r}")
 
 
 def _applied(

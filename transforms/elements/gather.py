@@ -7,7 +7,8 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.transforms.window import GlobalWindow, WindowedValue
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from ..wiring.display import Displayed
 from .chunks import Chunk, rechunk

@@ -1,24 +1,18 @@
-"""Maps types of rows to Arrow: the column of each field, and the conversion of its values.
-
-Only this module of ``transforms`` uses undocumented names of Beam: the types of rows in
-``apache_beam.typehints``. There is no other way to find the fields of an element type. Beam 2.72
-to 2.77 have these names.
-"""
+"""Maps types of rows to Arrow: the column of each field, and the conversion of its values."""
 
 import collections.abc
 import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-from apache_beam.typehints import native_type_compatibility, typehints
-from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
 from ...policy.components.schema import TEXT
+from .beam_row_types import RowType, is_generated, python_type, typed_fields
 
 _PLAIN = {
     str: TEXT,
@@ -34,7 +28,6 @@ _PLAIN = {
     np.float64: pa.float64(),
 }
 Pack = Callable[[Any], Any]
-RowType: TypeAlias = RowTypeConstraint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +71,7 @@ def extended_row_type(row_type: RowType, fields: Mapping[str, Any], name: str) -
     for field in fields:
         if field in there:
             raise ValueError(f"{name} adds the column {field!r}, which is there already")
-    more: list[tuple[str, Any]] = [*row_type._fields, *fields.items()]
+    more: list[tuple[str, Any]] = [*typed_fields(row_type), *fields.items()]
     return RowType.from_fields(more)
 
 
@@ -89,24 +82,22 @@ def row_type_with(fields: Mapping[str, Any]) -> Any:
 
 def optional(hint: Any) -> Any:
     """Returns the type of a field that may also be None."""
-    if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
-        hint = native_type_compatibility.convert_to_python_type(hint)
-    return typing.Optional[hint]  # noqa: UP045 - not every type has the operator
+    return typing.Optional[python_type(hint)]  # noqa: UP045 - not every type has the operator
 
 
 def field_types(row_type: RowType) -> dict[str, Any]:
     """Returns the types of the fields of a row type, by name."""
-    return dict(row_type._fields)
+    return dict(typed_fields(row_type))
 
 
 def field_names(row_type: RowType) -> list[str]:
     """Returns the names of the fields of a row type."""
-    return [field for field, _ in row_type._fields]
+    return [field for field, _ in typed_fields(row_type)]
 
 
 def is_unknown(hint: Any) -> bool:
     """Returns whether an element type has no information about the elements."""
-    return hint in (None, Any, typehints.Any)
+    return hint in (None, Any, beam.typehints.Any)
 
 
 def constraint_of(hint: Any) -> RowType | None:
@@ -116,15 +107,14 @@ def constraint_of(hint: Any) -> RowType | None:
 
 
 def kinds_of(row_type: Any) -> dict[str, FieldKind]:
-    fields = constraint_of(row_type)
-    assert fields is not None
-    return {name: _kind(hint, name) for name, hint in fields._fields}
+    constraint = constraint_of(row_type)
+    assert constraint is not None
+    return {name: _kind(hint, name) for name, hint in typed_fields(constraint)}
 
 
 def _kind(hint: Any, field: str) -> FieldKind:
     """Returns how values of a type are stored in a chunk."""
-    if isinstance(hint, typehints.TypeConstraint) and not isinstance(hint, RowType):
-        hint = native_type_compatibility.convert_to_python_type(hint)
+    hint = python_type(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         some = [arg for arg in args if arg is not type(None)]
@@ -148,7 +138,7 @@ def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _struct(row_type: RowType, field: str) -> FieldKind:
-    kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in row_type._fields}
+    kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in typed_fields(row_type)}
     packs = {name: kind.pack or _same for name, kind in kinds.items()}
     unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
     make = maker(row_type)
@@ -189,10 +179,6 @@ def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> FieldKind:
 def maker(row_type: RowType) -> Callable[..., Any]:
     """Returns the function that makes a row from the values of its fields, given by name."""
     return beam.Row if is_generated(row_type) else row_type.user_type
-
-
-def is_generated(row_type: RowType) -> bool:
-    return isinstance(row_type, GeneratedClassRowTypeConstraint)
 
 
 def _same(value: Any) -> Any:

@@ -11,7 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindow, WindowedValue
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from . import spill
 

@@ -81,6 +81,15 @@ def reason_if(condition: pl.Expr | pl.Series, reason: str) -> pl.Expr:
     return pl.when(condition).then(pl.lit(reason))
 
 
+def number_in(group: str) -> pl.Expr:
+    """Returns the number of each row among those of its group, from 0, in the order of the rows.
+
+    >>> pl.DataFrame({"host": ["a", "b", "a"]}).select(number_in("host")).to_series().to_list()
+    [0, 0, 1]
+    """
+    return pl.int_range(pl.len()).over(group)
+
+
 def zeros(number: int) -> pl.Series:
     """Returns a column of zeros, for line numbers."""
     return filled(0, number, pl.UInt32)

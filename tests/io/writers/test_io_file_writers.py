@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter
+from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter, WriteResult
 from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
@@ -177,6 +177,9 @@ class OwnWriter(IndexWriter):
     """A user's writer."""
 
     kind = "own"
+
+    def write(self, documents, deletes):
+        return WriteResult()
 
 
 def test_a_plug_in(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from nutbeam.io.writers.file_writers import FileWriter
 from nutbeam.io.writers.index_writer import IndexWriter, WriteResult
 from nutbeam.policy.indexing.index_filter import IndexFilter
 
@@ -36,16 +37,35 @@ class Lines(IndexWriter):
                 file.write(f"+ {row['id']} {row['length']}\\n")
             file.writelines(f"- {url}\\n" for url in deletes)
         return WriteResult({"added": len(documents), "deleted": len(deletes)})
+
+
+class Begun(IndexFilter):
+    name = "begun"
+
+
+class BegunFile(FileWriter):
+    kind = "begun"
+
+
+class BegunWriter(IndexWriter):
+    kind = "bare"
+
+
+class Broken(Length):
+    def __init__(self, options):
+        raise KeyError("width")
 """
 
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    """Installed packages with an index filter, and with a writer; another writer is no class."""
+    """Installed packages with an index filter, and with a writer; the others have mistakes."""
     folder = tmp_path / "site"
-    install(folder, "my-filter", {"my_index.py": CODE}, {"length": "my_index:Length"},
-            group="nutbeam.index_filters")  # fmt: skip
-    writers = {"lines": "my_index:Lines", "odd": "my_index:Path"}
+    filters = {"length": "my_index:Length", "begun": "my_index:Begun", "odd": "builtins:repr",
+               "broken": "my_index:Broken"}  # fmt: skip
+    install(folder, "my-filter", {"my_index.py": CODE}, filters, group="nutbeam.index_filters")
+    writers = {"lines": "my_index:Lines", "odd": "my_index:Path", "begun": "my_index:BegunFile",
+               "bare": "my_index:BegunWriter"}  # fmt: skip
     install(folder, "my-writer", {}, writers, group="nutbeam.index_writers")
     monkeypatch.syspath_prepend(str(folder))
     load_plugins.cache_clear()
@@ -83,7 +103,12 @@ def test_a_mistake_is_one_line(plugin, table, capsys):
         (("--writer", "odd"), "index writer 'odd' is not a subclass of IndexWriter"),
         (("--writer", "lines"), "index writer 'lines' (lines) needs the parameter 'file'"),
         (("--writer", "line"), "no index writer 'line' is installed"),
+        (("--writer", "bare"), "index writer 'bare': the class 'my_index:BegunWriter' lacks write"),
+        (("--writer", "begun"), "the class 'my_index:BegunFile' lacks encoded, ending"),
         (("--index_filters", "lenght"), "no index filter 'lenght' is installed"),
+        (("--index_filters", "begun"), "the class 'my_index:Begun' lacks apply"),
+        (("--index_filters", "odd"), "'odd' of module builtins must be a class derived from"),
+        (("--index_filters", "broken"), "'broken' of module my_index: KeyError: 'width'"),
     ):
         capsys.readouterr()
         assert nutbeam("index", table, *words) == 2

@@ -1,0 +1,33 @@
+"""Makes the object of a plug-in that is a class, or a function that makes one."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ...web.base.errors import UserError, one_line
+
+_Made = TypeVar("_Made")
+
+
+def made_by_plugin(what: str, make: Callable[[Any], Any], options: Any, base: type[_Made]) -> _Made:
+    """Returns the object that a plug-in makes of options.
+
+    Args:
+        what: Kind and name of the plug-in, for messages.
+        make: The plug-in.
+        options: Its options.
+        base: The class that the object must be derived from.
+
+    Raises:
+        ValueError: It cannot be made, or has another class; the message names the plug-in and its
+            module.
+    """
+    what = f"{what} of module {getattr(make, '__module__', '?')}"
+    try:
+        made = make(options)
+    except (UserError, ValueError) as error:
+        raise ValueError(one_line(f"{what}: {error}")) from error
+    except Exception as error:
+        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
+    if isinstance(made, base):
+        return made
+    raise ValueError(f"{what} must be a class derived from {base.__name__}, got {make!r}")

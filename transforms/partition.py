@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..io.snapshots.operations import Operation
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import each_once
-from ..web.base.mixing import mixed
+from ..web.content.mixing import mixed
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
 from .elements.chunks import MAX_ROWS, Chunk, rechunk

@@ -45,11 +45,11 @@ def own_names(module):
 def code_of(function, own, file):
     """Returns a function's code, the same whatever names it has for itself and its variables."""
     nodes = [node for part in (function.args, *function.body) for node in ast.walk(part)]
-    new = {}
+    asked_for, new = is_asked_for(function), {}
     for node in nodes:
         if isinstance(node, ast.arg):
             node.annotation = None
-            if not is_asked_for(function):
+            if not asked_for:
                 new.setdefault(node.arg, f"_{len(new)}")
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             new.setdefault(node.id, f"_{len(new)}")

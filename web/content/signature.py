@@ -8,8 +8,8 @@ import unicodedata
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.mixing import mixed
 from ..base.options import option
+from .mixing import mixed
 
 _WORD = re.compile(r"\w+")
 _SHINGLE_WORDS = 3

@@ -72,27 +72,16 @@ def _fill(table: str, known: int) -> None:
 def ours(tiny: str, table: str) -> dict[str, int]:
     """Inverts the batch, after another one was inverted in a tiny table."""
     measure.nutbeam("invertlinks", tiny, "--progress=false")
-    before = _files(table)
+    before = measure.files_of(table)
     with measure.measured():
         measure.nutbeam("invertlinks", table, "--progress=false")
-    new = {path: size for path, size in _files(table).items() if path not in before}
+    new = {path: size for path, size in measure.files_of(table).items() if path not in before}
     return {"written": sum(size for path, size in new.items() if "/links/" in path)}
 
 
 def theirs(tiny: str, table: str, output: str) -> dict[str, int]:
     """Groups the same links with DuckDB, straight from the Parquet files to one."""
-    import duckdb
-
-    connection = duckdb.connect(config={"threads": THREADS})
-    connection.execute(_query(tiny, output))
-    with measure.measured():
-        connection.execute(_query(table, output))
-    return {"written": pathlib.Path(output).stat().st_size}
-
-
-def _files(table: str) -> dict[str, int]:
-    paths = [path for path in pathlib.Path(table).rglob("*") if path.is_file()]
-    return {str(path): path.stat().st_size for path in paths}
+    return measure.duckdb(_query(tiny, output), _query(table, output), output, THREADS)
 
 
 def _query(table: str, output: str) -> str:

@@ -119,6 +119,30 @@ def interleaved(runs: dict[str, Callable[[], Figures]], repeats: int) -> dict[st
     return found
 
 
+def files_of(table: str) -> dict[str, int]:
+    """Returns the sizes of the files of a table."""
+    paths = [path for path in pathlib.Path(table).rglob("*") if path.is_file()]
+    return {str(path): path.stat().st_size for path in paths}
+
+
+def duckdb(first: str, query: str, output: str, threads: int) -> dict[str, int]:
+    """Runs a query of DuckDB, after one on a tiny table; returns the size of the file it writes.
+
+    Args:
+        first: The query on the tiny table.
+        query: The query, which is measured.
+        output: The file that it writes.
+        threads: Number of DuckDB's threads.
+    """
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads})
+    connection.execute(first)
+    with measured():
+        connection.execute(query)
+    return {"written": pathlib.Path(output).stat().st_size}
+
+
 def median(figures: Iterable[Figures], name: str) -> float:
     """Returns the median of one of the figures."""
     return statistics.median(getattr(figure, name) for figure in figures)

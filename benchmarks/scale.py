@@ -37,13 +37,13 @@ def job(name: str, table: str, *words: str) -> dict[str, float]:
         append(buffer, data)
 
     GroupingBuffer.append = counted
-    before = _files(table)
+    before = measure.files_of(table)
     printed = io.StringIO()
     with measure.measured(), contextlib.redirect_stdout(printed):
         if main([name, table, *words, "--progress=false", "--format=json"]) > 1:
             raise SystemExit(f"nutbeam {name} failed")
         _end_parsers()
-    new = {path: size for path, size in _files(table).items() if path not in before}
+    new = {path: size for path, size in measure.files_of(table).items() if path not in before}
     return {
         "shuffled": shuffled, "written": sum(new.values()), "files": len(new),
         **json.loads(printed.getvalue())["counts"],
@@ -56,11 +56,6 @@ def _end_parsers() -> None:
 
     if shared_pool.cache_info().currsize:
         shared_pool(0, 8 << 30).close()
-
-
-def _files(table: str) -> dict[str, int]:
-    paths = [path for path in pathlib.Path(table).rglob("*") if path.is_file()]
-    return {str(path): path.stat().st_size for path in paths}
 
 
 def crawl(folder: pathlib.Path, hosts: int, pages: int) -> None:

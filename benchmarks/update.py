@@ -58,28 +58,17 @@ def make(table: str, rows: int, pages: int, links: int, unchanged: int = 0) -> N
 def ours(tiny: str, table: str) -> dict[str, int]:
     """Brings the batch into the table, after another one was brought into a tiny table."""
     measure.nutbeam("updatedb", tiny, "--progress=false")
-    before = _files(table)
+    before = measure.files_of(table)
     with measure.measured():
         measure.nutbeam("updatedb", table, "--progress=false")
-    new = {path: size for path, size in _files(table).items() if path not in before}
+    new = {path: size for path, size in measure.files_of(table).items() if path not in before}
     state = sum(size for path, size in new.items() if "/state/" in path)
     return {"written": sum(new.values()), "state": state}
 
 
 def theirs(tiny: str, table: str, output: str) -> dict[str, int]:
     """Does the same with DuckDB, straight from the Parquet files to one."""
-    import duckdb
-
-    connection = duckdb.connect(config={"threads": THREADS})
-    connection.execute(_query(tiny, output))
-    with measure.measured():
-        connection.execute(_query(table, output))
-    return {"written": pathlib.Path(output).stat().st_size}
-
-
-def _files(table: str) -> dict[str, int]:
-    paths = [path for path in pathlib.Path(table).rglob("*") if path.is_file()]
-    return {str(path): path.stat().st_size for path in paths}
+    return measure.duckdb(_query(tiny, output), _query(table, output), output, THREADS)
 
 
 def _query(table: str, output: str) -> str:

@@ -228,7 +228,6 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     order, batch = item.pages.order, str(item.operation.batch)
     origin = BatchOrigin(order, batch, item.pages.path, document)
     seeds = read_seeds_hosts(root, seed_files(item.operation))
-    known = _known_rows(item.operation, pages.get_column("key"), scorings)
     before, lost = _before(item, pages)
     merits = domain_merits(item.operation, options) if _by_merit(options) else None
     documents, before, unvouched = _vouched(documents, before, merits)
@@ -237,8 +236,9 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
     before = before._replace(
         alone=representatives.outdated(before.rows),
         followed=_followed(item.operation, pages, before.rows),
+        known=_known_rows(item.operation, pages.get_column("key"), scorings),
     )
-    found, counts = changes_of(pages, documents, origin, seeds, options, scorings, known, before)
+    found, counts = changes_of(pages, documents, origin, seeds, options, scorings, before)
     counts |= unvouched | ({"documents_missing": lost} if lost else {})
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
     PROGRESS.add(len(pages))

@@ -1,7 +1,7 @@
 """Derives changes from the files of a batch: an event per page, a sum per link target."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import polars as pl
@@ -89,12 +89,15 @@ class Before(NamedTuple):
         alone: Keys of pages for which no other URL stands any more.
         followed: Rows of the state with ``key`` and ``signature``, of known pages that the fetch
             followed.
+        known: The rows of the pages in the state, with ``row_columns`` of the scorings, if these
+            need any.
     """
 
     rows: pl.DataFrame = empty(FETCHLIST)
     documents: pl.DataFrame = empty(DOCUMENTS)
     alone: Collection[str] = ()
     followed: pl.DataFrame = empty(STATE)
+    known: pl.DataFrame | None = None
 
 
 _NOTHING = Before()
@@ -124,7 +127,6 @@ def changes_of(
     seeds: Seeds,
     options: LinkOptions,
     scorings: Scorings = OPIC,
-    rows: pl.DataFrame | None = None,
     before: Before = _NOTHING,
 ) -> tuple[FileChanges, dict[str, int]]:
     """Returns the changes from the pages and documents of one file, with links summed per target.
@@ -137,7 +139,6 @@ def changes_of(
         seeds: Hosts and domains of the seeds, for the scope of redirects.
         options: Rules for targets of links.
         scorings: The scorings.
-        rows: The rows of these pages in the state, with ``row_columns`` of the scorings.
         before: What was known of these pages before.
 
     Returns:
@@ -146,43 +147,55 @@ def changes_of(
     # A file of a resumed attempt may have a key twice: the first row counts.
     once = pages.unique("key", keep="first", maintain_order=True)
     documents = pages_first(documents)
-    parsed = documents.select(
-        "key", "signature", "parse_status", "usage", has_document=pl.lit(True)
-    )
-    events = once.join(parsed, on="key", how="left", maintain_order="left").with_columns(
-        page=pl.lit(origin.page),
-        document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
-        batch_id=pl.lit(origin.batch),
-    )
+    events = _events(once, documents, origin)
     unchanged = _unchanged(once, before)
     refreshing = [rows.select(*OF_REFRESH) for rows in (documents, unchanged)]
     redirects, counts = _redirects(once, pl.concat(refreshing), seeds, options)
     linking = _linking(documents, unchanged, before)
-    pages = scorings.share(_pages(linking, options, scorings, rows))
+    pages = scorings.share(_pages(linking, options, scorings, before.known))
     if too_deep := _dropped(pages):
         counts["dropped/too_deep"] = too_deep
     of_parts, by_pages = _parts(documents, once, origin, options)
     if scorings.passed:
-        redirects = _with_passed(redirects, once, scorings, rows)
+        redirects = _with_passed(redirects, once, scorings, before.known)
     inherited = heirs(redirects, before.rows, before.alone)
     shared, left_out = _marked_links(pages, unchanged, options, scorings)
     if left_out:
         counts["dropped/by_scoring"] = left_out
     links = [shared, redirects.drop("source", "temporary"), by_pages]
     sums = sum_links(pl.concat(links, how="diagonal"), scorings)
-    if scorings.own:
-        own = pages.select("key", *(column.name for column in scorings.own))
-        events, of_parts = (
-            part.join(own, on="key", how="left", maintain_order="left")
-            for part in (events, of_parts)
-        )
-    schema, order = scorings.changes(CHANGES), pl.lit(origin.order, pl.Int64).alias("order")
-    both = pl.concat([to_frame(conform(part, schema)) for part in (events, of_parts)])
-    narrow = (
-        to_frame(conform(part, pa.schema(columns(schema, *part.columns))))
-        for part in (sums, inherited)
+    both = [_with_own(part, pages, scorings) for part in (events, of_parts)]
+    return _typed(both, (sums, inherited), scorings.changes(CHANGES), origin.order), counts
+
+
+def _typed(
+    events: Iterable[pl.DataFrame], others: Iterable[pl.DataFrame], schema: pa.Schema, order: int
+) -> FileChanges:
+    """Returns changes with the types of a schema; all but events only with the columns they have."""
+    position = pl.lit(order, pl.Int64).alias("order")
+    wide = pl.concat([to_frame(conform(part, schema)) for part in events])
+    narrow = (to_frame(conform(part, pa.schema(columns(schema, *part.columns)))) for part in others)
+    return FileChanges(*(part.with_columns(position) for part in (wide, *narrow)))
+
+
+def _events(pages: pl.DataFrame, documents: pl.DataFrame, origin: BatchOrigin) -> pl.DataFrame:
+    """Returns an event per page, with what its document says."""
+    parsed = documents.select(
+        "key", "signature", "parse_status", "usage", has_document=pl.lit(True)
     )
-    return FileChanges(*(part.with_columns(order) for part in (both, *narrow))), counts
+    return pages.join(parsed, on="key", how="left", maintain_order="left").with_columns(
+        page=pl.lit(origin.page),
+        document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
+        batch_id=pl.lit(origin.batch),
+    )
+
+
+def _with_own(events: pl.DataFrame, pages: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
+    """Adds what scorings keep of the pages themselves."""
+    if not scorings.own:
+        return events
+    own = pages.select("key", *(column.name for column in scorings.own))
+    return events.join(own, on="key", how="left", maintain_order="left")
 
 
 def _unchanged(pages: pl.DataFrame, before: Before) -> pl.DataFrame:

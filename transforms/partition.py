@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..io.snapshots.operations import Operation
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import each_once
+from ..web.content.mixing import mixed
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
 from .elements.chunks import MAX_ROWS, Chunk, rechunk
@@ -124,10 +125,7 @@ def hashes_of(keys: pl.Series) -> NDArray[np.uint64]:
 
 def _spread(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spreads each number over all bits (SplitMix64)."""
-    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    return mixed(numbers + np.uint64(0x9E3779B97F4A7C15))
 
 
 def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:

@@ -146,34 +146,44 @@ class Explainer:
             if self._requested and key is not None:
                 record["robots"] = self._robots(key, None)
             return record | {"reason": reason}
-        row = self._table.find("state", key)
-        record["reason"] = reason or self._not_added(key, row, self._table)
-        record["row"] = None if row is None else record_of(row, _COLUMNS)
+        return record | self._in_table(key, reason, self._table)
+
+    def _in_table(self, key: str, reason: str | None, table: TableAt) -> dict[str, Any]:
+        """Returns what the table says of a URL, with the reason why the URL is not added to it."""
+        row = table.find("state", key)
+        record: dict[str, Any] = {
+            "reason": reason or self._not_added(key, row, table),
+            "row": None if row is None else record_of(row, _COLUMNS),
+        }
         if row is not None:
-            if clock := wrong_clock(row, self._table, self._options):
-                record["clock"] = clock
-            reasons = not_generated(row, self._table, self._options)
-            own = settings_of_host(self._table.pinned, urls.host_key_of(key))
-            bounds = own.min_interval, own.max_interval
-            record["due"] = due_rule(row, self._options, self._hosts, bounds)._asdict()
-            record["due"]["detail"] += self._early(row)
-            record["generate"] = [{"reason": name, "detail": detail} for name, detail in reasons]
-            if self._too_deep(row):
-                record["links_too_deep"] = True
+            record |= self._of_row(row, key, table)
         if self._last is not None:
             record["last_generate"] = self._last.fate(key)
-        record["history"] = history_records(self._table.pinned.table, key)
-        record["host"] = host_limits_record(self._table.pinned, self._options, key, self._table.now)
-        record["inlinks"] = self._table.inlinks(key)
-        host = self._table.find("hosts", urls.host_key_of(key))
-        record["robots"] = self._robots(key, host)
-        return record
+        host = table.find("hosts", urls.host_key_of(key))
+        return record | {
+            "history": history_records(table.pinned.table, key),
+            "host": host_limits_record(table.pinned, self._options, key, table.now),
+            "inlinks": table.inlinks(key),
+            "robots": self._robots(key, host),
+        }
 
-    def _early(self, row: dict[str, Any]) -> str:
+    def _of_row(self, row: dict[str, Any], key: str, table: TableAt) -> dict[str, Any]:
+        """Returns when a row is due, whether it is chosen then, and what is wrong with it."""
+        clock = wrong_clock(row, table, self._options)
+        reasons = not_generated(row, table, self._options)
+        own = settings_of_host(table.pinned, urls.host_key_of(key))
+        bounds = own.min_interval, own.max_interval
+        due = due_rule(row, self._options, self._hosts, bounds)._asdict()
+        due["detail"] += self._early(row, table.now)
+        chosen = [{"reason": name, "detail": detail} for name, detail in reasons]
+        record: dict[str, Any] = {"clock": clock} if clock else {}
+        record |= {"due": due, "generate": chosen}
+        return record | ({"links_too_deep": True} if self._too_deep(row) else {})
+
+    def _early(self, row: dict[str, Any], now: int) -> str:
         """Returns a sentence if a row is due before its time; else an empty text."""
-        assert self._table is not None
         times = {name: row[name] for name in ("fetch_time", "fixed_interval", "retries")}
-        beyond = pl.col("fetch_time") > horizon(self._table.now, self._options)
+        beyond = pl.col("fetch_time") > horizon(now, self._options)
         if not pl.DataFrame([times]).select(beyond).item():
             return ""
         most = in_words(self._options.max_fetch_interval)

@@ -22,12 +22,6 @@ def _class_of(ms: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return np.minimum(classes, _CLASSES - 1)
 
 
-def sketch_times(times: Iterable[float]) -> bytes:
-    """Returns the sketch of some times in ms."""
-    values = np.fromiter(times, dtype=np.float64)
-    return _packed(np.bincount(_class_of(values), minlength=1))
-
-
 def _packed(numbers: npt.NDArray[np.int64]) -> bytes:
     most = np.iinfo(_CLASS).max
     return np.trim_zeros(np.minimum(numbers, most), "b").astype(_CLASS).tobytes()
@@ -54,7 +48,8 @@ def number_of_times(sketch: bytes | None) -> int:
 def percentile(sketch: bytes | None, percent: float) -> float | None:
     """Returns a percentile of the times of a sketch, ms; None if it has none.
 
-    >>> percentile(sketch_times([100.0] * 9 + [2000.0]), 50)
+    >>> rows = pl.DataFrame({"key": "com.a:http/", "response_ms": [100.0] * 9 + [2000.0]})
+    >>> percentile(sketch_hosts(rows).get_column("response_times").item(), 50)
     97.0
     """
     numbers = _unpacked(sketch or b"")

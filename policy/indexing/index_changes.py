@@ -11,7 +11,7 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
 )
 from ..components.index_schema import HELD, INDEXED, REFUSED
-from ..components.schema import STATE, Status, empty
+from ..components.schema import Status, empty
 from .index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions, decide_on_pages
 
 # What index filters read of the state, with what the decision needs.
@@ -32,11 +32,6 @@ _FETCHED = {
 }
 
 
-def no_state_rows() -> pl.DataFrame:
-    """Returns a frame without rows, with the columns ``STATE_READ``."""
-    return empty(STATE).select(STATE_READ)
-
-
 def decide_changes(
     rows: pl.DataFrame, journal: pl.DataFrame, options: IndexDecisionOptions, *, full: bool = False
 ) -> pl.DataFrame:
@@ -53,9 +48,10 @@ def decide_changes(
         it), ``action`` (``add``, ``delete`` or ``nothing``) and ``reason``. Only pages of the
         journal are deleted, and a page is not added again with the same text.
 
+    >>> from ..components.schema import STATE
     >>> row = {name: None for name in STATE_READ} | {"key": "com.a:http/", "status": 2,
     ...     "parse_status": 1, "document": "batches/1/documents/x"}
-    >>> rows = pl.DataFrame([row], schema=no_state_rows().schema)
+    >>> rows = pl.DataFrame([row], schema=empty(STATE).select(STATE_READ).schema)
     >>> decide_changes(rows, empty(INDEXED), IndexDecisionOptions()).select("action").item()
     'add'
     """

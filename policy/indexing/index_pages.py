@@ -33,24 +33,6 @@ INDEX_PAGES_COLUMNS = joined(
 INDEX_PAGES = INDEX_PAGES_COLUMNS.schema
 
 
-def with_anchors(pages: pl.DataFrame, anchors: pl.DataFrame) -> pl.DataFrame:
-    """Returns INDEX_PAGES rows with the texts of links to them, and the pages that have these.
-
-    Args:
-        pages: INDEX_PAGES rows.
-        anchors: ``key`` (one row per key), ``anchors``, and perhaps ``inlinks``.
-
-    >>> pages = pl.DataFrame({"key": ["a", "b"], "anchors": [None, None]})
-    >>> with_anchors(pages, pl.DataFrame({"key": ["b"], "anchors": [["B"]]})).rows()
-    [('a', None), ('b', ['B'])]
-    """
-    order = pages.columns
-    joined_rows = pages.drop(column for column in anchors.columns if column != "key").join(
-        anchors, on="key", how="left", maintain_order="left"
-    )
-    return joined_rows.select([name for name in order if name in joined_rows.columns])
-
-
 def hosts_of_keys(keys: pl.Series) -> pl.Series:
     """Returns the hosts of row keys.
 

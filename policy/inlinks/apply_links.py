@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from ..components.schema import INLINKS, conform, empty, to_frame
-from .edges import LINK_CHANGES, merge_rows, with_halves
+from ..components.schema import INLINKS, conform, to_frame
+from .edges import merge_rows, with_halves
 
 _NEW = ("anchor", "rel", "score")
 _FIRST = pl.min_horizontal("first", "time")
@@ -75,18 +75,3 @@ def _newest(seen: pl.DataFrame) -> pl.DataFrame:
         "key", "score", "anchor", "rel", descending=[False, True, False, False], nulls_last=True
     )
     return pl.concat([seen.filter(once), merge_rows(several).select(seen.columns)])
-
-
-def invert(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the link table of changes alone: INLINKS rows in key order, without ended links.
-
-    >>> from .edges import edges_of
-    >>> from .invert_options import InvertOptions
-    >>> documents = pl.DataFrame({"key": ["com.a:http/"], "fetch_time": [5], "score": [1.0],
-    ...     "outlinks": [[{"key": "com.b:http/", "anchor": "B", "rel": None}]]})
-    >>> invert(edges_of(documents, InvertOptions())[0]).select("target", "source", "anchor").rows()
-    [('com.b:http/', 'com.a:http/', 'B')]
-    """
-    wide = to_frame(LINK_CHANGES.empty_table())
-    changes = pl.concat([wide, changes], how="diagonal_relaxed")
-    return apply_links(empty(INLINKS), changes)[0].filter(pl.col("gone_since").is_null())

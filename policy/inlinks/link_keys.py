@@ -18,15 +18,6 @@ _DIGEST = 32
 _START = MAX_HALF - _DIGEST - 1
 
 
-def link_key(target: str, source: str) -> str:
-    """Returns the key of a link.
-
-    >>> link_key("com.a:http/", "org.b:http/x")
-    'com.a:http/ org.b:http/x'
-    """
-    return f"{half(target)}{SEPARATOR}{half(source)}"
-
-
 def half(key: str) -> str:
     """Returns a row key as it is in keys of links: a long one ends with ``#`` and a digest.
 
@@ -40,7 +31,7 @@ def half(key: str) -> str:
 
 
 def link_keys(targets: pl.Series, sources: pl.Series) -> pl.Series:
-    """Returns the keys of links, as ``link_key`` does one by one.
+    """Returns the keys of links, from those of their targets and sources.
 
     >>> link_keys(pl.Series(["com.a:http/"]), pl.Series(["org.b:http/x"])).to_list()
     ['com.a:http/ org.b:http/x']

@@ -74,10 +74,7 @@ def documents_of(
         (DOCUMENTS rows, counts). The rows of successfully fetched pages come first, then those
         of their parts.
     """
-    counts: Counter[str] = Counter()
-    records: list[dict[str, Any]] = []
-    links, parts = PageLinks(options, seeds, options.max_outlinks), Parts()
-    unfollowed = PageLinks(options, seeds, options.max_outlinks)
+    found = _Documents(options, seeds)
     columns = [name for name in NEEDED if name in pages.column_names]
     for row, page in enumerate(pages.select(columns).to_pylist()):
         if page["fetch_status"] != FETCH_SUCCESS:
@@ -85,37 +82,58 @@ def documents_of(
         page.setdefault("usage", None)  # a file of an earlier version does not have it
         at_row(row)
         if page["truncated"] and options.skip_truncated:
-            counts["skipped/truncated"] += 1
-            records.append(_cut_record(page))
+            found.cut(page)
             continue
-        record, parsed = _document(page, options, filters, skip.get(row), counts)
-        if parsed is not None:
-            links.add(len(records), page["key"], parsed)
-            unfollowed.add(len(records), page["key"], parsed.of_unfollowed())
-            assert record is not None
-            parts.add(page | {"usage": record["usage"]}, parsed)
-            parsed.release()
-            counts.update({"parsed": 1, **parsed.counts})
-            counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
-        if record is not None:
-            records.append(record)
+        found.add(page, *_document(page, options, filters, skip.get(row), found.counts))
     at_row(AFTER_ROWS)
-    for record, url, part in parts.records(options, seeds, counts):
-        links.add(len(records), record["key"], part)
-        signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
-        records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
-    found = {
-        "outlinks": links.outlinks(len(records), counts),
-        # All of these are counted as dropped already.
-        "nofollow_links": unfollowed.outlinks(len(records), Counter()),
-    }
-    return _table(records, found), capped(counts)
+    return found.table(), capped(found.counts)
 
 
-def _cut_record(page: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the DOCUMENTS row of a page that is not parsed because its body was cut off."""
-    usage = usage_of_page(page["usage"], _headers(page), ())
-    return {name: page[name] for name in _TAKEN} | {"usage": usage} | cut_off(page["truncated"])
+class _Documents:
+    """DOCUMENTS rows, one after another; links and parts wait until all pages are parsed."""
+
+    def __init__(self, options: DocumentOptions, seeds: Seeds) -> None:
+        self._options, self._seeds = options, seeds
+        self.counts: Counter[str] = Counter()
+        self._records: list[dict[str, Any]] = []
+        self._links = PageLinks(options, seeds, options.max_outlinks)
+        self._unfollowed = PageLinks(options, seeds, options.max_outlinks)
+        self._parts = Parts()
+
+    def cut(self, page: Mapping[str, Any]) -> None:
+        """Adds a page that is not parsed because its body was cut off."""
+        usage = usage_of_page(page["usage"], _headers(page), ())
+        record = {name: page[name] for name in _TAKEN} | {"usage": usage}
+        self._records.append(record | cut_off(page["truncated"]))
+        self.counts["skipped/truncated"] += 1
+
+    def add(self, page: dict[str, Any], record: dict[str, Any] | None, parsed: Page | None) -> None:
+        """Adds what ``_document`` returns for a page."""
+        if record is None:
+            return
+        if parsed is not None:
+            at = len(self._records)
+            self._links.add(at, page["key"], parsed)
+            self._unfollowed.add(at, page["key"], parsed.of_unfollowed())
+            self._parts.add(page | {"usage": record["usage"]}, parsed)
+            parsed.release()
+            self.counts.update({"parsed": 1, **parsed.counts})
+            self.counts.update({f"dropped/{reason}": n for reason, n in parsed.dropped.items()})
+        self._records.append(record)
+
+    def table(self) -> pa.Table:
+        """Returns all rows: those that were added, then those of their parts."""
+        options, records, counts = self._options, self._records, self.counts
+        for record, url, part in self._parts.records(options, self._seeds, counts):
+            self._links.add(len(records), record["key"], part)
+            signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
+            records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
+        links = {
+            "outlinks": self._links.outlinks(len(records), counts),
+            # All of these are counted as dropped already.
+            "nofollow_links": self._unfollowed.outlinks(len(records), Counter()),
+        }
+        return _table(records, links)
 
 
 def _document(

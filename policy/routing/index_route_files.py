@@ -50,7 +50,7 @@ def read_routes(file: RuleFile) -> IndexRoutes:
         raise ValueError(f"{file.name} must have only [[writer]] sections{strange}")
     try:
         writers = tuple(map(_writer, records))
-        routes = tuple(route for record in records for route in _route(record, len(records) > 1))
+        routes = tuple(route for record in records for route in _route(record))
         if all(route.expr == "True" for route in routes):
             routes = ()
         return IndexRoutes(writers, routes)
@@ -97,7 +97,7 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _route(record: dict[str, Any], several: bool) -> Iterator[IndexRoute]:
+def _route(record: dict[str, Any]) -> Iterator[IndexRoute]:
     only, otherwise = record.get("only", ""), record.get("otherwise", False)
     if not isinstance(only, str) or not isinstance(otherwise, bool) or (only and otherwise):
         raise ValueError(

@@ -1,11 +1,13 @@
 """Chooses intervals that keep most pages fresh with a given number of fetches.
 
 A page with rate r that is fetched every I days is fresh for (1 - exp(-r I)) / (r I) of the time. If
-a page is fetched a little more often, each additional fetch gains ``gain(I)`` days of freshness.
-With the best intervals, all pages have the same gain, the threshold: otherwise a fetch of one page
-should rather be a fetch of another (Cho and Garcia-Molina, "Effective Page Refresh Policies for Web
-Crawlers", 2003; the threshold is the Lagrange multiplier). So pages that change slowly have long
-intervals, and pages that change faster than anyone could follow have the longest one.
+a page is fetched a little more often, each additional fetch gains some days of freshness. With S(t),
+the probability that a page has not changed t days after a fetch, this gain is the integral of S(t) -
+S(I) for t from 0 to I; it grows with I. With the best intervals, all pages have the same gain, the
+threshold: otherwise a fetch of one page should rather be a fetch of another (Cho and Garcia-Molina,
+"Effective Page Refresh Policies for Web Crawlers", 2003; the threshold is the Lagrange multiplier).
+So pages that change slowly have long intervals, and pages that change faster than anyone could
+follow have the longest one.
 
 The rates are not known exactly: all means are over their gamma distributions.
 """
@@ -25,18 +27,6 @@ _HALVINGS = 36  # of the range of thresholds, to a relative error of 1e-9
 # so large that their rates are known. Where the gain hardly grows any more, an interval changes by
 # a hundred times the share by which the threshold does.
 _RAREST, _FASTEST, _KNOWN = 1 / 3000, 24.0, 1e8
-
-
-def gain(interval: Array, known: ChangeRate) -> Array:
-    """Returns the days of freshness that one more fetch gains, for pages with intervals in days.
-
-    It is the integral of S(t) - S(interval) for t from 0 to interval, where S(t) is the probability
-    that a page has not changed t days after a fetch. It grows with the interval.
-
-    >>> gain(np.array([30.0]), ChangeRate(np.array([1e6]), np.array([3e7]))).round(2)
-    array([7.93])
-    """
-    return known.days * _gain(interval / known.days, known.shape)[0]
 
 
 def _gain(times: Array, shape: Array) -> tuple[Array, Array]:

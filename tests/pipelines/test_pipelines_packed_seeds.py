@@ -2,16 +2,10 @@
 
 import gzip
 import io
-import random
 import sys
 
 from crawling import nutbeam, state_of, tree
-
-
-def urls(number):
-    """Returns lines of URLs that shrink little."""
-    dice = random.Random(number)
-    return b"".join(b"http://a.com/%x\n" % dice.getrandbits(400) for _ in range(number))
+from seed_lines import lines_that_shrink_little
 
 
 def test_packed_seeds_from_standard_input_are_kept_as_text(tmp_path, monkeypatch):
@@ -29,7 +23,7 @@ def test_a_damaged_file_among_others_loses_nothing(tmp_path, capsys):
     table, folder = tmp_path / "table", tmp_path / "seeds"
     folder.mkdir()
     assert nutbeam("inject", table, "http://b.com/") == 0
-    whole = gzip.compress(urls(2_000))
+    whole = gzip.compress(lines_that_shrink_little(2_000))
     (folder / "a.txt").write_text("http://c.com/\n")
     (folder / "b.gz").write_bytes(whole[:-100])
     before = tree(table)

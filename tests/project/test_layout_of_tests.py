@@ -1,16 +1,14 @@
 """The tests themselves: code that several files need stands once, and folders mirror the package's."""
 
-import re
+import ast
 from collections import defaultdict
 
+import pytest
 from here import TESTS
 from package_files import FILES, PACKAGE, ROOMS
 
-LINES = 3  # of a function that may stand in several files
-# A function at the top of a file, up to the next line that is not indented.
-FUNCTION = re.compile(r"^def (\w+)(\(.*\n(?:(?:[ )].*)?\n)*)", re.MULTILINE)
-DOCSTRING = re.compile(r':\n    """[^"]*"""')
-COMMENT = re.compile(r"(^| ) *# .*", re.MULTILINE)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LINES = 1  # of the body of a function that may stand in several files
 
 # Folders of modules without a folder of tests, folders of tests without a folder of modules, and why.
 WITHOUT_TESTS = {"policy/base": "it only names statuses; tests of policy/components use them all"}
@@ -25,43 +23,99 @@ def folders(files, top):
     return {path.parent.relative_to(top).as_posix() for path in files}
 
 
-def long_functions(text):
-    """Yields the name and the code of each function with more than ``LINES`` lines of code.
+def is_asked_for(function):
+    """Returns whether pytest calls a function, so that its parameters are names of fixtures."""
+    return function.name.startswith("test_") or any(
+        "fixture" in ast.unparse(decorator) for decorator in function.decorator_list
+    )
 
-    The code is compared as text: to parse all tests takes some seconds.
-    """
-    for name, source in FUNCTION.findall(text):
-        code = COMMENT.sub("", DOCSTRING.sub(":", source, count=1))
-        lines = [line for line in code.splitlines() if line]
-        if len(lines) > LINES:
-            yield name, "\n".join(lines)
+
+def own_names(module):
+    """Returns the names that a file itself defines; in each file they are something else."""
+    found = set()
+    for node in module.body:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (name for name in ast.walk(node) if isinstance(name, ast.Name))
+            found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return found
+
+
+def code_of(function, own, file):
+    """Returns a function's code, the same whatever names it has for itself and its variables."""
+    nodes = [node for part in (function.args, *function.body) for node in ast.walk(part)]
+    asked_for, new = is_asked_for(function), {}
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            node.annotation = None
+            if not asked_for:
+                new.setdefault(node.arg, f"_{len(new)}")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            new.setdefault(node.id, f"_{len(new)}")
+    for node in nodes:
+        attribute = {ast.arg: "arg", ast.Name: "id"}.get(type(node))
+        if attribute:
+            name = getattr(node, attribute)
+            setattr(node, attribute, new.get(name, f"{file}:{name}" if name in own else name))
+    return "".join(map(ast.dump, (function.args, *function.body)))
+
+
+def long_functions(text, file):
+    """Yields the name and the code of each function whose body has more than ``LINES`` lines."""
+    module = ast.parse(text)
+    own = own_names(module)
+    for function in module.body:
+        if not isinstance(function, FUNCTIONS):
+            continue
+        if ast.get_docstring(function, clean=False) is not None:
+            function.body = function.body[1:]
+        if function.body and function.body[-1].end_lineno - function.body[0].lineno >= LINES:
+            yield function.name, code_of(function, own, file)
 
 
 def repeated_functions(folder):
-    """Returns the files below a folder that have a function of the same name and with the same code."""
-    places = defaultdict(list)
+    """Returns the functions below a folder, ``file:name``, whose code stands in several files."""
+    places = defaultdict(dict)
     for path in sorted(folder.rglob("*.py")):
-        for function in long_functions(path.read_text("utf-8")):
-            places[function].append(str(path.relative_to(folder)))
-    return {name: paths for (name, _), paths in places.items() if len(paths) > 1}
+        file = str(path.relative_to(folder))
+        for name, code in long_functions(path.read_text("utf-8"), file):
+            places[code][file] = f"{file}:{name}"
+    return [list(found.values()) for found in places.values() if len(found) > 1]
 
 
 def test_a_function_that_several_files_need_stands_once():
     """Move a helper to tests/support, a fixture to conftest.py of the folder that has all these files."""
-    assert repeated_functions(TESTS) == {}
+    assert repeated_functions(TESTS) == []
 
 
-def test_a_function_that_stands_twice_is_found(tmp_path):
-    short = "def f():\n    x = 1\n    return x\n\n\n"
+def test_a_function_that_stands_twice_is_found_whatever_its_names(tmp_path):
+    short = "def f():\n    return 1\n\n\n"
     texts = {
-        "a.py": f'{short}def g(x):\n    """One."""\n    y = x\n    y += 1\n    return y\n',
-        "b/c.py": f"{short}@fixture\ndef g(x):\n    y = x  # one\n\n    y += 1\n    return y\n\n\nA = 1\n",
-        "b/d.py": f"{short}def g(x, z):\n    y = x\n    y += 1\n    return y\n",
+        "a.py": f'{short}def g(x: int) -> int:\n    """One."""\n    y = x\n    return y + 1\n',
+        "b/c.py": f"{short}def h(one):\n    two = one  # one\n\n    return two + 1\n\n\nA = 1\n",
+        "b/d.py": f"{short}def g(x, z):\n    y = x\n    return y + 1\n",
+        "b/e.py": f"{short}def g(x):\n    y = x\n    return y + 2\n",
     }
     (tmp_path / "b").mkdir()
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    assert repeated_functions(tmp_path) == {"g": ["a.py", "b/c.py"]}
+    assert repeated_functions(tmp_path) == [["a.py:g", "b/c.py:h"]]
+
+
+@pytest.mark.parametrize(
+    ("head", "other", "before"),
+    [
+        ("@pytest.fixture\ndef g(x):", "@pytest.fixture\ndef h(x):", "A = 1\n"),
+        ("def test_g(x):", "def test_h(z):", ""),
+    ],
+    ids=["they name what their files define", "they ask for other fixtures"],
+)
+def test_functions_that_mean_other_things_are_not_the_same(tmp_path, head, other, before):
+    for file, line in (("a.py", head), ("b.py", other)):
+        given = line[line.index("(") + 1]
+        (tmp_path / file).write_text(f"{before}{line}\n    y = {given}\n    return y + A\n")
+    assert repeated_functions(tmp_path) == []
 
 
 def test_the_folders_of_tests_mirror_those_of_modules():

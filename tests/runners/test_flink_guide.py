@@ -4,7 +4,7 @@ import re
 
 import pytest
 from crawling import statuses_of
-from flink.cluster import HERE, started
+from flink.cluster import HERE
 from guide_blocks import blocks, run_as_typed
 from here import ROOT
 
@@ -16,15 +16,11 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    yield from started()
-
-
-def test_the_guide_runs_as_typed(cluster, tmp_path, monkeypatch):
-    endpoint = f"localhost:{cluster.job_port}"
+def test_the_guide_runs_as_typed(flink, tmp_path, monkeypatch):
+    before = flink.jobs()
+    endpoint = f"localhost:{flink.job_port}"
     monkeypatch.setenv("JOB_SERVER", endpoint)
-    monkeypatch.setenv("ARTIFACTS", f"localhost:{cluster.artifact_port}")
+    monkeypatch.setenv("ARTIFACTS", f"localhost:{flink.artifact_port}")
     monkeypatch.setenv("WORKER", str(HERE / "beam-worker"))
     monkeypatch.setenv("TABLES", str(tmp_path / "tables"))
     typed = [text for text, reason in blocks(GUIDE, "bash") if (reason or "").startswith("flink:")]
@@ -38,5 +34,6 @@ def test_the_guide_runs_as_typed(cluster, tmp_path, monkeypatch):
     found = statuses_of(tmp_path / "tables" / "first")
     assert found["http://h0.example.com/"] == "db_fetched"
     assert "db_unfetched" in found.values()
-    assert all(state == "FINISHED" for state in cluster.jobs().values())
-    assert len(cluster.jobs()) >= 4
+    states = [state for job, state in flink.jobs().items() if job not in before]
+    assert set(states) == {"FINISHED"}
+    assert len(states) >= 4

@@ -1,7 +1,6 @@
 """Prism, Beam's portable runner in Go: the same table, and as quiet as in this process."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import job_server
 import pytest
 from crawling import assert_same, assert_whole, contents, crawl, manifests_of, nutbeam, reach
+from free_ports import free_port
 from running import NO_PRISM, PRISM, RUNNERS
 from simulated_web import served_web
 from waiting import wait_until, wait_until_none
@@ -37,9 +37,7 @@ def counts_of(table):
 @pytest.fixture(scope="module")
 def endpoint():
     """A Prism that was started by hand, as on a machine that many use."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [PRISM, f"--job_port={port}", "--serve_http=false"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert wait_until(lambda: job_server.answers(port), process)

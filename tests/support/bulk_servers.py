@@ -6,6 +6,10 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from nutbeam.io.writers.index_writer import IndexTarget
+from nutbeam.io.writers.writer_kinds import open_writer
+from nutbeam.policy.routing.index_routes import WriterRule
+
 
 class BulkServer(ThreadingHTTPServer):
     """Takes the documents of bulk requests, as OpenSearch does.
@@ -112,6 +116,12 @@ def items(*statuses, kind="index"):
             item["error"] = {"type": error[0], "reason": "a reason"}
         found.append({kind: item})
     return json.dumps({"errors": True, "items": found}).encode()
+
+
+def writer(server, kind="opensearch", **parameters):
+    """Opens a writer for the server, which takes these parameters, too."""
+    given = {"url": server.url, "patience": "20", "timeout": "10", **parameters}
+    return open_writer(WriterRule("w", kind, {}), IndexTarget("main", "w", given, None, 7, "op"))
 
 
 @contextlib.contextmanager

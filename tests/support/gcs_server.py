@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import threading
 from contextlib import suppress
@@ -11,6 +10,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from free_ports import free_port
 from here import ROOT
 from waiting import wait_until
 
@@ -122,10 +122,3 @@ class _Metadata(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-def free_port():
-    """Returns a port that nobody listens on, for now."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]

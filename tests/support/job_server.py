@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from flink.processes import Keeper
+from free_ports import free_port
 from here import TESTS
 from running import PRISM, TOOLS
 from waiting import wait_until
@@ -40,8 +41,7 @@ class JobServer:
     def __enter__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="nutbeam-prism-"))
         self._keeper = Keeper(self.folder)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         environment = {
             **self._keeper.environment, "BEAM_BOOT": str(BOOT), "WORKER_PYTHON": sys.executable,
             "LIBRARIES": self._libraries, "TMPDIR": str(self.folder), **self._environment,

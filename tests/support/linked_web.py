@@ -19,7 +19,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.schema import DOCUMENTS, INLINKS, Status, conform, to_frame
-from nutbeam.policy.inlinks.link_keys import link_key, link_keys
+from nutbeam.policy.inlinks.link_keys import SEPARATOR, half, link_keys
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOST = "a.example.com"
@@ -145,6 +145,11 @@ def _told(links):
 def urls(links):
     """Links with URLs instead of keys."""
     return {(from_key(target), from_key(source)): told for (target, source), told in links.items()}
+
+
+def link_key(target, source):
+    """The key of one link; ``link_keys`` makes those of columns."""
+    return f"{half(target)}{SEPARATOR}{half(source)}"
 
 
 def fill_links(table, links, time=1000):

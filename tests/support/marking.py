@@ -35,6 +35,7 @@ MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True, zone=Zone("fet
 
 
 def newer(rows, changes):
+    """A resolver: changes take the place of the rows of their keys."""
     kept = rows.join(changes, on="key", how="anti")
     return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
 

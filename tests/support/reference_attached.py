@@ -147,8 +147,10 @@ def update_with_links(
         Seeds(),
         links,
         scorings,
-        rows_of_pages,
-        Before(frame_of(FETCHLIST, *(_only(FETCHLIST.names, row) for row in table))),
+        Before(
+            frame_of(FETCHLIST, *(_only(FETCHLIST.names, row) for row in table)),
+            known=rows_of_pages,
+        ),
     )
     before = sorted(table, key=lambda row: row["key"])
     kept, *_ = update_state(

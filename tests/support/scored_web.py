@@ -70,7 +70,7 @@ class ScoredWeb:
         origin = BatchOrigin(order, "b", "p", "d")
         changes, self.counts = changes_of(
             frame_of(PAGES, *fetched), frame_of(DOCUMENTS, *documents), origin, Seeds(),
-            self.links, self.scorings, self.rows, before,
+            self.links, self.scorings, before._replace(known=self.rows),
         )  # fmt: skip
         return changes
 

@@ -14,6 +14,7 @@ import time
 import polars as pl
 import pytest
 import requests
+from free_ports import free_port
 from here import ROOT, TESTS
 
 SCRIPT = TESTS / "support" / "search_servers" / "server.sh"
@@ -35,7 +36,7 @@ class SearchServer:
         self._java = java
         self.kind = name.rstrip("0123456789")
         self._name, self._folder, self._settings = name, folder, settings
-        self._process, self._port = None, _free_port()
+        self._process, self._port = None, free_port()
         self.url = f"http://127.0.0.1:{self._port}"
 
     def start(self):
@@ -192,11 +193,6 @@ def _java_version(home):
         return 0
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
     return int(re.search(r'version "(\d+)', said)[1])
-
-
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def _is_open(port):

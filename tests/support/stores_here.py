@@ -14,7 +14,8 @@ import urllib.request
 from importlib.util import find_spec
 
 import pytest
-from gcs_server import PROGRAM, GcsServer, free_port
+from free_ports import free_port
+from gcs_server import PROGRAM, GcsServer
 from here import TESTS
 from short_form import first
 from waiting import wait_until

@@ -45,7 +45,7 @@ def terminal(chunks, width=400, rows=50):
     """Opens a pseudo-terminal; yields its descriptor for programs; what they write comes to ``chunks``."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, width, 0, 0))
-    reader = threading.Thread(target=lambda: chunks.extend(_read(master)), daemon=True)
+    reader = threading.Thread(target=lambda: chunks.extend(read(master)), daemon=True)
     reader.start()
     try:
         yield slave
@@ -55,7 +55,8 @@ def terminal(chunks, width=400, rows=50):
         os.close(master)
 
 
-def _read(master):
+def read(master):
+    """Yields what programs write to a pseudo-terminal, until its other end is closed."""
     with contextlib.suppress(OSError):  # what a terminal says once its other end is closed
         while chunk := os.read(master, 1 << 16):
             yield chunk

@@ -212,10 +212,31 @@ def _start(operation: Operation, how: _How) -> Iterator[tuple[int, _Report]]:
         yield group, _Report(operation, tuple(some for some in found if some is not None))
 
 
-def _gathered(
-    grouped: tuple[int, Iterable[_Report]], graph: StoredGraph, operation: Operation
-) -> list[Receipt]:
-    known = {some.block: some for report in grouped[1] for some in report.receipts}
+@dataclasses.dataclass(frozen=True)
+class _Meeting:
+    """What a group of blocks knows after a round: all reports, and the files that they tell of."""
+
+    group: int
+    operation: Operation
+    graph: StoredGraph
+    files: RoundFiles
+    receipts: list[Receipt]
+
+    @property
+    def blocks(self) -> range:
+        """The blocks of the group."""
+        return range(self.group, self.graph.blocks, _groups(self.graph))
+
+
+def _meeting(grouped: tuple[int, Iterable[_Report]], how: _How) -> _Meeting:
+    group, reports = grouped[0], list(grouped[1])
+    operation = reports[0].operation
+    graph, files = stored_graph(operation, how.level), how.files(operation)
+    return _Meeting(group, operation, graph, files, _gathered(reports, graph))
+
+
+def _gathered(reports: list[_Report], graph: StoredGraph) -> list[Receipt]:
+    known = {some.block: some for report in reports for some in report.receipts}
     if known and len(known) != graph.blocks:
         raise UserError(
             f"linkrank: {len(known)} of {graph.blocks} blocks have reported: run it again"
@@ -224,22 +245,19 @@ def _gathered(
 
 
 def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[int, _Report]]:
-    group, reports = grouped[0], list(grouped[1])
-    operation = reports[0].operation
-    graph, files = stored_graph(operation, how.level), how.files(operation)
-    receipts = _gathered((group, reports), graph, operation)
-    mine = range(group, graph.blocks, _groups(graph))
+    meeting = _meeting(grouped, how)
+    receipts = meeting.receipts
     # Not the number of the step: after a kill, and in a further pipeline, the first step makes the
     # round after the last complete one.
     number = receipts[0].round + 1 if receipts else 0
     if receipts and (receipts[0].ended or number > how.ranking.steps(how.rounds)):
-        done = tuple(receipts[block] for block in mine)
+        done = tuple(receipts[block] for block in meeting.blocks)
     else:
-        with logs_of(operation):
-            work = _Work(how, graph, files, number, receipts)
-            done = tuple(work.receipt(block) for block in mine)
-    for other in range(_groups(graph)):
-        yield other, _Report(operation, done)
+        with logs_of(meeting.operation):
+            work = _Work(how, meeting.graph, meeting.files, number, receipts)
+            done = tuple(work.receipt(block) for block in meeting.blocks)
+    for other in range(_groups(meeting.graph)):
+        yield other, _Report(meeting.operation, done)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,21 +301,19 @@ class _Work:
 
 
 def _ranks(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[RankedBlock]:
-    group, reports = grouped[0], list(grouped[1])
-    operation = reports[0].operation
-    graph, files = stored_graph(operation, how.level), how.files(operation)
-    receipts = _gathered((group, reports), graph, operation)
+    meeting = _meeting(grouped, how)
+    receipts = meeting.receipts
     totals = sum_totals(some.totals for some in receipts)
     changes = receipts[0].changes
     if not receipts[0].ended:
         last = how.ranking.change(receipts[0].round, totals)
         changes = changes if last is None else (*changes, last)
-        if last is not None and group == 0:
+        if last is not None and meeting.group == 0:
             _log_round(changes)
-    for block in range(group, graph.blocks, _groups(graph)):
-        values = files.values(receipts[block].round, block)
+    for block in meeting.blocks:
+        values = meeting.files.values(receipts[block].round, block)
         ranks = how.ranking.ranks(values, totals)
-        yield RankedBlock(operation, block, graph.blocks, ranks, changes)
+        yield RankedBlock(meeting.operation, block, meeting.graph.blocks, ranks, changes)
 
 
 def _log_round(changes: tuple[float, ...]) -> None:

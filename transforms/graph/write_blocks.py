@@ -113,19 +113,7 @@ class WriteBlocks(Displayed):
             | "Plan" >> beam.Map(plan_graph, self.block_nodes).with_output_types(GraphPlan)
         )  # fmt: skip
         plan = beam.pvalue.AsSingleton(plans)
-        kept = (
-            links
-            | "Split"
-            >> beam.FlatMap(_links_by_range, how, plan).with_output_types(
-                tuple[tuple[int, int], Chunk]
-            )
-            | "BySource" >> GroupChunks()
-            | "Limit"
-            >> beam.FlatMap(_limit, how, plan)
-            .with_output_types(tuple[int, Chunk])
-            .with_outputs(_NODES, _RECEIPTS, main="main")
-        )
-        kept[_NODES].element_type = beam.typehints.Tuple[int, Chunk]
+        kept = _limited(links, how, plan)
         ranges = (
             kept[_NODES]
             | "ByKey" >> GroupChunks()
@@ -135,16 +123,7 @@ class WriteBlocks(Displayed):
             (plans, ranges) | "Ranges" >> Together()
             | "Layout" >> beam.Map(lay_out, how).with_output_types(GraphLayout)
         )  # fmt: skip
-        layout = beam.pvalue.AsSingleton(layouts)
-        edges = (
-            kept["main"]
-            | "Sources"
-            >> beam.FlatMap(_number_sources, how, layout).with_output_types(
-                tuple[tuple[int, int], Chunk]
-            )
-            | "ByTarget" >> GroupChunks()
-            | "Targets" >> beam.FlatMap(_number_targets, how, layout).with_output_types(EdgeFile)
-        )
+        edges = _numbered(kept["main"], how, beam.pvalue.AsSingleton(layouts))
         blocks = (
             (layouts, edges) | "Files" >> Together()
             | "Divide" >> beam.FlatMap(divide_blocks).with_output_types(tuple[int, Any])
@@ -152,6 +131,38 @@ class WriteBlocks(Displayed):
             | "Blocks" >> beam.FlatMap(write_block, how).with_output_types(Written)
         )  # fmt: skip
         return (foreign[_RECEIPTS], kept[_RECEIPTS], blocks) | beam.Flatten()
+
+
+def _limited(
+    links: beam.PCollection[Chunk], how: GraphShape, plan: beam.pvalue.AsSideInput
+) -> beam.pvalue.DoOutputsTuple:
+    """Chooses the links of each source that count; also returns their keys, and counts."""
+    split = beam.FlatMap(_links_by_range, how, plan)
+    kept = (
+        links
+        | "Split" >> split.with_output_types(tuple[tuple[int, int], Chunk])
+        | "BySource" >> GroupChunks()
+        | "Limit"
+        >> beam.FlatMap(_limit, how, plan)
+        .with_output_types(tuple[int, Chunk])
+        .with_outputs(_NODES, _RECEIPTS, main="main")
+    )
+    kept[_NODES].element_type = beam.typehints.Tuple[int, Chunk]
+    return kept
+
+
+def _numbered(
+    links: beam.PCollection[tuple[int, Chunk]], how: GraphShape, layout: beam.pvalue.AsSideInput
+) -> beam.PCollection[EdgeFile]:
+    """Writes links with the numbers of their nodes, first those of sources, then of targets."""
+    sources = beam.FlatMap(_number_sources, how, layout)
+    targets = beam.FlatMap(_number_targets, how, layout)
+    return (
+        links
+        | "Sources" >> sources.with_output_types(tuple[tuple[int, int], Chunk])
+        | "ByTarget" >> GroupChunks()
+        | "Targets" >> targets.with_output_types(EdgeFile)
+    )
 
 
 def _foreign(chunk: Chunk, how: GraphShape) -> Iterator[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.options import option
+from .mixing import mixed
 
 _WORD = re.compile(r"\w+")
 _SHINGLE_WORDS = 3
@@ -146,8 +147,8 @@ def simhash(text: str) -> bytes | None:
     hashes = _word_hashes(words)
     runs = hashes[: max(1, len(hashes) - _SHINGLE_WORDS + 1)].copy()
     for place in range(1, min(_SHINGLE_WORDS, len(hashes))):
-        runs = _mixed(runs) + hashes[place : place + len(runs)]
-    runs = np.unique(_mixed(runs))
+        runs = mixed(runs) + hashes[place : place + len(runs)]
+    runs = np.unique(mixed(runs))
     votes = np.unpackbits(runs.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0)
     return np.packbits(2 * votes > len(runs)).tobytes()
 
@@ -160,10 +161,3 @@ def _word_hashes(words: list[str]) -> NDArray[np.uint64]:
         for word in set(words)
     }
     return np.array([numbers[word] for word in words], dtype=np.uint64)
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spreads each number over all bits (the end of SplitMix64)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))

@@ -18,11 +18,6 @@ from nutbeam.io.storage.places import place_of
 SLOWER = TIMES._replace(beat=1.0, fresh=4.0, stale=8.0)
 
 
-@pytest.fixture
-def root(address):
-    return place_of(address)
-
-
 @in_stores
 def test_one_holds_it_and_the_other_waits(root):
     waited = []

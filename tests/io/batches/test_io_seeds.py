@@ -1,9 +1,9 @@
 import gzip
 import logging
-import random
 
 import pytest
 from dropping import as_nobody
+from seed_lines import lines_that_shrink_little
 
 from nutbeam.io.batches import seed_files
 from nutbeam.io.batches import seeds as module
@@ -310,14 +310,8 @@ def test_files_of_a_few_bytes(tmp_path, size):
     ] == []
 
 
-def noise(number):
-    """Lines that shrink little."""
-    made = random.Random(number)
-    return b"".join(b"http://a.com/%x\n" % made.getrandbits(400) for _ in range(number))
-
-
 def test_a_damaged_or_cut_packed_file_is_refused_at_once_or_while_it_is_read(tmp_path):
-    whole = gzip.compress(noise(5_000))
+    whole = gzip.compress(lines_that_shrink_little(5_000))
     broken = whole[: len(whole) // 2] + b"\xff" * 50 + whole[len(whole) // 2 + 50 :]
     for data, reason in (
         (whole[:-9], "incomplete"),
@@ -342,7 +336,7 @@ def test_a_packed_file_that_grows_too_much_is_refused_before_it_is_unpacked(tmp_
         made.extend(len(frame) for frame, _ in read_seeds(packed(tmp_path, bomb), RULES))
     # It was refused long before its end. A list of URLs of the same size is read.
     assert sum(made) < 2_500_000
-    rows, _ = read(packed(tmp_path, gzip.compress(noise(2_000))))
+    rows, _ = read(packed(tmp_path, gzip.compress(lines_that_shrink_little(2_000))))
     assert len(rows) == 2_000
 
 

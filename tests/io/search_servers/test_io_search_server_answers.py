@@ -6,7 +6,7 @@ import time
 
 import polars as pl
 import pytest
-from bulk_servers import bulk_server, items
+from bulk_servers import bulk_server, items, writer
 from index_servers import index_server
 
 from nutbeam.io.search_servers import server_client
@@ -40,11 +40,6 @@ def _short(plain, plan, text):
 
 
 WAITED = []
-
-
-def writer(server, kind="opensearch", **parameters):
-    given = {"url": server.url, "patience": "20", "timeout": "10", **parameters}
-    return open_writer(WriterRule("w", kind, {}), IndexTarget("main", "w", given, None, 7, "op"))
 
 
 def documents(*ids, text="x"):

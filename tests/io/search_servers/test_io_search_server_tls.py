@@ -6,15 +6,12 @@ import ssl
 
 import polars as pl
 import pytest
-from bulk_servers import bulk_server
+from bulk_servers import bulk_server, writer
 from crawling import nutbeam
 from cryptography import x509
 from indexed_tables import page, put
 from made_certificates import make_certificate
 
-from nutbeam.io.writers.index_writer import IndexTarget
-from nutbeam.io.writers.writer_kinds import open_writer
-from nutbeam.policy.routing.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 
 NONE = pl.Series([], dtype=pl.String)
@@ -38,11 +35,6 @@ def server(own):
     context.load_cert_chain(own)
     with bulk_server(context) as found:
         yield found
-
-
-def writer(server, kind="opensearch", **parameters):
-    given = {"url": server.url, "patience": "2", "timeout": "10", **parameters}
-    return open_writer(WriterRule("w", kind, {}), IndexTarget("main", "w", given, None, 7, "op"))
 
 
 def test_a_server_with_a_certificate_of_the_given_authority_is_written(server, own):

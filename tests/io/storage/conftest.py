@@ -7,11 +7,6 @@ from nutbeam.io.storage.places import place_of
 
 
 @pytest.fixture
-def root(address):
-    return place_of(address)
-
-
-@pytest.fixture
 def proxied(kind, stores, monkeypatch):
     """A proxy before a store's server, and the place of a table that is reached through it."""
     with Proxy(stores.server(kind).url) as proxy:

@@ -2,7 +2,7 @@
 
 import pytest
 from frames import frame_of
-from gcs_server import free_port
+from free_ports import free_port
 from stores_here import PROXIED, everywhere
 
 from nutbeam.io.batches.batches import put_aside, remove_aside, take_up

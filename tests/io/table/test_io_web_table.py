@@ -6,6 +6,7 @@ import pickle
 import polars as pl
 import pytest
 from frames import frame_of
+from marking import newer
 
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
@@ -20,7 +21,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolution, Resolved
+from nutbeam.io.tablets.resolve import Resolution
 from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
@@ -48,12 +49,6 @@ def table(request, tmp_path, monkeypatch):
 
 def state_of(scores, **columns):
     return frame_of(STATE, *({"key": k, "score": s, **columns} for k, s in sorted(scores.items())))
-
-
-def newer(rows, changes):
-    """A resolver: changes take the place of the rows of their keys."""
-    kept = rows.join(changes, on="key", how="anti")
-    return Resolved(pl.concat([kept, changes.select(rows.columns)]).sort("key"))
 
 
 def change(table, rows, name, component="state", reads=()):

@@ -9,7 +9,7 @@ import threading
 import time
 
 import rich.live  # noqa: F401 (the view's thread need not load it then, while its time runs)
-from terminals import EVIL, Screen, obeyed, terminal
+from terminals import EVIL, Screen, obeyed, read, terminal
 from waiting import wait_until
 
 from nutbeam.pipelines.base.live import duration, line, live_view
@@ -85,12 +85,6 @@ def test_a_closed_stream_does_not_stop_the_work():
     with live_view(progress=progress, stream=stream):
         crawl(progress)
     assert len(progress.snapshot().history) == 2
-
-
-def read(terminal):
-    with contextlib.suppress(OSError):  # what a terminal says once its other end is closed
-        while chunk := os.read(terminal, 1 << 16):
-            yield chunk
 
 
 def test_a_live_view_on_a_terminal(monkeypatch):

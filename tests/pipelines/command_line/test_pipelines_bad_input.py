@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import shutil
-import socket
 import subprocess
 import sys
 import textwrap
@@ -24,6 +23,7 @@ from crawling import (
     tree,
 )
 from dropping import NOBODY, as_nobody
+from free_ports import free_port
 from waiting import PATIENCE
 
 from nutbeam.pipelines.launch.runner import make_pipeline
@@ -302,9 +302,7 @@ def test_a_folder_is_no_output(table, refuse, tmp_path, command):
 @pytest.fixture(scope="module")
 def bad_hosts(web):
     """A port that refuses, and the connect_to to it and to the hosts that answer as none should."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    connect_to = ["--connect_to", f"refuses.example.com:80:127.0.0.1:{port}"]
+    connect_to = ["--connect_to", f"refuses.example.com:80:127.0.0.1:{free_port()}"]
     return [*connect_to, *reach(web)]
 
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from crawling import manifest_of, manifests_of, nutbeam, rows_of, state_of, statuses_of
 from ftp_servers import ftp_mapping, real_server, scripted_server
+from listed_folders import url_of
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
-from nutbeam.web.urls.percent import path_url
 
 SECRET = "nobody may read this"
 
@@ -34,10 +34,6 @@ def tree(tmp_path):
     (root / "out.txt").symlink_to(root.parent / "secret.txt")
     (tmp_path / "secret.txt").write_text(SECRET)
     return root
-
-
-def url_of(path):
-    return f"file://{path_url(os.fsencode(path))}"
 
 
 def counts_of(table):

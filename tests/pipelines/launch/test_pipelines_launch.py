@@ -3,12 +3,12 @@ import http.server
 import json
 import os
 import re
-import socket
 import sys
 import threading
 
 import pytest
 from crawling import nutbeam, statuses_of
+from free_ports import free_port
 from job_server import LIBRARIES, JobServer, missing, run
 from plugins import install_example
 from simulated_web import SimWeb
@@ -28,12 +28,6 @@ EDITABLE = f"import site; site.addsitedir({LIBRARIES!r})"  # all that is install
 def on_prism(test):
     """Marks a test that needs Prism and Beam's boot program."""
     return pytest.mark.prism(pytest.mark.skipif(bool(missing()), reason=missing())(test))
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +81,8 @@ def test_a_folder_of_this_machine_is_refused_for_workers_elsewhere(words, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_job_server_that_is_not_there(free_port, tmp_path, capsys):
-    endpoint = f"localhost:{free_port}"
+def test_a_job_server_that_is_not_there(tmp_path, capsys):
+    endpoint = f"localhost:{free_port()}"
     words = ("--runner=PortableRunner", f"--job_endpoint={endpoint}", "--shared_path")
     # Not 2: a scheduler may try again.
     assert nutbeam("inject", tmp_path / "table", "http://a.com/", *words) == 3
@@ -174,8 +168,8 @@ def test_a_flink_cluster_is_asked_for_a_free_slot(answers, message):
     assert repr(address) in str(caught.value)
 
 
-def test_a_flink_cluster_that_is_not_there(free_port):
-    args = ["--runner=FlinkRunner", f"--flink_master=localhost:{free_port}",
+def test_a_flink_cluster_that_is_not_there():
+    args = ["--runner=FlinkRunner", f"--flink_master=localhost:{free_port()}",
             "--flink_submit_uber_jar"]  # fmt: skip
     with pytest.raises(Unavailable, match=r"no Flink cluster answers at .*: connection refused$"):
         preflight("table", SHARED, args)

@@ -2,10 +2,10 @@
 
 import json
 import re
-import socket
 
 import pytest
 from crawling import json_lines, manifests_of, nutbeam
+from free_ports import free_port
 from waiting import PATIENCE
 from web_servers import connect_to, reply, serve
 
@@ -259,8 +259,7 @@ def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, ca
     assert record["message"].endswith("--add_days 1 fetches it now")
     assert record["next"]["url"] == seed
     # The cures work.
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     mapping = ("--connect_to", f"localhost:8000:127.0.0.1:{port}", "--timeout", PATIENCE)
     with serve(lambda path, _: ROBOTS if "robots" in path else page(), port=port):
         assert (

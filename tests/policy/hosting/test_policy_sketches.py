@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import polars as pl
 import pytest
 
 from nutbeam.policy.hosting.domain_sketch import (
@@ -15,8 +16,14 @@ from nutbeam.policy.hosting.response_sketch import (
     add_sketches,
     number_of_times,
     percentile,
-    sketch_times,
+    sketch_hosts,
 )
+
+
+def sketch_times(times):
+    """The sketch of a host with these times, ms."""
+    rows = pl.DataFrame({"key": "com.a:http/", "response_ms": times})
+    return sketch_hosts(rows).get_column("response_times").item()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,12 +1,11 @@
 """What pages become by each index filter."""
 
-import polars as pl
 import pytest
 from frames import frame_of
 
 from nutbeam.policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
 from nutbeam.policy.indexing.index_options import BUILT_IN_FILTERS, IndexFilterOptions
-from nutbeam.policy.indexing.index_pages import INDEX_PAGES, with_anchors
+from nutbeam.policy.indexing.index_pages import INDEX_PAGES
 
 DAY = 86_400_000
 NOW = 1_700_000_000_000
@@ -89,11 +88,10 @@ def test_a_representative_url_is_shown_and_the_id_stays():
 
 
 def test_anchor():
-    pages = frame_of(INDEX_PAGES, PAGE, BARE)
-    anchors = pl.DataFrame({"key": [PAGE["key"]], "anchors": [["Home", "", "home", "B"]]})
+    pages = frame_of(INDEX_PAGES, PAGE | {"anchors": ["Home", "", "home", "B"]}, BARE)
     for deduplicate, texts in ((False, ["Home", "home", "B"]), (True, ["Home", "B"])):
         options = IndexFilterOptions(index_filters=("anchor",), anchor_deduplicate=deduplicate)
-        found = documents_of_pages(with_anchors(pages, anchors), chosen_filters(options), options)
+        found = documents_of_pages(pages, chosen_filters(options), options)
         assert found["anchor"].to_list() == [texts, None]
 
 

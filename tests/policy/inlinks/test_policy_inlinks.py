@@ -4,14 +4,15 @@ import random
 
 import polars as pl
 import pytest
+from linked_web import link_key
 
-from nutbeam.policy.components.schema import INLINKS, empty
+from nutbeam.policy.components.schema import INLINKS, empty, to_frame
 from nutbeam.policy.inlinks.anchors import MAX_TEXTS, anchors_of, clean_anchors
-from nutbeam.policy.inlinks.apply_links import apply_links, invert
+from nutbeam.policy.inlinks.apply_links import apply_links
 from nutbeam.policy.inlinks.best_sources import best_inlinks, keep_best
-from nutbeam.policy.inlinks.edges import edges_of, tombstones_of, with_halves
+from nutbeam.policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
 from nutbeam.policy.inlinks.invert_options import InvertOptions
-from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_key, link_keys, range_of_target
+from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_keys, range_of_target
 from nutbeam.policy.inlinks.page_edges import page_edges
 
 LONG = "com.a:http/" + 4080 * "x"
@@ -25,6 +26,12 @@ def documents(pages, time=1, score=1.0):
     return pl.DataFrame(
         {"key": pl.Series(list(pages), dtype=pl.String), "outlinks": pl.Series(links, dtype=kind)}
     ).with_columns(fetch_time=pl.lit(time, pl.Int64), score=pl.lit(score, pl.Float32))
+
+
+def invert(changes):
+    """The link table of changes alone, without ended links."""
+    wide = pl.concat([to_frame(LINK_CHANGES.empty_table()), changes], how="diagonal_relaxed")
+    return apply_links(empty(INLINKS), wide, keep_ended=False)[0]
 
 
 def table_of(pages, **how):

@@ -3,9 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from reference_rate_schedule import gain
 from visits import MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 
-from nutbeam.policy.schedules.allocation import best_intervals, best_threshold, gain
+from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
 from nutbeam.policy.schedules.change_rate import (
     PRIOR_DAYS,
     PRIOR_SHAPE,
@@ -64,14 +65,15 @@ def test_a_change_keeps_mean_and_variance_of_the_exact_result(shape, days, elaps
 
 
 @pytest.mark.parametrize(("shape", "days"), [(0.3, 10.0), (1.0, 5.0), (4.0, 40.0), (1e4, 1e5)])
-def test_gain_is_that_of_one_more_fetch(shape, days):
+def test_at_the_best_interval_one_more_fetch_gains_the_threshold(shape, days):
     def freshness(fetches):  # a day
         times = np.linspace(0, 1 / fetches, 200_001)
         return fetches * np.trapezoid((1 + times / days) ** -shape, times)
 
     step = 1e-4
     slope = (freshness(0.1 + step) - freshness(0.1 - step)) / (2 * step)
-    assert gain(np.array([10.0]), known(shape, days)).item() == pytest.approx(slope, rel=1e-3)
+    best = best_intervals(slope, known(shape, days), 1e-3, 1e4).item()
+    assert best == pytest.approx(10.0, rel=1e-3)
 
 
 @pytest.mark.parametrize("threshold", [1e-4, 0.05, 1.0, 20.0])
@@ -79,7 +81,8 @@ def test_best_intervals_have_the_gain_of_the_threshold(threshold):
     random = np.random.default_rng(3)
     pages = ChangeRate(np.exp(random.uniform(-2, 9, 2000)), np.exp(random.uniform(-5, 9, 2000)))
     intervals = best_intervals(threshold, pages, 1 / 1440, 90.0)
-    found = gain(intervals, pages)
+    each = zip(intervals, pages.shape, pages.days, strict=True)
+    found = np.array([gain(interval, (shape, days)) for interval, shape, days in each])
     within = (intervals > 1 / 1440 * 1.01) & (intervals < 90 * 0.99)
     assert within.sum() >= 100
     assert found[within] == pytest.approx(threshold, rel=0.02)

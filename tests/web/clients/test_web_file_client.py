@@ -4,10 +4,10 @@ import socket
 import threading
 
 import pytest
-from bs4 import BeautifulSoup
 from dropping import as_nobody
 from hypothesis import given
 from hypothesis import strategies as st
+from listed_folders import links, url_of
 
 from nutbeam.pipelines.launch.job import check
 from nutbeam.web.base.options import validate
@@ -18,7 +18,6 @@ from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.urls.normalize import normalize_basic
 from nutbeam.web.urls.percent import path_bytes, path_url
-from nutbeam.web.urls.row_keys import parse_url
 
 SECRET = b"root:x:0:0: nobody may read this"
 
@@ -33,17 +32,8 @@ def root(tmp_path):
     return folder
 
 
-def url_of(path):
-    return f"file://{path_url(os.fsencode(path))}"
-
-
 def get(root, url, headers=(), limit=-1, **options):
     return FileClient([str(root)], **options).get(url, headers, limit)
-
-
-def links(response):
-    page = BeautifulSoup(response.body, "html.parser")
-    return [parse_url(link["href"], response.url) for link in page.find_all("a")]
 
 
 def test_a_file_is_a_page(root):

@@ -7,11 +7,11 @@ import time
 from collections import Counter
 
 import pytest
-from bs4 import BeautifulSoup
 from canary import HOSTS, LEADING, lookup
 from ftp_servers import ftp_mapping, real_server, scripted_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from listed_folders import links
 
 from nutbeam.web.clients.ftp_client import status_of
 from nutbeam.web.clients.ftp_session import Session
@@ -33,11 +33,6 @@ def client(port, **options):
         "timeout": 5.0,
     }
     return Client(HttpOptions(**given | options))
-
-
-def links(response):
-    page = BeautifulSoup(response.body, "html.parser")
-    return [parse_url(link["href"], response.url) for link in page.find_all("a")]
 
 
 @pytest.fixture

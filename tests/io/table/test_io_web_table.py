@@ -21,7 +21,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolution
+from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back

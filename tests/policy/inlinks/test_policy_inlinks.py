@@ -31,7 +31,7 @@ def documents(pages, time=1, score=1.0):
 def invert(changes):
     """The link table of changes alone, without ended links."""
     wide = pl.concat([to_frame(LINK_CHANGES.empty_table()), changes], how="diagonal_relaxed")
-    return apply_links(empty(INLINKS), wide, keep_ended=False)[0]
+    return apply_links(empty(INLINKS), wide)[0].filter(pl.col("gone_since").is_null())
 
 
 def table_of(pages, **how):

@@ -17,6 +17,7 @@ from ..io.batches.link_sources import newest_of_sources
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
+from ..io.table.opening import open_table
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.inlinks.edges import LINK_CHANGES
@@ -35,7 +36,7 @@ from .base.command import TABLE, Argument, Invocation
 from .base.url_rules import rules_of
 from .invertlinks import link_resolver, without_blocked
 from .launch.job import JobOptions, run_job
-from .launch.launch import preflight, worker_address
+from .launch.launch import preflight
 from .views.reading_job import Reading
 
 ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))
@@ -72,7 +73,8 @@ def run(invocation: Invocation) -> int:
         if other == str(invocation.table):
             raise UsageError(f"a table is not merged with itself: {other!r}")
         preflight(other, invocation.options, invocation.beam_args)
-        readings.append(Reading(worker_address(other), "", newest_manifest(other).snapshot))
+        address = open_table(other).worker_address()
+        readings.append(Reading(address, "", newest_manifest(other).snapshot))
     making = functools.partial(build, readings=tuple(readings))
     return run_job(invocation, making, "mergelinkdb")
 

@@ -17,7 +17,7 @@ from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
 from ..storage.files import opened
 from ..storage.places import Place, is_place, place_of
-from ..storage.reach import absolute, files_in, folders_in, is_shared
+from ..storage.reach import absolute, files_in, folders_in, hint_if_missing
 from ..storage.store_errors import StoreUnreachable
 from .seed_files import LONGEST_LINE, lines, unpacked
 
@@ -103,8 +103,7 @@ def _files(path: Place) -> list[Place]:
                 if b"\0" in content.read(8_192):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not is_shared(path)
-        hint = "; a URL begins with http:// or https://" if missing else ""
+        hint = hint_if_missing(path) if isinstance(error, FileNotFoundError) else ""
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {str(read)!r}: {_reason(error)}{hint}") from error
     return files

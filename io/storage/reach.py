@@ -17,9 +17,15 @@ from .store_clients import store_client_of
 from .store_errors import StoreUnreachable
 
 
-def is_shared(place: Place) -> bool:
-    """Returns whether other machines find a place under the same name: whether it is in a store."""
-    return isinstance(place, Remote)
+def needs_shared_path(place: Place) -> bool:
+    """Returns whether other machines find a place only if they share a folder with this one."""
+    return not isinstance(place, Remote)
+
+
+def hint_if_missing(place: Place) -> str:
+    """Returns advice on a place of seeds that does not exist, after an error; it may be empty."""
+    # What lacks http:// is taken for a folder of this machine.
+    return "" if isinstance(place, Remote) else "; a URL begins with http:// or https://"
 
 
 def found_by_workers(place: Place, root: Place) -> bool:

@@ -22,7 +22,7 @@ from ..storage.errors import SnapshotTooOld
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below, place_of
-from ..storage.reach import folder_names
+from ..storage.reach import folder_names, needs_shared_path
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
@@ -86,6 +86,10 @@ class BigtableWebTable(WebTable):
         from ..bigtable.snapshot_log import settings_of_table
 
         return place_of(settings_of_table(self.address).files)
+
+    def why_unshared(self) -> str:
+        local = needs_shared_path(self.files)
+        return f"the files of {str(self)!r} are in a folder of this machine" if local else ""
 
     @property
     def _in_files(self) -> FolderTable:

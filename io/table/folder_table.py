@@ -20,8 +20,8 @@ from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, names_and_versions, read_bytes, remove_file
 from ..storage.markers import has_marker, markers, set_marker
 from ..storage.parquet_files import batches, collect, columns_with_values, scan
-from ..storage.places import Place
-from ..storage.reach import exists, folder_names, version_of
+from ..storage.places import Place, full_address
+from ..storage.reach import exists, folder_names, needs_shared_path, version_of
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
@@ -63,6 +63,13 @@ class FolderTable(WebTable):
     @property
     def files(self) -> Place:
         return self.place
+
+    def worker_address(self) -> str:
+        return full_address(self.place)
+
+    def why_unshared(self) -> str:
+        local = needs_shared_path(self.place)
+        return f"the table {str(self)!r} is a folder of this machine" if local else ""
 
     def check_place(self) -> None:
         found = set(folder_names(self.place, str(self)))

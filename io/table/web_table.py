@@ -37,6 +37,14 @@ class WebTable(abc.ABC):
     def files(self) -> Place:
         """The place of the table's files."""
 
+    def worker_address(self) -> str:
+        """Returns the address in a form that is valid on workers and in another working folder."""
+        return str(self)
+
+    @abc.abstractmethod
+    def why_unshared(self) -> str:
+        """Returns why workers elsewhere may not find the files, for an error; empty if they do."""
+
     @property
     def seed_component(self) -> str:
         """Component whose files name the hosts of seeds."""

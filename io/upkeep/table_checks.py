@@ -15,71 +15,93 @@ from .repair import Repair, repair
 from .tablet_fsck import tablet_problems
 
 
-def _in_bigtable(table: WebTable) -> BigtableWebTable | None:
-    return table if isinstance(table, BigtableWebTable) else None
+def checks_of(table: WebTable) -> "TableChecks":
+    """Returns the checks and repairs of a table's rows."""
+    return BigtableChecks(table) if isinstance(table, BigtableWebTable) else TableChecks(table)
 
 
-def finish_commit(table: WebTable, drop: bool) -> int | None:
-    """Finishes an interrupted commit, and restores missing parts of its record.
+@dataclasses.dataclass(frozen=True)
+class TableChecks:
+    """Checks and repairs of a table that has all rows in files.
 
-    Args:
+    Attributes:
         table: The table.
-        drop: Whether to leave out files of changes that cannot be read.
-
-    Returns:
-        Number of the snapshot that was finished, or None.
     """
-    if (rows := _in_bigtable(table)) is None:
+
+    table: WebTable
+
+    def finish_commit(self, drop: bool) -> int | None:
+        """Finishes an interrupted commit, and restores missing parts of its record.
+
+        Args:
+            drop: Whether to leave out files of changes that cannot be read.
+
+        Returns:
+            Number of the snapshot that was finished, or None.
+        """
         return None
-    from .bigtable_repair import settle
 
-    return settle(rows, drop)
+    def can_check(self, snapshot: int) -> bool:
+        """Returns whether the rows of a snapshot can be checked."""
+        return True
+
+    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
+        """Checks the rows of a snapshot.
+
+        Args:
+            manifest: The snapshot.
+            broken: Paths of files known to be broken.
+            quick: Whether to skip reading the rows.
+            threads: Number of ranges to read at a time.
+        """
+        return Rows(tuple(tablet_problems(self.table, manifest, broken, quick)))
+
+    def repair(
+        self,
+        operation: str,
+        snapshot: int,
+        found: Rows,
+        drop: Mapping[str, frozenset[str]] | None,
+    ) -> Repair:
+        """Makes a new snapshot without damage.
+
+        Args:
+            operation: Id of this operation.
+            snapshot: Number of the snapshot that was checked.
+            found: The result of checking its rows.
+            drop: Paths of data files to leave out, by component; None also keeps damaged rows.
+        """
+        return repair(self.table, operation, drop or {})
 
 
-def can_check_rows(table: WebTable, snapshot: int) -> bool:
-    """Returns whether a snapshot's rows can be checked: in Bigtable, only those of the newest."""
-    return _in_bigtable(table) is None or snapshot >= table.latest_snapshot()
+@dataclasses.dataclass(frozen=True)
+class BigtableChecks(TableChecks):
+    """The same of a table that has rows in Bigtable, too; only those of its newest snapshot."""
 
+    table: BigtableWebTable
 
-def check_rows(
-    table: WebTable, manifest: Manifest, broken: set[str], quick: bool, threads: int
-) -> Rows:
-    """Checks the rows of a snapshot.
+    def finish_commit(self, drop: bool) -> int | None:
+        from .bigtable_repair import settle
 
-    Args:
-        table: The table.
-        manifest: The snapshot.
-        broken: Paths of files known to be broken.
-        quick: Whether to skip reading the rows.
-        threads: Number of ranges to read at a time.
-    """
-    in_files = tuple(tablet_problems(table, manifest, broken, quick))
-    if (rows := _in_bigtable(table)) is None:
-        return Rows(in_files)
-    from .bigtable_fsck import check_cells
+        return settle(self.table, drop)
 
-    found = check_cells(rows, manifest, quick, threads)
-    return dataclasses.replace(found, problems=found.problems + in_files)
+    def can_check(self, snapshot: int) -> bool:
+        return snapshot >= self.table.latest_snapshot()
 
+    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
+        from .bigtable_fsck import check_cells
 
-def repair_table(
-    table: WebTable,
-    operation: str,
-    snapshot: int,
-    found: Rows,
-    drop: Mapping[str, frozenset[str]] | None,
-) -> Repair:
-    """Makes a new snapshot without damage.
+        in_files = super().check(manifest, broken, quick, threads).problems
+        found = check_cells(self.table, manifest, quick, threads)
+        return dataclasses.replace(found, problems=found.problems + in_files)
 
-    Args:
-        table: The table.
-        operation: Id of this operation.
-        snapshot: Number of the snapshot that was checked.
-        found: The result of checking its rows.
-        drop: Paths of data files to leave out, by component; None also keeps damaged rows.
-    """
-    if (rows := _in_bigtable(table)) is None:
-        return repair(table, operation, drop or {})
-    from .bigtable_repair import repair_rows
+    def repair(
+        self,
+        operation: str,
+        snapshot: int,
+        found: Rows,
+        drop: Mapping[str, frozenset[str]] | None,
+    ) -> Repair:
+        from .bigtable_repair import repair_rows
 
-    return repair_rows(rows, operation, snapshot, found, drop)
+        return repair_rows(self.table, operation, snapshot, found, drop)

@@ -16,7 +16,6 @@ from ...io.parsing.plugins import SCORINGS, chosen_plugins, installed_plugins, s
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
-from ...io.storage.places import is_place, place_of
 from ...io.storage.reach import missing_folders
 from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
@@ -42,7 +41,7 @@ from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from ..base.url_rules import rules_of
 from .beam_internals import quick_stages
-from .launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
+from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker, snapshot_to_find
 
@@ -168,7 +167,7 @@ def prepare(
     """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
-        table = worker_address(ticket.table)
+        table = open_table(ticket.table).worker_address()
         ticket = dataclasses.replace(ticket, table=table, versions=versions())
     name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
     pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
@@ -197,7 +196,7 @@ def job_name(job: str, operation: str) -> str:
 @contextlib.contextmanager
 def _no_empty_folder(table: str) -> Iterator[None]:
     """Removes a new table's folder if the job fails before it has written a file there."""
-    new = missing_folders(place_of(table)) if is_place(table) else []
+    new = missing_folders(open_table(table).files)
     try:
         yield
     except Exception:

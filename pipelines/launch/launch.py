@@ -12,8 +12,6 @@ from ...io.parsing.plugins import (
     load_plugins,
     warn_of_hidden,
 )
-from ...io.storage.places import full_address, is_place, place_of
-from ...io.storage.reach import is_shared
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -106,21 +104,13 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
     return args
 
 
-def worker_address(table: str) -> str:
-    """Returns a table's address in a form that is valid in another working folder."""
-    # An address in Bigtable then includes the address of the emulator, if one is used.
-    return full_address(place_of(table)) if is_place(table) else str(open_table(table))
-
-
 def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    if options.shared_path or is_shared(open_table(table).files):
-        return
-    what = f"the table {table!r} is" if is_place(table) else f"the files of {table!r} are in"
-    raise UsageError(
-        f"{what} a folder of this machine, which workers of "
-        f"{_options(beam_args).view_as(StandardOptions).runner} may not find: "
-        "give --shared_path if they share it, or an address that all can reach"
-    )
+    if not options.shared_path and (reason := open_table(table).why_unshared()):
+        raise UsageError(
+            f"{reason}, which workers of "
+            f"{_options(beam_args).view_as(StandardOptions).runner} may not find: "
+            "give --shared_path if they share it, or an address that all can reach"
+        )
 
 
 def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import apache_beam as beam
 
 from ...io.parsing.plugins import Chosen, load_plugins
-from ...io.storage.places import is_place
-from ...io.storage.reach import check_client, is_shared, make_folder, missing_folders
+from ...io.storage.reach import check_client, make_folder, missing_folders
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
@@ -59,10 +58,10 @@ def _give(_: object, ticket: Ticket) -> Ticket:
 def snapshot_to_find(table: str) -> int:
     """Returns the number of the newest snapshot, for ``check_worker``; makes a new table's folder.
 
-    It is 0, without a request, for a table that all machines find under its address.
+    It is 0, without a request, for a table whose files all machines find.
     """
     root = open_table(table)
-    if not is_place(table) or is_shared(root.files):
+    if not root.why_unshared():
         return 0
     make_folder(root.files)
     return root.latest_snapshot()

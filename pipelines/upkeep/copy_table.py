@@ -31,7 +31,7 @@ from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
 from ..launch.job import JobOptions, run_job
-from ..launch.launch import preflight, worker_address
+from ..launch.launch import preflight
 from ..views.reading_job import Reading
 
 ARGUMENTS = (
@@ -73,7 +73,7 @@ def run(invocation: Invocation) -> int:
     _check_free(to, invocation.options.operation)
     preflight(table, invocation.options, invocation.beam_args)
     # The launcher pins the snapshot, as in all commands that only read a table.
-    reading = Reading(worker_address(table), "", manifest.snapshot)
+    reading = Reading(open_table(table).worker_address(), "", manifest.snapshot)
     return run_job(
         dataclasses.replace(invocation, table=to),
         lambda tickets, options: build(tickets, options, reading),

@@ -34,7 +34,7 @@ from ...io.upkeep.fsck import (
 from ...io.upkeep.left_over import Left, left_over
 from ...io.upkeep.operation_fsck import OPERATION_PROBLEM, Mended, check_operations, mend_operations
 from ...io.upkeep.repair import Repair
-from ...io.upkeep.table_checks import can_check_rows, check_rows, finish_commit, repair_table
+from ...io.upkeep.table_checks import checks_of
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
@@ -133,7 +133,7 @@ def run(invocation: Invocation) -> int:
         with live_view(invocation.progress):
             return check_table(root, options)
 
-    finished = finish_commit(root, options.drop) if options.repair else None
+    finished = checks_of(root).finish_commit(options.drop) if options.repair else None
     found, repairs = look_live(), Repairs(finished)
     if options.repair and not found.of_newer_version:
         damaged = [problem for problem in found.problems if problem.kind == OPERATION_PROBLEM]
@@ -162,7 +162,7 @@ def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
                 known = drop.get(problem.component, frozenset())
                 drop[problem.component] = known | {problem.path}
         left_out = drop if options.drop else None
-        done = repair_table(root, operation, found.snapshot, found.rows, left_out)
+        done = checks_of(root).repair(operation, found.snapshot, found.rows, left_out)
     if any(problem.kind == CLOCK_PROBLEM for problem in found.problems):
         made = repair_clock(str(root), f"{new_id()}.fsck", _schedule(options))
         if done.manifest is None:
@@ -184,7 +184,8 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
         return found  # only the newer version can determine its files
     manifest = next(readable_manifests(root), Manifest())
     found = CheckResult(manifest.snapshot, tuple(problems), left_over(root))
-    if not can_check_rows(root, manifest.snapshot):
+    checks = checks_of(root)
+    if not checks.can_check(manifest.snapshot):
         return found
     problems += check_lists(root, manifest)
     unchecked = tuple(root.unknown_rows(manifest.components))
@@ -192,7 +193,7 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
     files = [(name, file) for name, some in files_to_check(root, judged) for file in some]
     problems += _check_files(root, files, options)
     broken = {problem.path for problem in problems}
-    rows = check_rows(root, manifest, broken, options.quick, options.readers)
+    rows = checks.check(manifest, broken, options.quick, options.readers)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(root, manifest, _schedule(options), now, options.quick)

@@ -31,7 +31,7 @@ from ...policy.components.columns import Column
 from ...policy.components.schema import conform
 from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
 from ...web.base.errors import UsageError
-from ..launch.launch import LaunchOptions, launch_args, preflight, worker_address, workers_elsewhere
+from ..launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
 
 
@@ -98,7 +98,7 @@ def exported(
     """
     preflight(table, options, beam_args)
     manifest = newest_manifest(table)
-    table = worker_address(table)
+    table = open_table(table).worker_address()
     folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
     reading = Reading(table, str(folder), manifest.snapshot)
     try:

@@ -101,11 +101,19 @@ SAME_NAMES = {
     ),
 }
 
-# Modules that may ask whether other machines find a place under the same name.
-ASK_WHETHER_SHARED = {
-    "io/batches/seeds.py",
-    "pipelines/launch/launch.py",
-    "pipelines/launch/workers.py",
+# Questions about a word of the command line, and the modules that may ask them. Of a table they are
+# not asked: WebTable has what differs.
+ASKED_OF_WORDS = {
+    "storage.places.is_place": {
+        # A seed is a URL or a place.
+        "io/batches/seeds.py",
+        "pipelines/checkers/obstacles.py",
+        "pipelines/launch/seed_words.py",
+        "pipelines/views/summary.py",
+        # `nutbeam table` takes no place: which error fits.
+        "pipelines/views/table.py",
+    },
+    "bigtable.address.is_bigtable": {"io/table/opening.py"},
 }
 
 
@@ -252,14 +260,15 @@ def test_one_place_asks_whether_a_table_is_in_bigtable():
     assert asking == ["io/upkeep/table_checks.py"]
 
 
+@pytest.mark.parametrize("question", ASKED_OF_WORDS)
+def test_tables_are_not_asked_for_the_kind_of_their_address(question):
+    asking = {label(path) for path in FILES if f"nutbeam.io.{question}" in imported(path)}
+    assert asking == ASKED_OF_WORDS[question]
+
+
 def test_only_storage_asks_whether_a_place_is_remote():
-    asking = {label(p) for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))}
-    assert asking
-    asking |= {
-        label(p) for p in FILES if any(name.endswith(".reach.is_shared") for name in imported(p))
-    }
-    outside = {name for name in asking if not name.startswith("io/storage/")}
-    assert outside == ASK_WHETHER_SHARED
+    asking = [p for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))]
+    assert {(room(path), folder(path)) for path in asking} == {("io", "storage")}
 
 
 def test_only_one_module_reads_the_wall_clock():

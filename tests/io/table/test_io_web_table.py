@@ -99,6 +99,24 @@ def test_a_table_is_the_same_in_another_process(table):
     assert open_table(str(root)) == root
 
 
+def test_workers_find_a_table_by_an_address_that_is_whole(table, tmp_path, monkeypatch):
+    typed, _, emulator = table.partition("?emulator=")
+    if emulator:
+        monkeypatch.setenv("BIGTABLE_EMULATOR_HOST", emulator)
+    monkeypatch.chdir(tmp_path)
+    root = open_table(typed.removeprefix(f"{tmp_path}/"))
+    assert root.worker_address() == table
+
+
+def test_files_in_a_folder_of_this_machine_are_to_be_shared(table):
+    reason = open_table(table).why_unshared()
+    if table.startswith("gs://"):
+        assert reason == ""
+    else:
+        what = "the files of {} are in" if table.startswith("bigtable://") else "the table {} is"
+        assert reason == f"{what.format(repr(table))} a folder of this machine"
+
+
 def test_snapshots_are_numbered_and_kept(table):
     for number in (1, 2, 3):
         change(table, state_of({f"com.a:http/{number}": 1.0}), f"n{number}")

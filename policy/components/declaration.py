@@ -98,7 +98,8 @@ class Kind:
         times: Functions with which fsck corrects its times; None if no times need it.
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
-        due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        due: Column with the time when a row is due, ms. In rows Bigtable selects by it, in files the
+            zone is of it. Empty: there is none, and readers get all rows.
         zone: What the list of its files says of each file beside the keys; None: nothing.
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
             is left out when its tablet is rewritten.
@@ -152,6 +153,8 @@ class Kind:
             raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
         if self.zone and not {*self.zone.columns} <= {*self.schema.names}:
             raise ValueError(f"component {self.name!r} lacks a column of its zone: {self.zone}")
+        if self.zone and self.due not in ("", self.zone.time):
+            raise ValueError(f"component {self.name!r} must be due by the time of its zone")
         if bool(self.made_from) != bool(self.made_where):
             raise ValueError(f"component {self.name!r} must have both, made_from and made_where")
         if bool(self.kept_with) != (self.kept is Kept.WITH_OTHERS):

@@ -251,9 +251,7 @@ class FolderTable(WebTable):
 
 
 @functools.lru_cache(maxsize=4)
-def _resting_hosts(
-    root: Place, component: str, known: tuple[DataFile, ...], now: int
-) -> pl.Series:
+def _resting_hosts(root: Place, component: str, known: tuple[DataFile, ...], now: int) -> pl.Series:
     rests = resting(now)
     rows = read_tablets(root, component, tablets(known), ["key"], lambda some: some.filter(rests))
     return rows.get_column("key")

@@ -127,7 +127,7 @@ def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]
     # At random, because all counts (snapshots, batches) may grow by the same number per round.
     turn = random.Random(operation.seed).randrange(_TURNS)
     for number, tablet in enumerate(known):
-        first = tablet.min_fetch_time
+        first = tablet.min_time
         is_next = len(known) <= _TURNS or (number + turn) % _TURNS == 0
         if is_next and (first is None or first < limit):
             yield Aging(operation, tablet)

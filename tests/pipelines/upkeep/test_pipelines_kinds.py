@@ -197,7 +197,7 @@ def test_a_lost_list_is_made_again(table):
 
 
 def zones(files):
-    return {(file.min_fetch_time, file.max_fetch_time) for file in files}
+    return {(file.min_time, file.max_time) for file in files}
 
 
 @in_files

@@ -142,7 +142,7 @@ def filter_known(operations: beam.PCollection[Operation], how: Filtering, step: 
     """
     found = operations | step >> ForEach(
         _tablets, _filter, (how,), tuple[str, Chunk],
-        outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=step, receipts=_COUNTS,
+        outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=step, reports=_COUNTS,
     )  # fmt: skip
     found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
     ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()

@@ -96,7 +96,7 @@ def build(
     operations = tickets | "Begin" >> Begin("invertlinks", needs="updated")
     changes = operations | "Files" >> ForEach(
         functools.partial(_items, options=options), _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Files", receipts=_COUNTS,
+        outputs=(_COUNTS,), step="Files", reports=_COUNTS,
     )  # fmt: skip
     targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
     written = (operations, changes["main"]) | ApplyChanges(targets)

@@ -311,7 +311,7 @@ def put_mark(table, key, cell):
 
 
 @in_rows
-def test_damaged_rows_are_found_and_mended(table, capsys):
+def test_damaged_rows_are_found_and_repaired(table, capsys):
     put_mark(table, "com.a:http/02", b"\1bad")
     put_mark(table, "com.a:http/99", b"\1bad")
     put_mark(table, "com.a:http/03", b"")  # as if it was deleted, and another one not

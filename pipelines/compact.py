@@ -130,8 +130,8 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Referen
         items += [Folding(operation, component, group) for group in folds]
         if kind_of(component).refers and _spent(operation, options):
             items += [ReferenceScan(operation, component, tablet) for tablet in known]
-    packed = [kind for kind in KINDS.values() if kind.packed]
-    for component in [name for kind in packed for name in components_of(kind, components)]:
+    of_shards = [kind for kind in KINDS.values() if kind.shards]
+    for component in [name for kind in of_shards for name in components_of(kind, components)]:
         shards = tuple(with_orders(operation.root, operation.files(component)))
         groups = plan_merges(shards, full=options.full)
         items += [Merging(operation, component, group, shards) for group in groups]

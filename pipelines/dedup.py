@@ -106,16 +106,16 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
-    found, receipts, steps = _parts_to_compare(operations, options)
+    found, reports, steps = _parts_to_compare(operations, options)
     probed = operations | "Tablets" >> ForEach(
-        _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", receipts=_DONE
+        _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", reports=_DONE
     )
     partitions = partitions_of_rows(operations, _STATE, _ROW_BYTES)
     verdicts = probed["main"] | Judge(options, partitions)
     written = (operations, verdicts) | ApplyChanges(
         {_STATE: Target(VERDICTS, verdict_resolver, COUNT_PLACES)}
     )
-    return (operations, written, probed[_DONE], *receipts) | Commit(
+    return (operations, written, probed[_DONE], *reports) | Commit(
         reads=(_STATE,), dedups=True, whole=(*steps, "Tablets", RESOLVE)
     )
 
@@ -124,9 +124,9 @@ def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOpt
     """Finds the pages that must be compared again because of a batch.
 
     Returns:
-        (side inputs of ``_probe``, receipts, names of the steps).
+        (side inputs of ``_probe``, reports, names of the steps).
     """
-    common = {"element": Chunk, "outputs": (_DONE,), "receipts": _DONE}
+    common = {"element": Chunk, "outputs": (_DONE,), "reports": _DONE}
     near_pages = operations | "NearPages" >> ForEach(
         _tablets_of_batch, _near_pages, (options,), step="NearPages", **common
     )
@@ -136,10 +136,10 @@ def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOpt
     duplicates = operations | "DuplicatesOfNear" >> ForEach(
         _tablets_of_batch, _duplicates_of_near, (near,), step="DuplicatesOfNear", **common
     )
-    receipts = (near_pages[_DONE], duplicates[_DONE])
+    reports = (near_pages[_DONE], duplicates[_DONE])
     return (
         (near, _listed(duplicates["main"], "Duplicates")),
-        receipts,
+        reports,
         ("NearPages", "DuplicatesOfNear"),
     )
 

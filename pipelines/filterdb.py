@@ -153,7 +153,7 @@ class FilterKnown(Displayed):
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         found = operations | "Tablets" >> ForEach(
             _tablets, _filter, (self.how,), tuple[str, Chunk],
-            outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=self.step, receipts=_COUNTS,
+            outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=self.step, reports=_COUNTS,
         )  # fmt: skip
         found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
         ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()

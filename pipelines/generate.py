@@ -103,7 +103,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     operations = tickets | "Begin" >> Begin("generate", needs="", allows=("compact",))
     surveyed = operations | "Tablets" >> ForEach(
         tablets_of_state, survey, (options,),
-        outputs=(CANDIDATES, SPANNING, COUNTED), step="Tablets", receipts=COUNTED, at_once=True,
+        outputs=(CANDIDATES, SPANNING, COUNTED), step="Tablets", reports=COUNTED, at_once=True,
     )  # fmt: skip
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
     if options.max_count > 0:

@@ -86,7 +86,7 @@ def build(
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
         functools.partial(_sources, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Read", receipts=_COUNTS,
+        outputs=(_COUNTS,), step="Read", reports=_COUNTS,
     )  # fmt: skip
     changes, counts = [read["main"]], [read[_COUNTS]]
     reads, whole = ["state", "hosts", "blocklist"], ["Read", RESOLVE]

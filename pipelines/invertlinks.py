@@ -96,7 +96,7 @@ def build(
     operations = tickets | "Begin" >> Begin("invertlinks", needs="updated")
     changes = operations | "Files" >> ForEach(
         functools.partial(_items, options=options), _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Files", receipts=_COUNTS,
+        outputs=(_COUNTS,), step="Files", reports=_COUNTS,
     )  # fmt: skip
     targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
     written = (operations, changes["main"]) | ApplyChanges(targets)
@@ -127,7 +127,7 @@ def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]
     # At random, because all counts (snapshots, batches) may grow by the same number per round.
     turn = random.Random(operation.seed).randrange(_TURNS)
     for number, tablet in enumerate(known):
-        first = tablet.min_fetch_time
+        first = tablet.min_time
         is_next = len(known) <= _TURNS or (number + turn) % _TURNS == 0
         if is_next and (first is None or first < limit):
             yield Aging(operation, tablet)

@@ -86,7 +86,7 @@ def build(
     operations = tickets | "Begin" >> Begin("mergelinkdb")
     changes = operations | "Tablets" >> ForEach(
         functools.partial(_items, readings=readings), _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Tablets", receipts=_COUNTS,
+        outputs=(_COUNTS,), step="Tablets", reports=_COUNTS,
     )  # fmt: skip
     targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
     written = (operations, changes["main"]) | ApplyChanges(targets)

@@ -168,7 +168,7 @@ def build(
     operations = tickets | "Begin" >> Begin("update", needs="parsed", takes="fetched")
     changes = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Files", receipts=_COUNTS, at_once=True,
+        outputs=(_COUNTS,), step="Files", reports=_COUNTS, at_once=True,
     )  # fmt: skip
     # A built-in schedule reads its files here; a plug-in is loaded where it works.
     schedule = built_in_schedule(options)

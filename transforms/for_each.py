@@ -36,7 +36,7 @@ class ForEach(Displayed):
         outputs: Tags.
         step: Name under which ``Commit`` gets the numbers of items and of items done; empty
             means that it gets no numbers.
-        receipts: Tag of the output with these numbers.
+        reports: Tag of the output with these numbers.
         at_once: Whether one process may work on several items at once. The elements of an item
             are then held until it is done.
     """
@@ -47,12 +47,12 @@ class ForEach(Displayed):
     element: Any = Any
     outputs: tuple[str, ...] = ()
     step: str = ""
-    receipts: str = "main"
+    reports: str = "main"
     at_once: bool = False
 
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         numbered = tuple[int, Any]
-        args = ((self.step, self.receipts), self.work, *self.args)
+        args = ((self.step, self.reports), self.work, *self.args)
         works = beam.ParDo(FlatMapInThreads(_work), *args)
         step = works if self.at_once else beam.FlatMap(_work, *args)
         step = step.with_output_types(self.element)
@@ -128,8 +128,8 @@ def _work(
             yield from work(part.item, *args)
     if step:
         due = {} if part.of is None else {step: part.of}
-        receipt = Written(due=due, done={step: int(part.of != 0)})
-        yield receipt if tag == "main" else beam.pvalue.TaggedOutput(tag, receipt)
+        report = Written(due=due, done={step: int(part.of != 0)})
+        yield report if tag == "main" else beam.pvalue.TaggedOutput(tag, report)
 
 
 def _operation_of(item: Any) -> Operation | None:

@@ -21,6 +21,9 @@ from .wiring.display import Displayed
 from .wiring.metrics import count
 from .wiring.phase_logs import log_end, log_start, logs_of
 
+# Commands by the names of their jobs in manifests, where these differ.
+COMMANDS_OF_JOBS = {"update": "updatedb"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Ticket:
@@ -198,7 +201,8 @@ def phase_of(manifest: Manifest, batch: str | None, needs: str, job: str) -> str
         raise UserError(f"no batch {batch!r} in this table; newest batches: {known}")
     phase = manifest.batches[str(batch)].phase
     if PHASES.index(phase) < PHASES.index(needs):
-        raise UserError(f"batch {batch!r} is {phase}, {job} needs one that is {needs}")
+        command = COMMANDS_OF_JOBS.get(job, job)
+        raise UserError(f"batch {batch!r} is {phase}, {command} needs one that is {needs}")
     return phase
 
 

@@ -19,8 +19,6 @@ from ..packing.packed_values import can_pack, is_number
 
 # The column family of nutbeam's internal rows.
 OWN_FAMILY = "m"
-# Components whose families every table has. Tables may be older than the other components.
-_FIRST = ("state", "hosts")
 _FAMILY = re.compile(r"[-_.a-zA-Z0-9]{1,64}")
 _MOST_COLUMNS = 64  # bits of ``present``
 
@@ -86,8 +84,13 @@ def cell_kind(component: str) -> CellKind:
 
 
 def later_families() -> dict[str, str]:
-    """Returns the components whose column families a table may lack, by family."""
-    return {cell_kind(name).family: name for name in kinds_in_rows() if name not in _FIRST}
+    """Returns the components whose column families a table may lack, by family.
+
+    >>> later_families()
+    {'l': 'links'}
+    """
+    later = (name for name in kinds_in_rows() if not KINDS[name].in_first_tables)
+    return {cell_kind(name).family: name for name in later}
 
 
 @functools.lru_cache(maxsize=64)

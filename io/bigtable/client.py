@@ -78,7 +78,7 @@ class BigtableTable:
             kind: The kind of the cells.
             part: The key range.
             snapshot: Number of the snapshot; later cells are left out.
-            due: Selects rows of the state that are due; rows without a time may pass, too.
+            due: Selects rows that are due by ``Kind.due``; rows without a time may pass, too.
             limit: The largest number of rows, for ranges that need one request; 0 is no limit.
 
         Yields:

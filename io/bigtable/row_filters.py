@@ -10,7 +10,11 @@ from .cells import due_bytes
 
 
 def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> Any:
-    """Returns the filter for each row's cell as of a snapshot, without tombstones."""
+    """Returns the filter for each row's cell as of a snapshot, without tombstones.
+
+    ``due`` selects rows by ``Kind.due``; of a component without that column all rows pass.
+    """
+    due = due if kind.newest.due else None
     chain = version_filter(kind, snapshot)
     add = chain.chain.filters.add
     values = {"start_value_open": b""}  # the tombstone

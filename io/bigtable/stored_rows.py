@@ -43,7 +43,7 @@ def read_range(
         part: The range.
         snapshot: The snapshot, pinned before.
         columns: The columns to unpack; all if None.
-        due: Selects rows of the state that may be due; the caller must filter exactly.
+        due: Selects rows that may be due by ``Kind.due``; the caller must filter exactly.
 
     Raises:
         SnapshotTooOld: The snapshot became too old while rows were read. Raised after the
@@ -64,15 +64,14 @@ def _unpacked(
         raise UserError(f"{error}: run nutbeam fsck {log.table.address}") from error
 
 
-def any_row(log: SnapshotLog, part: KeyRange, snapshot: int, due: Due) -> bool:
-    """Returns whether a range has a row of the state that may be due; reads at most one row.
+def any_row(log: SnapshotLog, component: str, part: KeyRange, snapshot: int, due: Due) -> bool:
+    """Returns whether a range has a row that may be due by ``Kind.due``; reads at most one row.
 
     Raises:
         SnapshotTooOld: The snapshot is too old.
     """
-    found = any(
-        len(some) for some in log.table.scan(cell_kind("state"), part, snapshot, due, limit=1)
-    )
+    kind = cell_kind(component)
+    found = any(len(some) for some in log.table.scan(kind, part, snapshot, due, limit=1))
     log.check_fresh(snapshot)
     return found
 

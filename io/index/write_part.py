@@ -39,7 +39,7 @@ from ..snapshots.operations import Operation
 from ..storage.exclusive import create_exclusive
 from ..storage.files import read_if_there
 from ..storage.parquet_files import collect, scan
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import file_of_record, file_record
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from ..writers.index_writer import REFUSED_DOCUMENTS, WriteResult
@@ -309,10 +309,14 @@ def without_letters(task: IndexRun, keys: Collection[str]) -> Iterator[Written]:
 
 def _to_bytes(done: PartDone) -> bytes:
     """Returns a receipt: a line of JSON, and the rows of the journal in Arrow's format."""
-    head = json.dumps([dataclasses.asdict(part) for part in done.written]).encode()
+    head = json.dumps([*map(_record, done.written)]).encode()
     rows = io.BytesIO()
     done.journal.write_ipc(rows)
     return head + b"\n" + rows.getvalue()
+
+
+def _record(part: Written) -> dict[str, Any]:
+    return {**vars(part), "files": [*map(file_record, part.files)]}
 
 
 def _from_bytes(data: bytes) -> PartDone:
@@ -322,5 +326,5 @@ def _from_bytes(data: bytes) -> PartDone:
 
 
 def _written(part: Mapping[str, Any]) -> Written:
-    files = tuple(DataFile(**file) for file in part["files"])
+    files = tuple(map(file_of_record, part["files"]))
     return Written(part["component"], files, counts=part["counts"])

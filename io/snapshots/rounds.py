@@ -79,7 +79,7 @@ def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], 
     known = tablets(load_files(table, manifest.components.get("state")))
     due = due_at(clock_of(manifest))
     shown = table.at(manifest.snapshot)
-    return any(shown.may_have_due(tablet, due) for tablet in known)
+    return any(shown.may_have_due("state", tablet, due) for tablet in known)
 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:

@@ -110,7 +110,7 @@ def _beyond(
     options = options or ScheduleOptions()
     far = now + max(options.max_fetch_interval, LONGEST_RETRY_S) * 1000 + TOLERANCE_MS
     known = tablets(load_files(table, manifest.components.get("state")))
-    late = [tablet for tablet in known if (tablet.max_fetch_time or 0) > far]
+    late = [tablet for tablet in known if (tablet.max_time or 0) > far]
     if not late:
         return 0, 0
     columns = ("fetch_time", "fetch_interval", "fixed_interval", "retries")

@@ -5,7 +5,8 @@ import errno
 import os
 from collections.abc import Iterator
 
-from ...policy.components.kinds import folders
+from ...policy.components.index_schema import DEFAULT_INDEX
+from ...policy.components.kinds import folders, kind_of
 from ...web.base.errors import UserError
 from .errors import MissingFile
 from .places import Place
@@ -43,9 +44,9 @@ def unreadable(path: Place, error: Exception) -> UserError:
 
 
 def repair_advice(path: Place) -> str:
-    """Returns the advice for a missing or damaged file: the command that checks or mends its table.
+    """Returns the advice for a missing or damaged file: the command that repairs it.
 
-    Only a rebuild mends a shard of an index: its documents come from the table again.
+    It is ``fsck``, unless the kind of the file declares another one (``Kind.rebuilt_by``).
 
     >>> from pathlib import Path
     >>> repair_advice(Path("mine/manifest/lists/state-1.parquet"))
@@ -60,11 +61,12 @@ def repair_advice(path: Place) -> str:
     table = _table_of(path)
     if not table:
         return ""
-    kind, name, of = path.parent.name, path.parent.parent.name, path.parent.parent.parent.name
-    if (of, kind) == ("index", "shards"):
-        index = "" if name == "main" else f" --index {name}"
-        return f": run nutbeam index {table} --full{index}"
-    return f": run nutbeam fsck {table}"
+    kind, owner = kind_of(path.parent.name), path.parent.parent.name
+    if not kind.rebuilt_by:
+        return f": run nutbeam fsck {table}"
+    command, *words = kind.rebuilt_by.split()
+    words += ["--index", owner] if kind.of_index and owner != DEFAULT_INDEX else []
+    return f": run nutbeam {' '.join((command, table, *words))}"
 
 
 def _table_of(path: Place) -> str:

@@ -266,13 +266,17 @@ class BigtableWebTable(WebTable):
         for start in range(0, len(keys), _FEW_KEYS):
             yield self.find(component, known, keys.slice(start, _FEW_KEYS)).select(columns)
 
-    def may_have_due(self, tablet: Tablet, due: Due) -> bool:
+    @_of_rows
+    def may_have_due(self, component: str, tablet: Tablet, due: Due) -> bool:
         from ..bigtable.stored_rows import any_row
 
-        return any_row(self.log, _range(tablet), self._pinned, due)
+        return any_row(self.log, component, _range(tablet), self._pinned, due)
 
-    def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
-        rows = self.find("hosts", (), host_keys(keys).unique())
+    @_of_rows
+    def resting_hosts(
+        self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
+    ) -> pl.Series:
+        rows = self.find(component, (), host_keys(keys).unique())
         return rows.filter(resting(now)).get_column("key")
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:

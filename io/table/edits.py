@@ -65,8 +65,8 @@ class CountedEdit:
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
     """Returns whether an edit may change a file; reads only the columns that may have names."""
-    if kind_of(component).packed:
-        return True  # only a rebuilt file shows it
+    if kind_of(component).shards:
+        return True  # only a rebuilt shard shows it
     schema = schema_of(path)
     groups = row_groups(path, schema, searched(schema, kind_of(component)))
     return any(sum(edit(group, component)[1:]) for group in groups)
@@ -77,8 +77,8 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
 
     A file without rows is kept, because each file of pages has a file of documents.
     """
-    if kind_of(component).packed:
-        yield from _edit_packed(root, component, file, edit)
+    if kind_of(component).shards:
+        yield from _edit_shard(root, component, file, edit)
     elif is_touched(root / file.path, component, edit):
         verify_file(root, file)
         new = root / component / new_name()
@@ -89,7 +89,7 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
         yield Written(component, (kept,), (file.path,), counted.counts())
 
 
-def _edit_packed(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
+def _edit_shard(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
     from ..shards.shard_merging import edit_shard  # late: it needs an optional package
 
     edited = edit_shard(root, component, file, edit)

@@ -207,11 +207,13 @@ class FolderTable(WebTable):
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 
-    def may_have_due(self, tablet: Tablet, due: Due) -> bool:
-        return tablet.may_have(due)
+    def may_have_due(self, component: str, tablet: Tablet, due: Due) -> bool:
+        return not kind_of(component).due or tablet.may_have(due)
 
-    def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
-        return _resting_hosts(self.place, known, now)
+    def resting_hosts(
+        self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
+    ) -> pl.Series:
+        return _resting_hosts(self.place, component, known, now)
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         return apply_changes(self.place, how, changes)
@@ -276,7 +278,7 @@ class FolderTable(WebTable):
 
 
 @functools.lru_cache(maxsize=4)
-def _resting_hosts(root: Place, known: tuple[DataFile, ...], now: int) -> pl.Series:
+def _resting_hosts(root: Place, component: str, known: tuple[DataFile, ...], now: int) -> pl.Series:
     rests = resting(now)
-    rows = read_tablets(root, "hosts", tablets(known), ["key"], lambda some: some.filter(rests))
+    rows = read_tablets(root, component, tablets(known), ["key"], lambda some: some.filter(rests))
     return rows.get_column("key")

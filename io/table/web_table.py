@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 import polars as pl
 
-from ...policy.components.kinds import SEED_HOSTS
+from ...policy.components.kinds import KINDS, SEED_HOSTS
 from ...web.base.errors import UserError
 from ..storage.places import Place
 from ..tablets.file_lists import Component, DataFile
@@ -48,7 +48,8 @@ class WebTable(abc.ABC):
     @property
     def seed_component(self) -> str:
         """Component whose files name the hosts of seeds."""
-        return "hosts" if self.in_files("hosts") else SEED_HOSTS
+        hosts = KINDS[SEED_HOSTS].made_from
+        return hosts if self.in_files(hosts) else SEED_HOSTS
 
     def at(self, snapshot: int) -> "WebTable":
         """Returns the same table, with rows read as of a snapshot."""
@@ -309,15 +310,18 @@ class WebTable(abc.ABC):
         return set(columns)
 
     @abc.abstractmethod
-    def may_have_due(self, tablet: Tablet, due: Due) -> bool:
-        """Returns whether a row of a tablet of the state may be due."""
+    def may_have_due(self, component: str, tablet: Tablet, due: Due) -> bool:
+        """Returns whether a row of a tablet may be due by ``Kind.due``; True without that column."""
 
     @abc.abstractmethod
-    def resting_hosts(self, known: tuple[DataFile, ...], now: int, keys: pl.Series) -> pl.Series:
+    def resting_hosts(
+        self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
+    ) -> pl.Series:
         """Returns the hosts (reversed) that must not get requests yet at ``now``.
 
         Args:
-            known: Live files of the host table.
+            component: The host table.
+            known: Its live files.
             now: Time in ms.
             keys: Row keys of URLs whose hosts are checked; the result may have other hosts, too.
         """

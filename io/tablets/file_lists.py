@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import io
 import zlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -38,8 +38,8 @@ class DataFile:
         order: Position among the files of a component without key order. For a run,
             the number of its snapshot: the rows of the newest run count.
         fresh: Number of rows of a run that neither its base nor older runs have.
-        min_fetch_time: Zone map: earliest time of ``Kind.zone``, ms; of ``state`` when a row is due.
-        max_fetch_time: Zone map: latest time.
+        min_time: Zone map: earliest time of ``Kind.zone``, ms; of ``state`` when a row is due.
+        max_time: Zone map: latest time.
         max_score: Zone map: best score.
         statuses: Zone map: one bit per status that occurs.
         formerly: Path of the file that this one replaces. Rows of the state may still
@@ -55,8 +55,8 @@ class DataFile:
     base: str | None = None
     partition: int = 0
     order: int = 0
-    min_fetch_time: int | None = None
-    max_fetch_time: int | None = None
+    min_time: int | None = None
+    max_time: int | None = None
     max_score: float | None = None
     statuses: int | None = None
     fresh: int | None = None
@@ -69,12 +69,35 @@ class DataFile:
         return self.rows if self.base is None else self.fresh or 0
 
 
+# Names of the columns in lists; ``STORED_NAMES`` has those that differ from the fields.
 FILE_LIST = {
     "path": pl.String, "rows": pl.Int64, "bytes": pl.Int64, "first": pl.String,
     "last": pl.String, "base": pl.String, "partition": pl.Int32, "order": pl.Int64,
     "min_fetch_time": pl.Int64, "max_fetch_time": pl.Int64, "max_score": pl.Float64, "statuses": pl.Int64,
     "fresh": pl.Int64, "formerly": pl.String, "crc32": pl.Int64,
 }  # fmt: skip
+# They are older than the zone maps of components that are not due.
+STORED_NAMES = {"min_time": "min_fetch_time", "max_time": "max_fetch_time"}
+_FIELDS = {stored: name for name, stored in STORED_NAMES.items()}
+
+
+def file_record(file: DataFile) -> dict[str, Any]:
+    """Returns the description of a file under the names that lists and receipts store.
+
+    >>> record = file_record(DataFile("state/a", 1, 10, min_time=5))
+    >>> record["min_fetch_time"], file_of_record(record).min_time
+    (5, 5)
+    """
+    return {STORED_NAMES.get(name, name): value for name, value in vars(file).items()}
+
+
+def file_of_record(record: Mapping[str, Any]) -> DataFile:
+    """Returns the description of a file from its stored form.
+
+    Raises:
+        TypeError: It has an unknown name, or lacks one.
+    """
+    return DataFile(**{_FIELDS.get(name, name): value for name, value in record.items()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +153,7 @@ def _parse_files(path: Place, crc32: int | None, version: Hashable) -> tuple[Dat
         # polars ends the process where a damaged number makes it ask for too much memory.
         rows = pq.read_table(pa.BufferReader(data), use_threads=False)
         known = rows.select([name for name in rows.column_names if name in FILE_LIST])
-        files = [DataFile(**row) for row in known.to_pylist()]
+        files = [file_of_record(row) for row in known.to_pylist()]
     except (pa.ArrowException, TypeError, OSError) as error:
         raise _damaged(path, first_line(error)[:200]) from error
     return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
@@ -156,7 +179,7 @@ def store_files(root: Folder, name: str, files: Iterable[DataFile]) -> Component
     files = list(files)
     path = PurePosixPath("manifest") / "lists" / f"{name.replace('/', '.')}-{new_name()}"
     sink = io.BytesIO()
-    rows = pl.DataFrame([dataclasses.asdict(file) for file in files], schema=FILE_LIST)
+    rows = pl.DataFrame([file_record(file) for file in files], schema=FILE_LIST)
     rows.write_parquet(sink, compression="zstd")
     data = sink.getvalue()
     write_bytes(root / path, data)

@@ -10,7 +10,7 @@ from ...policy.components.kinds import kind_of
 from ..storage.files import new_name
 from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
 from ..storage.places import Folder
-from .file_lists import FILE_LIST, DataFile, close_file
+from .file_lists import FILE_LIST, STORED_NAMES, DataFile, close_file
 from .tablets import ROW_NUMBER, host_start, run_schema
 
 TABLET_ROWS = 1_000_000
@@ -115,8 +115,8 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
             self._rows, self._pending = 0, []
             # Host counts of one tablet after the other are not in order: a:http is after a1:http.
             merged = pl.DataFrame(self._zones, schema=_ZONE).select(
-                pl.min("first", "min_fetch_time"),
-                pl.max("last", "max_fetch_time", "max_score"),
+                pl.min("first", "min_time"),
+                pl.max("last", "max_time", "max_score"),
                 pl.col("statuses").bitwise_or(),
             )
             self._files.append(close_file(self._root, writer, **merged.row(0, named=True)))
@@ -143,8 +143,8 @@ def write_run(
 
 
 _ZONE = {
-    name: FILE_LIST[name]
-    for name in ("first", "last", "min_fetch_time", "max_fetch_time", "max_score", "statuses")
+    name: FILE_LIST[STORED_NAMES.get(name, name)]
+    for name in ("first", "last", "min_time", "max_time", "max_score", "statuses")
 }
 
 
@@ -155,7 +155,7 @@ def zone(rows: pl.DataFrame, kind: Kind) -> dict[str, object]:
     if kind.zone is None:
         return record
     times = rows.get_column(kind.zone.time)
-    record |= {"min_fetch_time": times.min(), "max_fetch_time": times.max()}
+    record |= {"min_time": times.min(), "max_time": times.max()}
     if kind.zone.score:
         record["max_score"] = rows.get_column(kind.zone.score).max()
     if kind.zone.status:

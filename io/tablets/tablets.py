@@ -75,23 +75,23 @@ class Tablet:
         return max((file.last for file in self.files if file.last is not None), default=None)
 
     @cached_property
-    def min_fetch_time(self) -> int | None:
-        """Lower bound of the due times, ms; None if unknown."""
-        times = [file.min_fetch_time for file in self.files]
+    def min_time(self) -> int | None:
+        """Lower bound of the times of ``Kind.zone``, ms; None if unknown."""
+        times = [file.min_time for file in self.files]
         return min(time for time in times if time is not None) if None not in times else None
 
     @cached_property
-    def max_fetch_time(self) -> int | None:
-        """Upper bound of the due times, ms; None if unknown."""
-        times = [file.max_fetch_time for file in self.files]
+    def max_time(self) -> int | None:
+        """Upper bound of the times of ``Kind.zone``, ms; None if unknown."""
+        times = [file.max_time for file in self.files]
         return max(time for time in times if time is not None) if None not in times else None
 
     def may_have(self, due: Due) -> bool:
         """Returns whether a row may be due, by the zone map."""
-        if self.min_fetch_time is None or self.max_fetch_time is None:
+        if self.min_time is None or self.max_time is None:
             return True
-        far = due.far is not None and self.max_fetch_time > due.far
-        return self.min_fetch_time <= due.until or far
+        far = due.far is not None and self.max_time > due.far
+        return self.min_time <= due.until or far
 
 
 def tablets(files: Iterable[DataFile]) -> list[Tablet]:

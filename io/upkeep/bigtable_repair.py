@@ -135,7 +135,7 @@ def _plan(
     changes = {}
     for name in kinds_in_rows():
         damaged = rows.damaged.get(name, ()) if drop is not None else ()
-        written, numbers = _mend(table, cell_kind(name), damaged, snapshot)
+        written, numbers = _repair_damaged(table, cell_kind(name), damaged, snapshot)
         counts.update({f"{name}/{what}": number for what, number in numbers.items() if number})
         if written:
             changes[name] = written
@@ -171,7 +171,7 @@ def _ranges(
     return cut_ranges(name, whole, table.samples()) if large else whole
 
 
-def _mend(
+def _repair_damaged(
     table: BigtableWebTable, kind: CellKind, keys: Sequence[bytes], snapshot: int
 ) -> tuple[list[DataFile], dict[str, int]]:
     """Writes files of changes for rows that cannot be read.

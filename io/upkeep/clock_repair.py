@@ -8,7 +8,7 @@ import polars as pl
 
 from ...policy.components.clocks import COUNT
 from ...policy.components.declaration import Times
-from ...policy.components.kinds import KINDS
+from ...policy.components.kinds import KINDS, components_of, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.counting import counted
 from ...web.base.errors import UserError
@@ -58,7 +58,9 @@ def _wrong_rows(
 ) -> Iterator[tuple[str, Times, Tablet, pl.DataFrame]]:
     """Yields (component, its time columns, tablet, keys of its rows with impossible times)."""
     table = table.at(manifest.snapshot)
-    for name, times in ((name, kind.times) for name, kind in KINDS.items() if kind.times):
+    for name in _with_times(manifest):
+        times = kind_of(name).times
+        assert times is not None
         wrong = times.wrong(now, options)
         with contextlib.suppress(UserError):  # other checks report damage
             for tablet in tablets(load_files(table, manifest.components.get(name))):
@@ -66,6 +68,12 @@ def _wrong_rows(
                     keys = table.read(name, [tablet], ["key"], methodcaller("filter", wrong))
                     if len(keys):
                         yield name, times, tablet, keys
+
+
+def _with_times(manifest: Manifest) -> list[str]:
+    """Returns the components whose kinds declare ``Kind.times``."""
+    kinds = [kind for kind in KINDS.values() if kind.times]
+    return [name for kind in kinds for name in components_of(kind, manifest.components)]
 
 
 def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair:
@@ -87,8 +95,7 @@ def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair
         for how in [_resolution(name, times, tablet, pinned, options)]
         for part in pinned.root.resolve(how, keys)
     ]
-    reads = frozenset(name for name, kind in KINDS.items() if kind.times)
-    made = commit(pinned, written, reads=reads, past=Manifest())
+    made = commit(pinned, written, reads=frozenset(_with_times(before)), past=Manifest())
     return Repair(made, before.snapshot, rows=made.counts)
 
 

@@ -27,7 +27,7 @@ _ON_BATCHES = ("fetch", "parse", "update")
 
 
 @dataclasses.dataclass(frozen=True)
-class Mended:
+class RepairedRecord:
     """A file that a repair has ``restored`` or ``removed``."""
 
     path: str
@@ -100,7 +100,7 @@ def _ahead(snapshot: int, newest: int, most: int) -> str:
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
-def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> list[Mended]:
+def repair_operations(table: WebTable, problems: list[Problem], drop: bool) -> list[RepairedRecord]:
     """Restores damaged records from the history, or removes them.
 
     A record that is younger than a day may belong to an operation under way. It is only
@@ -121,11 +121,11 @@ def mend_operations(table: WebTable, problems: list[Problem], drop: bool) -> lis
         known = _from_history(history, found.path) if found.path.suffix != LOST else None
         if known is not None:
             overwrite_bytes(found.path, operation_record(known))
-            done.append(Mended(problem.path, "restored"))
+            done.append(RepairedRecord(problem.path, "restored"))
         elif drop or found.path.suffix == LOST or found.changed < now - UNDER_WAY:
             remove_file(found.path)
             remove_file(found.path.with_suffix(LOST))
-            done.append(Mended(problem.path, "removed"))
+            done.append(RepairedRecord(problem.path, "removed"))
     return done
 
 

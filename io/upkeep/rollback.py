@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
 
-from ...policy.components.kinds import components_in_tablets, kind_of
+from ...policy.components.kinds import components_in_tablets, kind_of, shared_name
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
@@ -15,8 +14,6 @@ from ..storage.files import file_version, size_of
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
-
-_BATCH = re.compile(r"batches/[^/]+/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,10 +104,10 @@ def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile
 
 
 def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
-    """Returns (files, rows, bytes) by component; batches are summed by kind of file."""
+    """Returns (files, rows, bytes) by component; those of all batches, and of all indexes, are summed."""
     found: dict[str, list[tuple[int, ...]]] = {}
     for name, component in sorted(manifest.components.items()):
-        found.setdefault(_BATCH.sub("batches/", name), []).append(component.totals)
+        found.setdefault(shared_name(name), []).append(component.totals)
     return {name: tuple(map(sum, zip(*some, strict=True))) for name, some in found.items()}
 
 

@@ -173,7 +173,8 @@ def _candidates(
         left.rows = left.rows.filter(pl.col("score") >= score_of(least)) if least else left.rows
     left.rows, bad = delayed(left.rows)
     left.counts.update(bad)
-    resting = operation.root.resting_hosts(tuple(operation.files("hosts")), now, left.keys)
+    hosts = tuple(operation.files("hosts"))
+    resting = operation.root.resting_hosts("hosts", hosts, now, left.keys)
     if len(resting):
         left.drop(host_keys(left.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:

@@ -34,7 +34,7 @@ from ..launch.job import JobOptions, run_job
 ARGUMENTS = (TABLE,)
 SCORES = pa.schema([STATE.field("key"), STATE.field("score")])
 RANK_NAMES = tuple(column.name for column in RANK_COLUMNS)
-_RECEIPTS = "receipts"
+_REPORTS = "reports"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +81,13 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
         _changes,
         (options,),
         tuple[str, Chunk],
-        outputs=(_RECEIPTS,),
+        outputs=(_REPORTS,),
         step="Tablets",
-        receipts=_RECEIPTS,
+        reports=_REPORTS,
     )
     target = Target(SCORES, score_resolver)
     written = (operations, changes["main"]) | ApplyChanges({"state": target})
-    return (operations, written, changes[_RECEIPTS]) | Commit(
+    return (operations, written, changes[_REPORTS]) | Commit(
         reads=("state", "page_ranks"), whole=("Tablets", RESOLVE)
     )
 

@@ -38,7 +38,7 @@ from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _LOG = logging.getLogger(__name__)
-_ROWS, _RECEIPTS = "rows", "receipts"
+_ROWS, _REPORTS = "rows", "reports"
 # Statuses of pages whose links count: as in the link table, and in Nutch, also duplicates.
 _LINKING = tuple(int(status) for status in Status if status not in WITHOUT_LINKS)
 
@@ -114,7 +114,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     operations = tickets | "Begin" >> Begin("webgraph", allows=("compact",))
     divide = _Divide(options.links_from)
     found = operations | "Tablets" >> ForEach(
-        divide, _links, outputs=(_ROWS, _RECEIPTS), step="Tablets", receipts=_RECEIPTS
+        divide, _links, outputs=(_ROWS, _REPORTS), step="Tablets", reports=_REPORTS
     )
     found["main"].element_type = Chunk
     rows = found[_ROWS]
@@ -129,7 +129,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     links = (found["main"], of_documents) | "Links" >> beam.Flatten()
     level = options.level
     written = (operations, links) | WriteBlocks(LinkLimits.of(options), level, options.block_nodes)
-    committed = (operations, written, found[_RECEIPTS]) | Commit(
+    committed = (operations, written, found[_REPORTS]) | Commit(
         reads=(f"{level}_nodes", f"{level}_edges", f"{level}_ranks"),
         whole=("Tablets", LIMIT, BLOCKS),
     )

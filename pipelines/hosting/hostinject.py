@@ -80,7 +80,7 @@ def build(
     operations = tickets | "Begin" >> Begin("hostinject")
     changes = operations | "Settings" >> ForEach(
         _once, _changes, (values,), tuple[str, Chunk],
-        outputs=(_WRITTEN,), step="Settings", receipts=_WRITTEN,
+        outputs=(_WRITTEN,), step="Settings", reports=_WRITTEN,
     )  # fmt: skip
     target = Target(HOST_SETTINGS, _resolver)
     written = (operations, changes["main"]) | ApplyChanges({"hosts": target})

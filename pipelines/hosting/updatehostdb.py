@@ -47,7 +47,7 @@ from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _COLUMNS = ("key", "status", "retries", "response_ms")
-_RECEIPTS = "receipts"
+_REPORTS = "reports"
 _TRIES = 5
 _LOG = logging.getLogger("nutbeam.updatehostdb")
 # Ranges of hosts may be resolved at once in a process; only one of them looks hosts up.
@@ -100,12 +100,12 @@ def build(
     operations = tickets | "Begin" >> Begin("updatehostdb")
     changes = operations | "Tablets" >> ForEach(
         _tablets, _count, (), tuple[str, Chunk],
-        outputs=(_RECEIPTS,), step="Tablets", receipts=_RECEIPTS,
+        outputs=(_REPORTS,), step="Tablets", reports=_REPORTS,
     )  # fmt: skip
     target = Target(HOSTS, _Recount(options, run))
     written = (operations, changes["main"]) | ApplyChanges({"hosts": target})
     pending = operations | "Pending" >> beam.Map(forgets_pending)
-    return (operations, written, changes[_RECEIPTS], pending) | Commit(
+    return (operations, written, changes[_REPORTS], pending) | Commit(
         reads=("state", "hosts", HOST_COUNTS_COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
     )
 

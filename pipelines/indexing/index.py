@@ -110,7 +110,7 @@ def build(
     operations = tickets | "Begin" >> Begin(job)
     found = operations | "Candidates" >> ForEach(
         functools.partial(_candidates, options=options), _decide, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Candidates", receipts=_COUNTS,
+        outputs=(_COUNTS,), step="Candidates", reports=_COUNTS,
     )  # fmt: skip
     parts = (
         found["main"]

@@ -125,7 +125,7 @@ def build(
     operations = tickets | "Begin" >> Begin("sitemap")
     read = operations | "Sitemaps" >> ForEach(
         functools.partial(_whole, words=tuple(words), hosts=tuple(hosts)), _read, (options,),
-        tuple[str, Chunk], outputs=(_COUNTS,), step="Sitemaps", receipts=_COUNTS,
+        tuple[str, Chunk], outputs=(_COUNTS,), step="Sitemaps", reports=_COUNTS,
     )  # fmt: skip
     targets = {
         "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options), COUNT_PLACES),

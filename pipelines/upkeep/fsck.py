@@ -32,7 +32,12 @@ from ...io.upkeep.fsck import (
     runs,
 )
 from ...io.upkeep.left_over import Left, left_over
-from ...io.upkeep.operation_fsck import OPERATION_PROBLEM, Mended, check_operations, mend_operations
+from ...io.upkeep.operation_fsck import (
+    OPERATION_PROBLEM,
+    RepairedRecord,
+    check_operations,
+    repair_operations,
+)
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import checks_of
 from ...policy.components.kinds import KINDS
@@ -119,7 +124,7 @@ class Repairs:
     """
 
     finished: int | None = None
-    operations: list[Mended] = dataclasses.field(default_factory=list)
+    operations: list[RepairedRecord] = dataclasses.field(default_factory=list)
     snapshot: Repair | None = None
 
 
@@ -137,7 +142,7 @@ def run(invocation: Invocation) -> int:
     found, repairs = look_live(), Repairs(finished)
     if options.repair and not found.of_newer_version:
         damaged = [problem for problem in found.problems if problem.kind == OPERATION_PROBLEM]
-        repairs = Repairs(finished, mend_operations(root, damaged, options.drop))
+        repairs = Repairs(finished, repair_operations(root, damaged, options.drop))
         if repairs.operations:
             found = look_live()
     if options.repair and found.problems:
@@ -304,7 +309,7 @@ def _conclusion(found: CheckResult, table: str, options: Options) -> str:
     if not found.damage:
         return f"{number}; upgrade nutbeam: only a newer version can judge that"
     if not options.repair:
-        return f"{number}; nutbeam fsck {table} --repair mends what can be"
+        return f"{number}; nutbeam fsck {table} --repair repairs what it can"
     left = f"{number} {'is' if len(found.problems) == 1 else 'are'} left"
     if options.drop:
         return left

@@ -80,7 +80,7 @@ def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = N
 
     best: tuple[int, str] | None = None
     for tablet in _by_time(seen.pinned):
-        if best is not None and (tablet.min_fetch_time or 0) > best[0]:
+        if best is not None and (tablet.min_time or 0) > best[0]:
             break  # all later tablets are due later, too
         rows = seen.pinned.root.read("state", [tablet], columns, narrow)
         if options is not None and scorings is not None:
@@ -93,4 +93,4 @@ def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = N
 def _by_time(pinned: Pinned) -> Iterator[Tablet]:
     """Yields the tablets of the state, those that may be due first before the others."""
     known = tablets(pinned.files("state"))
-    yield from sorted(known, key=lambda tablet: tablet.min_fetch_time or 0)
+    yield from sorted(known, key=lambda tablet: tablet.min_time or 0)

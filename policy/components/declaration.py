@@ -93,12 +93,15 @@ class Kind:
         refers: Columns with names of files of batches, which compact keeps therefore.
         partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
         paired_with: The kind whose files have the same partitions and orders; empty if none.
-        packed: Whether a file contains packed files of another kind, so that a purge must rebuild
-            them from what they store.
+        shards: Whether each file is a shard of a tantivy index. compact merges shards; a purge
+            builds them again from the documents that they store.
+        rebuilt_by: Command that makes a damaged or missing file again, with its options; the table
+            and ``--index`` are added. Empty: there is none, and messages name ``fsck``.
         times: Functions with which fsck corrects its times; None if no times need it.
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
-        due: Column with the time when a row is due, ms: in rows, Bigtable selects by it.
+        due: Column with the time when a row is due, ms. In rows Bigtable selects by it, in files the
+            zone is of it. Empty: there is none, and readers get all rows.
         zone: What the list of its files says of each file beside the keys; None: nothing.
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
             is left out when its tablet is rewritten, and at once from rows in Bigtable.
@@ -112,6 +115,8 @@ class Kind:
         view: Its name for users, if that is not its own.
         cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
             ``NAME:row``.
+        in_first_tables: Whether the oldest tables in Bigtable have its column family. Tables may be
+            older than other components in rows; an operation that begins adds their families.
     """
 
     name: str
@@ -133,7 +138,8 @@ class Kind:
     refers: tuple[str, ...] = ()
     partitioned: bool = False
     paired_with: str = ""
-    packed: bool = False
+    shards: bool = False
+    rebuilt_by: str = ""
     times: Times | None = None
     later_versions: tuple[str, ...] = ()
     due: str = ""
@@ -146,12 +152,15 @@ class Kind:
     required: bool = False
     view: str = ""
     cell: str = ""
+    in_first_tables: bool = False
 
     def __post_init__(self) -> None:
         if self.in_rows and (self.of_batch or self.of_index or not self.in_tablets):
             raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
         if self.zone and not {*self.zone.columns} <= {*self.schema.names}:
             raise ValueError(f"component {self.name!r} lacks a column of its zone: {self.zone}")
+        if self.zone and self.due not in ("", self.zone.time):
+            raise ValueError(f"component {self.name!r} must be due by the time of its zone")
         if bool(self.made_from) != bool(self.made_where):
             raise ValueError(f"component {self.name!r} must have both, made_from and made_where")
         if bool(self.kept_with) != (self.kept is Kept.WITH_OTHERS):
@@ -166,6 +175,11 @@ class Kind:
     def shown_as(self) -> str:
         """Its name for users."""
         return self.view or (f"batch_{self.name}" if self.of_batch else self.name)
+
+    @property
+    def folder(self) -> str:
+        """Folder of the batches or indexes that have components of it; empty if the table has it."""
+        return "batches" if self.of_batch else "index" if self.of_index else ""
 
     @property
     def owner_column(self) -> str:

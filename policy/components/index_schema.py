@@ -5,6 +5,8 @@ import pyarrow as pa
 from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
 from .schema import STATE_COLUMNS, TEXT
 
+DEFAULT_INDEX = "main"
+
 
 def index_component(index: str, kind: str) -> str:
     """Returns the name of a component of an index, which is also its folder.

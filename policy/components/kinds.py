@@ -71,6 +71,7 @@ KINDS = {
             due="fetch_time",
             zone=Zone("fetch_time", "score", "status"),
             cell="s:state",
+            in_first_tables=True,
         ),
         Kind(
             "hosts",
@@ -83,6 +84,7 @@ KINDS = {
             times=HOST_TIMES,
             later_versions=("robots_failing_since", "unfetched", "purged_since"),
             cell="h:host",
+            in_first_tables=True,
         ),
         Kind(
             "links",
@@ -204,7 +206,8 @@ KINDS = {
             SHARD_COLUMNS,
             "a URL that a shard of an index names, or a piece of one of its files",
             of_index=True,
-            packed=True,
+            shards=True,
+            rebuilt_by="index --full true",
         ),
         Kind(
             "index_runs",
@@ -222,9 +225,26 @@ def kind_of(component: str) -> Kind:
 
     >>> kind_of("batches/1/host_findings").of_hosts, kind_of("later").schema.names
     (True, ['key'])
+    >>> kind_of("batches/1/later").of_batch
+    True
     """
-    name = present_name(component).rpartition("/")[2]
-    return KINDS.get(name) or Kind(name, Columns([Column("key", TEXT, "Its key.")]))
+    above, _, name = present_name(component).rpartition("/")
+    return KINDS.get(name) or Kind(
+        name,
+        Columns([Column("key", TEXT, "Its key.")]),
+        of_batch=above.startswith("batches/"),
+        of_index=above.startswith("index/"),
+    )
+
+
+def shared_name(component: str) -> str:
+    """Returns the name of a component without its batch or its index.
+
+    >>> shared_name("batches/1/pages"), shared_name("index/main/shards"), shared_name("state")
+    ('batches/pages', 'index/shards', 'state')
+    """
+    folder = kind_of(component).folder
+    return f"{folder}/{component.rpartition('/')[2]}" if folder else component
 
 
 def unknown_components(components: Iterable[str]) -> list[str]:
@@ -249,10 +269,10 @@ def components_of(kind: Kind, components: Iterable[str]) -> list[str]:
     >>> components_of(KINDS["state"], [])
     ['state']
     """
-    top = "batches/" if kind.of_batch else "index/" if kind.of_index else ""
-    if not top:
+    if not kind.folder:
         return [kind.name]
-    return sorted(n for n in components if n.startswith(top) and n.endswith(f"/{kind.name}"))
+    top, end = f"{kind.folder}/", f"/{kind.name}"
+    return sorted(n for n in components if n.startswith(top) and n.endswith(end))
 
 
 def components_in_tablets(components: Iterable[str]) -> list[str]:

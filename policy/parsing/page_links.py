@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
-from ...web.rules.url_rules import resolve
+from ...web.rules.url_rules import absolute_urls
 from ..components.schema import LINKS
 from ..rule_counts import capped, rules_by_row
 from ..scope import Seeds, TargetOptions, judge
@@ -189,7 +189,7 @@ class _Memory:
             pl.Series(column, dtype=pl.String) for column in zip(*self._new, strict=True)
         )
         self._new = []
-        urls = resolve(bases, hrefs)
+        urls = absolute_urls(bases, hrefs)
         if self._whole:
             urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
         # No page has this key: links of a page to itself are found later.

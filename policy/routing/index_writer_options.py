@@ -5,6 +5,7 @@ import dataclasses
 from ...web.base.options import option
 from ...web.base.quoting import quoted
 from ...web.rule_files.rule_files import read_rule_file
+from ..components.index_schema import DEFAULT_INDEX
 from .index_route_files import read_nutch_routes, read_routes
 from .index_routes import IndexRoutes, WriterRule
 
@@ -16,7 +17,7 @@ class IndexWriterOptions:
     GROUP = "index"
 
     index: str = option(
-        "main",
+        DEFAULT_INDEX,
         "Name of the index; each has its own writers, and knows what they hold.",
         pattern=r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}",
     )

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ...web.base.columns import reason_if
 from ...web.parsers.sitemap_entries import CHILD_SITEMAP, SitemapContent, SitemapEntry
-from ...web.urls.resolve import resolve
+from ...web.urls.absolute_links import absolute_urls
 from ...web.urls.row_keys import host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..blocklist import Blocklist, drop_blocked
@@ -50,7 +50,9 @@ def children_of(content: SitemapContent, base: str) -> list[str]:
     """Returns the absolute URLs of the sitemaps that an index names."""
     found = [entry.url for entry in content.entries if entry.kind == CHILD_SITEMAP]
     return (
-        resolve(pl.Series([base] * len(found), dtype=pl.String), pl.Series(found, dtype=pl.String))
+        absolute_urls(
+            pl.Series([base] * len(found), dtype=pl.String), pl.Series(found, dtype=pl.String)
+        )
         .drop_nulls()
         .to_list()
     )
@@ -79,7 +81,7 @@ def judge_sitemap(
     """
     entries = _frame(content.entries)
     counts = Counter({"entries": len(entries)})
-    urls = resolve(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])
+    urls = absolute_urls(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])
     rows = _judged(entries, urls, sitemap, options, seeds)
     refused = rows.filter(pl.col("reason").is_not_null()).get_column("reason")
     for reason, number in refused.value_counts().iter_rows():

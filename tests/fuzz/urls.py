@@ -10,8 +10,8 @@ from nutbeam.web.normalizers import basic_column
 from nutbeam.web.rules import url_rules as rules
 from nutbeam.web.rules.url_rules import UrlRules, host_keys
 from nutbeam.web.urls import row_keys as urls
+from nutbeam.web.urls.absolute_links import absolute_urls
 from nutbeam.web.urls.normalize import normalize_basic
-from nutbeam.web.urls.resolve import resolve
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, to_key
 from nutbeam.web.urls.schemes import scheme_of
 
@@ -103,7 +103,7 @@ def _admitted(line: str, use: UrlRules) -> tuple[str | None, str | None, str | N
 
 def _check_resolved(lines: list[str]) -> None:
     base, *hrefs = lines
-    found = resolve(
+    found = absolute_urls(
         pl.Series([base] * len(hrefs), dtype=pl.String), pl.Series(hrefs, dtype=pl.String)
     )
     for href, url in zip(hrefs, found, strict=True):

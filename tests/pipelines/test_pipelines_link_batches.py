@@ -105,7 +105,7 @@ def test_what_could_not_be_compared_ends_by_age_and_nothing_else(request, tmp_pa
 def test_each_tablet_is_looked_at_whatever_the_numbers_of_snapshots_are(monkeypatch):
     """In Bigtable no zone map names the tablets that have old links."""
     monkeypatch.setattr(invertlinks, "tablets", list)
-    known = [SimpleNamespace(min_fetch_time=None) for _ in range(40)]
+    known = [SimpleNamespace(min_time=None) for _ in range(40)]
     seen = set()
     for number in range(200):
         seed = zlib.crc32(f"crawl-{number}.invertlinks".encode())

@@ -83,7 +83,7 @@ def test_all_batches_are_checked_before_the_first_is_applied(batches, capsys):
     known = manifest_of(table).batches
     (generated,) = (name for name in known if known[name].phase == "generated")
     assert nutbeam("updatedb", table, "--batch", f"{parsed},{generated}") == 3
-    message = f"batch {generated!r} is generated, update needs one that is fetched"
+    message = f"batch {generated!r} is generated, updatedb needs one that is fetched"
     assert message in capsys.readouterr().err
     assert manifest_of(table).batches[parsed].phase == "parsed"
 

@@ -14,7 +14,7 @@ from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.components.columns import Column, Columns
 from nutbeam.policy.components.declaration import Kind, Zone
-from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.kinds import kind_of
 from nutbeam.policy.components.schema import TEXT
 
 SEEN_ITEM = Columns([Column("day", pa.int32(), "A day."), Column("by", TEXT, "Who.")])
@@ -42,16 +42,19 @@ def newer(rows, changes):
 
 def mark(table, marks, name, **more):
     """Commits marks, as a job of this component would."""
-    operation = begin(table, "mark", f"{name}.mark")
-    known = tablets(operation.files("marks"))
-    part = Range(None, None, known[0] if known else None)
-    schema, given = KINDS["marks"].schema, sorted(marks.items())
+    given = sorted(marks.items())
     known = ({"key": k, "mark": n, "fetch_time": 1000 * n, "chosen": n % 2 == 0} for k, n in given)
-    rows = frame_of(schema, *({**row, "status": "marked", **more} for row in known))
-    done = operation.root.resolve(
-        Resolution("marks", part, newer, order=operation.snapshot + 1), rows
-    )
-    commit(operation, done)
+    put_rows(table, "marks", ({**row, "status": "marked", **more} for row in known), name)
+
+
+def put_rows(table, component, rows, name):
+    """Commits rows of a component in tablets, as a job of this component would."""
+    operation = begin(table, "mark", f"{name}.mark")
+    known = tablets(operation.files(component))
+    part = Range(None, None, known[0] if known else None)
+    frame = frame_of(kind_of(component).schema, *rows)
+    how = Resolution(component, part, newer, order=operation.snapshot + 1)
+    commit(operation, operation.root.resolve(how, frame))
 
 
 def values_of(table, column="mark"):

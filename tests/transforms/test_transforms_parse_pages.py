@@ -28,7 +28,7 @@ from nutbeam.transforms.parse_pages import (
 )
 from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse_document
-from nutbeam.web.rules.url_rules import UrlRules, resolve
+from nutbeam.web.rules.url_rules import UrlRules, absolute_urls
 
 HTML = b"""<html lang=en><head><title> The  title </title><meta name=description content=About>
 <link rel=canonical href=/canon><meta http-equiv=refresh content="5; url=next"></head>
@@ -168,7 +168,7 @@ def test_agrees_with_the_parser_page_by_page(pool):
     for row, document in zip(rows, documents, strict=True):
         right = parse_document(Source(row["url"], row["body"], row["content_type"]), options)
         bases = pl.Series([right.base] * len(right.hrefs), dtype=pl.String)
-        targets = resolve(bases, pl.Series(right.hrefs, dtype=pl.String))
+        targets = absolute_urls(bases, pl.Series(right.hrefs, dtype=pl.String))
         admitted = UrlRules(options).admit(targets, "outlink")["url"].to_list()
         kept = [
             (url, anchor, rel)

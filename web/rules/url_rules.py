@@ -11,15 +11,15 @@ from ..filters.regex_filter import RegexFilter
 from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import Scope
 from ..rule_files.rule_files import RuleFile
+from ..urls.absolute_links import HOST, PORT, absolute_urls, query, segment
 from ..urls.domains import registered_domain
 from ..urls.normalize import normalize_basic
-from ..urls.resolve import HOST, PORT, query, resolve, segment
 from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
 from ..urls.schemes import WEB, scheme_of
 from .chains import exemptions, filter_chain, included, normalizer, read_files
 from .url_options import UrlOptions
 
-__all__ = ["Scope", "UrlOptions", "UrlRules", "host_keys", "in_scope", "resolve"]
+__all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls", "host_keys", "in_scope"]
 
 
 _MAX_LABEL = 63

@@ -26,7 +26,7 @@ from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.blocklist import Names
-from nutbeam.policy.components.kinds import kind_of
+from nutbeam.policy.components.kinds import KINDS, kind_of
 from nutbeam.policy.components.schema import HOSTS, INLINKS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 
@@ -313,12 +313,25 @@ def test_rows_are_loaded_into_a_table_that_has_none(table):
 def test_what_may_be_due(table):
     change(table, state_of(ROWS, fetch_time=1_000), "first")
     root, known = parts_of(table)
-    assert [root.may_have_due(t, Due(until=1_000)) for t in known] == [True]
-    assert [root.may_have_due(t, Due(until=999)) for t in known] == [False]
-    assert [root.may_have_due(t, Due(until=999, far=500)) for t in known] == [True]
+    assert [root.may_have_due("state", t, Due(until=1_000)) for t in known] == [True]
+    assert [root.may_have_due("state", t, Due(until=999)) for t in known] == [False]
+    assert [root.may_have_due("state", t, Due(until=999, far=500)) for t in known] == [True]
     due = pl.col("fetch_time") <= 1_000
     rows = root.read("state", known, ["key"], lambda state: state.filter(due), Due(1_000))
     assert len(rows) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("component", "row"),
+    [("hosts", {"key": "com.a", "backoff_until": 1_000}),
+     ("links", {"key": "com.a:http/ com.b:http/", "last_seen": 1_000})],
+)  # fmt: skip
+def test_without_a_declared_column_every_row_may_be_due(table, component, row):
+    change(table, frame_of(KINDS[component].schema, row), "first", component)
+    reader = begin(table, "look", "look")
+    known, none = tablets(reader.files(component)), Due(until=-(1 << 63))
+    assert [reader.root.may_have_due(component, t, none) for t in known] == [True]
+    assert len(reader.root.read(component, known, ["key"], None, none)) == 1
 
 
 def test_hosts_that_rest_and_hosts_of_seeds(table):
@@ -328,7 +341,7 @@ def test_hosts_that_rest_and_hosts_of_seeds(table):
     reader = begin(table, "look", "look")
     root, files = reader.root, tuple(reader.files("hosts"))
     keys = pl.Series([f"com.{name}:http/" for name in "abc"])
-    assert root.resting_hosts(files, 1_000, keys).to_list() == ["com.a"]
+    assert root.resting_hosts("hosts", files, 1_000, keys).to_list() == ["com.a"]
     seeds = read_seeds_hosts(root, seed_files(reader))
     assert seeds.hosts == {"b.com"}
 

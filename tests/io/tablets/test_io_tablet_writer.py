@@ -52,7 +52,7 @@ def test_zone_maps(tmp_path):
     for file, part in zip(files, keys_of(tmp_path, files), strict=True):
         rows = collect(scan([tmp_path / file.path], STATE))
         assert (file.first, file.last, file.rows) == (part[0], part[-1], len(part))
-        assert (file.min_fetch_time, file.max_fetch_time) == (
+        assert (file.min_time, file.max_time) == (
             rows["fetch_time"].min(), rows["fetch_time"].max()
         )  # fmt: skip
         assert file.max_score == rows["score"].max()
@@ -64,7 +64,7 @@ def test_zone_maps_of_rows_that_have_no_times(tmp_path):
     writer = TabletWriter(tmp_path, "hosts", HOSTS)
     writer.write(frame_of(HOSTS, {"key": "com.a"}, {"key": "com.b"}))
     (file,) = writer.close()
-    assert (file.first, file.last, file.min_fetch_time, file.statuses) == (
+    assert (file.first, file.last, file.min_time, file.statuses) == (
         "com.a", "com.b", None, None
     )  # fmt: skip
 

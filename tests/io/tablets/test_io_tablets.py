@@ -1,6 +1,7 @@
+import polars as pl
 import pytest
 
-from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.tablets.file_lists import DataFile, load_files, store_files
 from nutbeam.io.tablets.tablets import host_start, rows_of_large_hosts, tablets
 
 
@@ -25,12 +26,23 @@ def test_files_make_tablets_in_key_order_with_their_runs_oldest_first():
 
 
 def test_the_zone_map_of_a_tablet_is_that_of_all_its_files():
-    base = DataFile("b", 5, 50, "k", "m", min_fetch_time=10, max_fetch_time=20)
-    run = DataFile("r", 1, 1, "k", "k", "b", min_fetch_time=5, max_fetch_time=15, fresh=0)
+    base = DataFile("b", 5, 50, "k", "m", min_time=10, max_time=20)
+    run = DataFile("r", 1, 1, "k", "k", "b", min_time=5, max_time=15, fresh=0)
     (tablet,) = tablets([base, run])
-    assert (tablet.min_fetch_time, tablet.max_fetch_time) == (5, 20)
+    assert (tablet.min_time, tablet.max_time) == (5, 20)
     (tablet,) = tablets([base, DataFile("r", 1, 1, "k", "k", "b", fresh=0)])
-    assert (tablet.min_fetch_time, tablet.max_fetch_time) == (None, None)
+    assert (tablet.min_time, tablet.max_time) == (None, None)
+
+
+def test_lists_keep_the_names_of_their_columns(tmp_path):
+    file = DataFile("state/a", 5, 50, "k", "m", min_time=10, max_time=20, max_score=0.5, statuses=2)
+    component = store_files(tmp_path, "state", [file])
+    stored = pl.read_parquet(tmp_path / component.list).columns
+    assert stored == [
+        "path", "rows", "bytes", "first", "last", "base", "partition", "order", "min_fetch_time",
+        "max_fetch_time", "max_score", "statuses", "fresh", "formerly", "crc32",
+    ]  # fmt: skip
+    assert load_files(tmp_path, component) == [file]
 
 
 def test_what_hosts_have_in_tablets_of_their_own():

@@ -74,7 +74,7 @@ def test_a_rollback_brings_the_index_back(table, found):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("index", ["main", "other"])
 @pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
-def test_the_line_about_a_damaged_shard_names_the_command_that_mends_it(
+def test_the_line_about_a_damaged_shard_names_the_command_that_repairs_it(
     tmp_path, monkeypatch, capsys, index, how
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -199,7 +199,7 @@ def test_a_lost_list_is_made_again(table):
 
 
 def zones(files):
-    return {(file.min_fetch_time, file.max_fetch_time) for file in files}
+    return {(file.min_time, file.max_time) for file in files}
 
 
 @in_files
@@ -313,7 +313,7 @@ def put_mark(table, key, cell):
 
 
 @in_rows
-def test_damaged_rows_are_found_and_mended(table, capsys):
+def test_damaged_rows_are_found_and_repaired(table, capsys):
     put_mark(table, "com.a:http/02", b"\1bad")
     put_mark(table, "com.a:http/99", b"\1bad")
     put_mark(table, "com.a:http/03", b"")  # as if it was deleted, and another one not

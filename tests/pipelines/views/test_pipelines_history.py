@@ -26,9 +26,10 @@ from simulated_web import served_web
 from web_tables import copied_folder
 
 from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
-from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.file_lists import Component, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes
 
@@ -98,6 +99,22 @@ def test_what_history_says_was_added_and_removed_adds_up(original, capsys):
         name: {"files": c.files, "rows": c.rows, "bytes": c.bytes} for name, c in components.items()
     }
     assert record["sizes"]["state"] == totals["state"]
+
+
+def test_sizes_are_summed_over_batches_and_over_indexes():
+    one = Component("manifest/lists/x", 1, 20, 300)
+    names = ["state", "batches/1/pages", "batches/2/pages", "batches/2/later", "index/main/shards",
+             "index/two/shards", "index/two/later"]  # fmt: skip
+    summed = {
+        "state": 1,
+        "batches/later": 1,
+        "batches/pages": 2,
+        "index/later": 1,
+        "index/shards": 2,
+    }
+    assert sizes(Manifest(components=dict.fromkeys(names, one))) == {
+        name: (n, 20 * n, 300 * n) for name, n in summed.items()
+    }
 
 
 def test_history_of_no_table_and_of_a_damaged_one(table, tmp_path, capsys):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, host_keys, in_scope, resolve
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, absolute_urls, host_keys, in_scope
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, parse_url, to_key
 
 pytestmark = pytest.mark.usefixtures("few_urls_count_as_many")
@@ -238,7 +238,7 @@ steps = (
 links = st.builds("{}{}".format, steps, fragments) | steps | st.none() | st.text(max_size=5)
 
 
-def resolve_one(base, href):
+def absolute_url(base, href):
     url = None if href is None else parse_url(href, base)
     if url is None or not url.startswith(("http:", "https:", "ftp:", "file:")):
         return None
@@ -247,19 +247,19 @@ def resolve_one(base, href):
 
 @given(st.lists(st.tuples(bases, links), max_size=8))
 @settings(max_examples=300, deadline=None)
-def test_links_resolve_as_the_parser_says(pairs):
-    resolved = resolve(
+def test_links_become_absolute_as_the_parser_says(pairs):
+    resolved = absolute_urls(
         pl.Series([base for base, _ in pairs], dtype=pl.String),
         pl.Series([href for _, href in pairs], dtype=pl.String),
     )
     assert resolved.dtype == pl.String
-    assert resolved.to_list() == [resolve_one(*pair) for pair in pairs]
+    assert resolved.to_list() == [absolute_url(*pair) for pair in pairs]
 
 
 @pytest.mark.parametrize(
     "base", ["http://foo.com/a/b/c.html?q", "https://foo.com", "http://f.com/a//b//"]
 )
-def test_every_short_link_resolves_as_the_parser_says(base):
+def test_every_short_link_becomes_absolute_as_the_parser_says(base):
     tokens = [
         "",
         "a",
@@ -281,11 +281,11 @@ def test_every_short_link_resolves_as_the_parser_says(base):
     hrefs = ["".join(parts) for parts in itertools.product(tokens, repeat=3)]
     hrefs += [f"a{chr(code)}b" for code in range(300)] + [f"?{chr(code)}" for code in range(300)]
     hrefs += [f"https://foo.com/a{href}" for href in hrefs]
-    resolved = resolve(pl.Series([base] * len(hrefs)), pl.Series(hrefs))
-    assert resolved.to_list() == [resolve_one(base, href) for href in hrefs]
+    resolved = absolute_urls(pl.Series([base] * len(hrefs)), pl.Series(hrefs))
+    assert resolved.to_list() == [absolute_url(base, href) for href in hrefs]
 
 
-def test_resolve():
+def test_links_become_absolute():
     page = "http://docs.foo.com/a/b/c.html?q"
     hrefs = {
         "d.html#x": "http://docs.foo.com/a/b/d.html",
@@ -304,7 +304,7 @@ def test_resolve():
         "http://": None,
         "https://www.foo.com/a/../b": "https://www.foo.com/b",
     }
-    resolved = resolve(pl.Series([page] * len(hrefs)), pl.Series(list(hrefs)))
+    resolved = absolute_urls(pl.Series([page] * len(hrefs)), pl.Series(list(hrefs)))
     assert dict(zip(hrefs, resolved, strict=True)) == hrefs
 
 

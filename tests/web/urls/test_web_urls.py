@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.rules.url_rules import UrlRules, resolve
+from nutbeam.web.rules.url_rules import UrlRules, absolute_urls
 from nutbeam.web.urls.row_keys import (
     MAX_KEY_BYTES,
     BadUrl,
@@ -227,7 +227,7 @@ def test_relative_links(link, url):
     base = "http://a/b/c/d;p?q"
     assert parse_url(link, base) == url
     followed = None if url == "g:h" else url.partition("#")[0]
-    assert resolve(pl.Series([base]), pl.Series([link])).to_list() == [followed]
+    assert absolute_urls(pl.Series([base]), pl.Series([link])).to_list() == [followed]
 
 
 @pytest.mark.parametrize(
@@ -243,4 +243,4 @@ def test_relative_links(link, url):
 )
 def test_links_that_are_a_query(base, link, url):
     assert parse_url(link, base) == url
-    assert resolve(pl.Series([base]), pl.Series([link])).to_list() == [url]
+    assert absolute_urls(pl.Series([base]), pl.Series([link])).to_list() == [url]

@@ -42,19 +42,19 @@ _ROOTED = rf"^/(?:{_SEGMENT}{_PATH})?{_QUERY}$"
 _NAMED = rf"^{_SEGMENT}{_PATH}{_QUERY}$"
 
 
-def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
+def absolute_urls(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
     """Returns the absolute URLs of links, without fragment.
 
     Args:
-        bases: URLs of the pages, or of their base elements; with null only absolute links
-            resolve.
+        bases: URLs of the pages, or of their base elements; with null only links that are
+            absolute have a URL.
         hrefs: Links as in the pages, one for each base.
 
     Returns:
         One result of WHATWG parsing per link; null if it fails, or if the scheme is not http,
         https, ftp or file (but ``mailto:``, ``javascript:``).
 
-    >>> resolve(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
+    >>> absolute_urls(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
     ['http://a/b/g', 'http://a/b/c/d;p?y', None]
     """
     known = _read_bases(bases.cast(pl.String).unique())
@@ -63,7 +63,7 @@ def resolve(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
         known.select("base", "code"), on="base", how="left", nulls_equal=True, maintain_order="left"
     ).drop("base")
     pairs = links.unique()
-    urls = _resolve_pairs(pairs.join(known, on="code", how="left", maintain_order="left"))
+    urls = _absolute_pairs(pairs.join(known, on="code", how="left", maintain_order="left"))
     pairs = pairs.with_columns(urls.alias("url"))
     joined = links.join(pairs, on=["code", "href"], how="left", maintain_order="left")
     return joined.get_column("url")
@@ -113,7 +113,7 @@ def _read_base(
     return True, match[0], origin + match[2], origin, folders
 
 
-def _resolve_pairs(pairs: pl.DataFrame) -> pl.Series:
+def _absolute_pairs(pairs: pl.DataFrame) -> pl.Series:
     """Resolves links; the columns of ``_read_bases`` are in the same rows."""
     href = pl.col("href")
     plain = ~href.str.contains(r"(?i)%2e|xn--")
@@ -133,7 +133,7 @@ def _resolve_pairs(pairs: pl.DataFrame) -> pl.Series:
     )
     pairs = pairs.with_columns(url=url)
     rest = pairs.filter(pl.col("url").is_null() & href.is_not_null())
-    found = [_resolve_one(base, link) for base, link in rest.select("base", "href").iter_rows()]
+    found = [_absolute_url(base, link) for base, link in rest.select("base", "href").iter_rows()]
     at = pairs.get_column("url").is_null() & pairs.get_column("href").is_not_null()
     return pairs.get_column("url").scatter(at.arg_true(), pl.Series(found, dtype=pl.String))
 
@@ -150,7 +150,7 @@ def _folder() -> pl.Expr:
     return pl.col("folders").list.get(levels, null_on_oob=True)
 
 
-def _resolve_one(base: str | None, href: str) -> str | None:
+def _absolute_url(base: str | None, href: str) -> str | None:
     url = parse_url(href, base)
     if url is None or not url.startswith(_KEPT):
         return None

@@ -207,7 +207,7 @@ KINDS = {
             "a URL that a shard of an index names, or a piece of one of its files",
             of_index=True,
             shards=True,
-            rebuilt_by="index --full true",
+            rebuilt_by="index --full",
         ),
         Kind(
             "index_runs",

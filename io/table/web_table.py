@@ -258,7 +258,7 @@ class WebTable(abc.ABC):
         ranges: Sequence[tuple[str, str]],
         columns: Sequence[str],
     ) -> Iterator[pl.DataFrame]:
-        """Yields columns of the rows in ranges of keys, in key order, in pieces.
+        """Yields columns of the rows in ranges of keys, in key order, in frames.
 
         Other rows may be among them. Raises the errors of ``read``.
 

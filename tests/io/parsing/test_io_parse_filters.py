@@ -161,7 +161,7 @@ def test_what_a_filter_does_wrong_costs_one_page(pool, tmp_path, capfd):
     names = ["good", "bad", "number", "reason", "slow", "exit", "interrupt", "base", "mute",
              "half", "close", "hungry", "fine"]  # fmt: skip
     pages = {name: f"<title>{name}</title>" for name in names}
-    (documents, counts) = parsed(pool, tmp_path, pages, "picky", parser_timeout=1.0)
+    (documents, counts) = parsed(pool, tmp_path, pages, "picky", parser_timeout=3.0)
     assert {d["title"] for d in documents if d["parse_status"] == ParseStatus.SUCCESS} == {
         "good", "fine",
     }  # fmt: skip

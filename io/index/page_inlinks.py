@@ -36,9 +36,9 @@ class PageInlinks:
 
     def __init__(self, pinned: Pinned, keys: pl.Series, most: int) -> None:
         self._pinned, self._most = pinned, most
-        pieces = inlinks_in_frames(pinned, keys, most)
-        few = next(pieces, empty(INLINKS).select(_LINK))
-        self._few = None if next(pieces, None) is not None else anchors_and_inlinks(few)
+        frames = inlinks_in_frames(pinned, keys, most)
+        few = next(frames, empty(INLINKS).select(_LINK))
+        self._few = None if next(frames, None) is not None else anchors_and_inlinks(few)
 
     def with_inlinks(self, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Yields pages with ``anchors`` and ``inlinks``, in one or several frames.

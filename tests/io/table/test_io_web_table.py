@@ -7,80 +7,23 @@ import polars as pl
 import pytest
 from frames import frame_of
 from marking import newer
+from table_changes import ROWS, change, parts_of, resolved, scores, state_of
 
-from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage.errors import ConflictError
-from nutbeam.io.table import folder_table
-from nutbeam.io.table.edits import Edited
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.io.tablets.ranges import Range
-from nutbeam.io.tablets.resolve import Resolution, Resolved
+from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
-from nutbeam.io.upkeep import purge
 from nutbeam.io.upkeep.rollback import roll_back
-from nutbeam.policy.blocklist import Names
 from nutbeam.policy.components.kinds import KINDS, kind_of
 from nutbeam.policy.components.schema import HOSTS, INLINKS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
-
-PLACES = ("local", "gs", "bigtable")
-ROWS = {f"com.a:http/{n:02d}": float(n) for n in range(20)}
-
-
-@pytest.fixture(params=PLACES)
-def table(request, tmp_path, monkeypatch):
-    """The address of a table that is empty."""
-    if request.param == "bigtable":
-        return request.getfixturevalue("bigtable").make(tmp_path / "files")
-    if request.param == "local":
-        return str(tmp_path / "table")
-    stores = request.getfixturevalue("stores")
-    for name, value in stores.environ(request.param).items():
-        monkeypatch.setenv(name, value)
-    return stores.address(request.param)
-
-
-def state_of(scores, **columns):
-    return frame_of(STATE, *({"key": k, "score": s, **columns} for k, s in sorted(scores.items())))
-
-
-def change(table, rows, name, component="state", reads=()):
-    """Commits rows, as an inject does."""
-    operation = begin(table, "inject", f"{name}.inject")
-    return commit(operation, resolved(operation, rows, component), reads=frozenset(reads))
-
-
-def resolved(operation, rows, component="state", resolver=newer):
-    known = tablets(operation.files(component))
-    base = known[0] if known else None
-    return list(
-        operation.root.resolve(
-            Resolution(component, Range(None, None, base), resolver, order=operation.snapshot + 1),
-            rows,
-        )
-    )
-
-
-def parts_of(table, component="state", snapshot=None):
-    """Returns (the table as of a snapshot, the tablets of a component)."""
-    root = open_table(table)
-    number = root.latest_snapshot() if snapshot is None else snapshot
-    listed = load_manifest(root, number).components.get(component)
-    return root.at(number), tablets(load_files(root, listed))
-
-
-def scores(table, snapshot=None):
-    """Returns the score of each URL, as a reader of the newest or another snapshot sees it."""
-    root, known = parts_of(table, snapshot=snapshot)
-    return dict(row for t in known for rows in root.scan("state", t)
-                for row in rows.select("key", "score").iter_rows())  # fmt: skip
 
 
 def test_an_empty_table(table):
@@ -353,81 +296,3 @@ def test_the_way_back_to_an_older_snapshot(table):
     assert (made.snapshot, made.restores) == (3, 1)
     assert scores(table) == ROWS
     assert scores(table, 2) == {**ROWS, "com.a:http/00": -1.0, "com.b:http/": 1.0}
-
-
-def without(key):
-    return purge.purge_of(Names(urls=(key,)))
-
-
-def edited(table, edit, name):
-    operation = begin(table, "purge", name)
-    parts = [
-        part
-        for tablet in tablets(operation.files("state"))
-        for part in operation.root.edit("state", tablet, edit)
-    ]
-    return operation, parts
-
-
-def test_what_is_taken_out_cannot_be_read_any_more(table):
-    gone = "com.a:http/05"
-    change(table, state_of(ROWS), "first")
-    operation, parts = edited(table, without(gone), "purge")
-    made = commit(operation, parts)
-    assert made.counts["rows/state"] == 1
-    left = {key: score for key, score in ROWS.items() if key != gone}
-    assert scores(table) == left
-    assert scores(table, 1) == ROWS
-    root = open_table(table)
-    purge.delete_purged(root, made.snapshot, Names(urls=(gone,)))
-    assert scores(table) == left
-    with pytest.raises(UserError):
-        scores(table, 1)
-
-
-def test_an_edit_that_finds_nothing_writes_nothing(table):
-    change(table, state_of(ROWS), "first")
-    assert edited(table, without("com.z:http/"), "purge")[1] == []
-
-
-def test_an_edit_is_made_again_where_rows_were_changed_since(table):
-    gone = "com.a:http/05"
-    change(table, state_of(ROWS), "first")
-    operation, parts = edited(table, without(gone), "purge")
-    before = tablets(operation.files("state"))
-    change(table, state_of({gone: 50.0, "com.a:http/06": 60.0}), "second")
-    root, now = parts_of(table)
-    again = list(root.edit_again("state", without(gone), Edited(1, before, parts), now))
-    later = begin(table, "purge", "again")
-    commit(later, again)
-    left = {key: score for key, score in ROWS.items() if key != gone}
-    assert scores(table) == {**left, "com.a:http/06": 60.0}
-
-
-class Crash(Exception):
-    pass
-
-
-def test_a_commit_that_was_cut_off_is_there_as_a_whole_or_not_at_all(table, monkeypatch):
-    change(table, state_of(ROWS), "first")
-    after = {**ROWS, "com.a:http/00": -1.0, "com.b:http/": 1.0}
-    operation = begin(table, "inject", "cut.inject")
-    parts = resolved(operation, state_of({"com.a:http/00": -1.0, "com.b:http/": 1.0}))
-
-    def crash(*_, **__):
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SnapshotLog, "apply", crash)
-        patch.setattr(folder_table, "create_exclusive", crash)
-        with pytest.raises(Crash):
-            commit(operation, parts)
-    root = open_table(table)
-    assert root.latest_snapshot() == 1
-    assert scores(table) == ROWS  # readers do not see half of it
-    settled = root.settled_snapshot()
-    assert settled == root.latest_snapshot() == root.begun_snapshot()
-    assert scores(table) == (after if settled == 2 else ROWS)
-    commit(operation, parts)  # the same again: it counts once
-    assert (root.latest_snapshot(), scores(table)) == (2, after)
-    assert change(table, state_of({"com.c:http/": 1.0}), "next").snapshot == 3

@@ -1,12 +1,12 @@
 """Quotes values in messages."""
 
-_LONGEST = 100
+_LONGEST = 200
 
 
 def quoted(value: object) -> str:
     """Returns the ``repr`` of a value, cut where it is long.
 
-    >>> quoted("a" * 200)[-9:]
+    >>> quoted("a" * 300)[-9:]
     "aaaaa...'"
     """
     text = repr(value)

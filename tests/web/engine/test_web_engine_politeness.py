@@ -30,7 +30,7 @@ def test_hosts_do_not_wait_for_each_other():
     tasks = [url for number in range(10) for url in urls(3, f"http://h{number}.example.com")]
     results, _, _ = run(pages, tasks, server_delay=0.2, threads=10)
     assert len(results) == 30
-    assert 0.55 < time.monotonic() - began < 1.2
+    assert 0.55 < time.monotonic() - began < 3  # of 6 in turn
 
 
 def test_threads_per_host():
@@ -69,7 +69,7 @@ def test_a_crawl_delay_that_is_too_long_denies():
 
     began = time.monotonic()
     results, engine, server = run(answer, urls(3))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert server.paths == ["/robots.txt"]
     assert next(engine.hosts()).crawl_delay == 31
     assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("each_client")
 def test_the_time_limit():
     began = time.monotonic()
     results, engine, _ = run(pages, urls(100), server_delay=0.2, fetch_time_limit=0.7)
-    assert 0.6 < time.monotonic() - began < 1.2
+    assert 0.6 < time.monotonic() - began < 5  # of 20
     assert 2 <= len(results) <= 4
     assert engine.dropped == {"time_limit": 100 - len(results)}
 

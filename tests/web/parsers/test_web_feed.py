@@ -223,7 +223,7 @@ def test_what_is_no_feed_is_a_reason(text):
 def test_what_is_quadratic_in_feedparser_ends_soon(more):
     before = time.process_time()
     assert read(rss(item("http://example.com/a", more=more))).anchors == ["T"]
-    assert time.process_time() - before < 10.0  # of minutes
+    assert time.process_time() - before < 30  # of minutes
     (found,) = feedparser.parse("<rss><item><category>a</category></item></rss>").entries
     assert [tag.term for tag in found.tags] == ["a"]  # for others it is as it was
 

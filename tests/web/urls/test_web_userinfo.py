@@ -44,4 +44,4 @@ def test_long_texts_take_steps_by_their_length(text):
     mask_users(text)
     decode_robots(f"Sitemap: {text}".encode()[:MAX_ROBOTS_BYTES])
     mask_headers([("Link", text), ("Location", text[:65_000])], "http://a.example.com/")
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 30

@@ -75,7 +75,7 @@ def test_two_years_agree_with_each_schedule(name, seed, folder):
 @pytest.mark.parametrize("orphans", [False, True])
 @pytest.mark.parametrize("schedule", ["default", "adaptive"])
 def test_two_years_of_frequent_updates_agree(seed, orphans, schedule):
-    web = Web(pages=80, gap_days=1.0, returning=True, too_long=True, orphans=orphans,
+    web = Web(pages=80, gap_days=2.0, returning=True, too_long=True, orphans=orphans,
               schedule=schedule, redirects=schedule == "adaptive")  # fmt: skip
     check(history(seed, web))
 
@@ -83,7 +83,7 @@ def test_two_years_of_frequent_updates_agree(seed, orphans, schedule):
 @pytest.mark.long
 @pytest.mark.parametrize(("seed", "name"), [*enumerate(SCHEDULES, start=3)])
 def test_two_years_of_frequent_updates_agree_with_each_schedule(seed, name, folder):
-    web = dataclasses.replace(SCHEDULES[name], pages=80, gap_days=1.0)
+    web = dataclasses.replace(SCHEDULES[name], pages=80, gap_days=2.0)
     check(history(seed, web, folder))
 
 

@@ -51,11 +51,19 @@ def history(seed: int, chain: Chain) -> Iterator[Step]:
     texts, now = dict[tuple[str, str], list[str]](), START
     while now < START + TWO_YEARS_MS:
         now += numbers.randrange(DAY_MS // 24, 24 * DAY_MS)
+        if "opic_cash" not in chain.names:  # their cash would be lost
+            removed = {key for key in reference if numbers.random() < 0.02}
+            product, reference = (_without(rows, removed) for rows in (product, reference))
         visits = _visits(numbers, reference, keys, texts, now)
         before = reference
         product = _product(product, visits, texts, now, rules, chain)
         reference = reference_linking.update(reference, visits, now, rules, chain).rows
         yield Step(before, visits, product, reference)
+
+
+def _without(rows: dict[str, Row], keys: set[str]) -> dict[str, Row]:
+    """Returns the rows that filterdb leaves."""
+    return {key: row for key, row in rows.items() if key not in keys}
 
 
 def _seed(numbers: random.Random, key: str, interval: int) -> Row:

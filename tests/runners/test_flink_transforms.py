@@ -17,7 +17,7 @@ def test_the_guides_pipeline_gives_the_same_on_flink(flink, tmp_path, monkeypatc
     monkeypatch.setenv("JOB_SERVER", f"localhost:{flink.job_port}")
     monkeypatch.setenv("ARTIFACTS", f"localhost:{flink.artifact_port}")
     monkeypatch.setenv("WORKER", str(HERE / "beam-worker"))
-    before = len(flink.jobs())
+    before = flink.jobs()  # other tests on this cluster may have jobs that failed
     typed = blocks(GUIDE, "bash")
     # Up to the line for Flink, and the end of the simulated web.
     last = next(n for n, (_, reason) in enumerate(typed) if (reason or "").startswith("flink:"))
@@ -25,5 +25,4 @@ def test_the_guides_pipeline_gives_the_same_on_flink(flink, tmp_path, monkeypatc
     printed = run_as_typed("\n".join(lines), tmp_path, seconds=600)
     assert "the same links" in printed
     assert "the same dead letters" in printed
-    assert set(flink.jobs().values()) == {"FINISHED"}
-    assert len(flink.jobs()) == before + 1
+    assert [end for job, end in flink.jobs().items() if job not in before] == ["FINISHED"]

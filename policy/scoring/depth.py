@@ -66,6 +66,10 @@ class Depth(Scoring):
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Drops the links of pages at the limit; other links get the limit."""
         pages = pages.with_columns(self.limits(pages).alias(_PASSED))
+        if pages.get_column("part_of").null_count() < len(pages):  # parts have their page's limit
+            limits = pages.select(part_of="key", limit=_PASSED).unique("part_of")
+            of_page = pages.join(limits, on="part_of", how="left", maintain_order="left")
+            pages = pages.with_columns(pl.coalesce(of_page["limit"], _PASSED).alias(_PASSED))
         deep = (pl.col("distance") + 1 >= pl.col(_PASSED)).fill_null(False)
         return pages.with_columns(links=pl.when(deep).then(0).otherwise("links"))
 

@@ -4,10 +4,11 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import polars as pl
 import reference_linking
 from file_changes import changes_of
 from frames import frame_of
-from reference_adapter import options_of
+from reference_adapter import Updated, options_of
 from reference_histories import LIMITS, START, TWO_YEARS_MS, Web, random_answer
 from reference_linking import Chain, Visit
 from reference_schedules import DAY_S, Row
@@ -37,8 +38,8 @@ class Step(NamedTuple):
 
     before: dict[str, Row]
     visits: dict[str, Visit]
-    product: dict[str, Row]
-    reference: dict[str, Row]
+    product: Updated
+    reference: Updated
 
 
 def history(seed: int, chain: Chain) -> Iterator[Step]:
@@ -47,23 +48,24 @@ def history(seed: int, chain: Chain) -> Iterator[Step]:
     limits = LIMITS[seed % len(LIMITS)]
     rules = Rules(limits, orphan_days=ORPHAN_DAYS if "orphan" in chain.names else None)
     keys = [f"com.example.h{at % HOSTS}:http/{at:05}" for at in range(PAGES_OF_WEB)]
-    product = reference = {key: _seed(numbers, key, limits.fetch_interval) for key in keys[:8]}
+    rows = {key: _seed(numbers, key, limits.fetch_interval) for key in keys[:8]}
+    product = reference = Updated(rows, {})
     texts, now = dict[tuple[str, str], list[str]](), START
     while now < START + TWO_YEARS_MS:
         now += numbers.randrange(DAY_MS // 24, 24 * DAY_MS)
         if "opic_cash" not in chain.names:  # their cash would be lost
-            removed = {key for key in reference if numbers.random() < 0.02}
-            product, reference = (_without(rows, removed) for rows in (product, reference))
-        visits = _visits(numbers, reference, keys, texts, now)
-        before = reference
-        product = _product(product, visits, texts, now, rules, chain)
-        reference = reference_linking.update(reference, visits, now, rules, chain).rows
+            removed = {key for key in reference.rows if numbers.random() < 0.02}
+            product, reference = (_without(updated, removed) for updated in (product, reference))
+        before = reference.rows
+        visits = _visits(numbers, before, keys, texts, now)
+        product = _product(product.rows, visits, texts, now, rules, chain)
+        reference = reference_linking.update(before, visits, now, rules, chain)
         yield Step(before, visits, product, reference)
 
 
-def _without(rows: dict[str, Row], keys: set[str]) -> dict[str, Row]:
+def _without(updated: Updated, keys: set[str]) -> Updated:
     """Returns the rows that filterdb leaves."""
-    return {key: row for key, row in rows.items() if key not in keys}
+    return Updated({key: row for key, row in updated.rows.items() if key not in keys}, {})
 
 
 def _seed(numbers: random.Random, key: str, interval: int) -> Row:
@@ -108,7 +110,7 @@ def _visits(
 def _product(
     rows: dict[str, Row], visits: dict[str, Visit], texts: dict[tuple[str, str], list[str]],
     now: int, rules: Rules, chain: Chain,
-) -> dict[str, Row]:  # fmt: skip
+) -> Updated:  # fmt: skip
     scorings = scorings_of(chain)
     fetched = {key: rows[key] for key in sorted(visits)}
     frame = frame_of(STATE, *(_to_frame(rows[key]) for key in sorted(rows)))
@@ -143,7 +145,11 @@ def _product(
         ),
     )
     after = update_state(frame, changes, now, options_of(rules), scorings=scorings)
-    return {row["key"]: row for row in after.rows.iter_rows(named=True)}
+    return Updated(_by_key(after.rows), _by_key(after.outcome))
+
+
+def _by_key(frame: pl.DataFrame) -> dict[str, Row]:
+    return {row["key"]: row for row in frame.iter_rows(named=True)}
 
 
 def scorings_of(chain: Chain) -> Scorings:

@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
 .PHONY: test-servers test-pythons
-.PHONY: test-long bench
+.PHONY: test-long test-clusters test-here test-runners bench
 .PHONY: lint types wheel docs pictures pins docs-site browser clean
 
 help:
@@ -137,14 +137,22 @@ test-pythons: $(READY)
 
 ON_CLUSTERS := flink|prism|dataflow|yaml|servers
 
-test-long: $(VENV)/gcp test-airflow build/beam-oldest/ready
+# Each part takes up to two hours. `make -k test-long` goes on after a part that failed.
+test-long: test-airflow test-clusters test-here test-runners test-beam-oldest test-pythons
+
+# The long tests that need a cluster, Prism or a server.
+test-clusters: $(VENV)/gcp
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,\
 	  --durations 30 $(call marked,$(ON_CLUSTERS)))
+
+# The long tests that need nothing of the kind.
+test-here: $(VENV)/gcp
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 \
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
+
+test-runners: $(READY)
+	@./.ci/tools prism beam-boot || [ $$? = 3 ]
 	$(call on_runners,,prism bundles processes)
-	$(on_oldest)
-	@$(MAKE) --no-print-directory test-pythons
 
 # Inputs that fail are in build/fuzz/found, inputs that reach new code in build/fuzz/corpus.
 fuzz: $(VENV)/fuzz

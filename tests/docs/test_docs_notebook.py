@@ -1,9 +1,12 @@
 """The notebook runs from start to end, and draws what it says."""
 
 import os
+import re
 
 import pytest
 from here import ROOT
+
+from nutbeam.policy.components.vocabulary import views
 
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 pytestmark = pytest.mark.skipif(not NOTEBOOK.exists(), reason="docs/ is not part of the wheel")
@@ -18,6 +21,13 @@ def notebook():
 def test_the_notebook_is_stored_without_results(notebook):
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
+
+
+def test_the_notebook_reads_what_there_is(notebook):
+    code = "".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    read = re.findall(r'nutbeam\.read\(table, "(\w+)"', code)
+    assert len(read) == code.count("nutbeam.read(") > 2
+    assert set(read) <= views().keys()
 
 
 @pytest.mark.long

@@ -155,9 +155,12 @@ def changes_of(
     pages = scorings.share(_pages(linking, options, scorings, before.known))
     if too_deep := _dropped(pages):
         counts["dropped/too_deep"] = too_deep
-    of_parts, by_pages = _parts(documents, once, origin, options)
+    parts = documents.filter(pl.col("part_of").is_not_null())
+    parts = parts.join(once, on="key", how="anti", maintain_order="left")
+    parts, by_pages = _linked_parts(parts, once, options, scorings, before.known)
+    of_parts = _events_of_parts(parts, origin)
     if scorings.passed:
-        redirects = _with_passed(redirects, once, scorings, before.known)
+        redirects = _with_passed(redirects, once, scorings, before.known).drop("links")
     inherited = heirs(redirects, before.rows, before.alone)
     shared, left_out = _marked_links(pages, unchanged, options, scorings)
     if left_out:
@@ -223,15 +226,27 @@ def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.
     return pl.concat([judged, kept], how="diagonal")
 
 
-def _parts(
-    documents: pl.DataFrame, pages: pl.DataFrame, origin: BatchOrigin, options: LinkOptions
+def _linked_parts(
+    parts: pl.DataFrame,
+    pages: pl.DataFrame,
+    options: LinkOptions,
+    scorings: Scorings,
+    rows: pl.DataFrame | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns an event for each part that is a document, and a link to it without score."""
-    parts = documents.filter(pl.col("part_of").is_not_null())
-    parts = parts.join(pages, on="key", how="anti", maintain_order="left")
+    """Returns (the parts that are documents and not too deep, a link to each without score)."""
     if options.depth >= 0:
         parts = parts.filter(pl.col("distance").fill_null(0) <= options.depth)
-    events = parts.select(
+    links = _without_score(parts).hstack(parts.select(source="part_of"))
+    if scorings.passed:
+        links = _with_passed(links, pages, scorings, rows)
+        links = links.filter((pl.col("links") != 0).fill_null(True)).drop("links")
+        parts = parts.join(links, on="key", how="semi", maintain_order="left")
+    return parts, links.drop("source")
+
+
+def _events_of_parts(parts: pl.DataFrame, origin: BatchOrigin) -> pl.DataFrame:
+    """Returns an event for each part that is a document."""
+    return parts.select(
         *("key", "fetch_time", "content_type", "signature", "parse_status", "usage"),
         fetch_status=pl.lit(FETCH_SUCCESS),
         protocol_status=pl.lit(SUCCESS),
@@ -239,7 +254,6 @@ def _parts(
         document=pl.lit(origin.document, pl.String),
         part=pl.lit(True),
     )
-    return events, _without_score(parts)
 
 
 def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
@@ -377,9 +391,12 @@ def _marked_links(
 
 
 def _with_passed(
-    redirects: pl.DataFrame, pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None
+    targets: pl.DataFrame, pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Adds to redirects what a link of their page would get, without a score."""
+    """Adds to targets what a link of their page (``source``) would get, without a score.
+
+    The column ``links`` is 0 where the scorings drop the links of the page.
+    """
     pages = pages.select(
         "key",
         "distance",
@@ -393,8 +410,8 @@ def _with_passed(
         links=pl.lit(1, pl.UInt32),
     )
     given = scorings.share(_with_rows(pages, scorings, rows))
-    given = given.select(*(column.name for column in scorings.passed), source="key")
-    return scorings.links(redirects.join(given, on="source", how="left", maintain_order="left"))
+    given = given.select(*(column.name for column in scorings.passed), "links", source="key")
+    return scorings.links(targets.join(given, on="source", how="left", maintain_order="left"))
 
 
 def _redirects(

@@ -97,7 +97,8 @@ _ELSEWHERE: Mapping[str, str] = {
         ("hostdb.numeric.fields", "hostdb.string.fields"),
         "not there: nutbeam sql counts the values of any column by host",
     ),
-    "db.update.max.inlinks": "not needed: updatedb adds up all links, file by file",
+    "db.update.max.inlinks": "not needed: updatedb adds up all links, file by file; --max_inlinks limits the "
+    "link table",
     "db.score.count.filtered": "not there: a page divides its score among the links that are kept",
 }
 

@@ -18,6 +18,7 @@ from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
 from ...policy.schedules.schedule import horizon
 from ...policy.scope import Seeds, TargetOptions, judge
+from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
 from ...policy.updating.status import UpdateOptions
 from ...web.base.counting import counted
@@ -283,8 +284,10 @@ class Explainer:
         return "host_total" if 0 <= options.max_per_host <= table.rows_of_host(key) else None
 
     def _too_deep(self, row: Mapping[str, Any]) -> bool:
-        options = self._options
-        limit = (row["max_depth"] or options.depth_max) if "depth" in options.scoring else math.inf
+        options, limit = self._options, math.inf
+        if "depth" in options.scoring:
+            page = {"key": row["key"], "max_depth": row["max_depth"]}
+            limit = Depth(options).limits(pl.DataFrame([page])).item()
         depth = 0 if row["distance"] is None else row["distance"] + 1
         return depth >= limit or 0 <= options.depth <= (row["distance"] or 0)
 

@@ -19,7 +19,7 @@ def normal_text(row: Mapping[str, Any]) -> str:
 
     >>> row = {"key": "com.a:http/", "status": 2, "fetch_time": 0, "modified_time": None,
     ...        "retries": 1, "fetch_interval": 86400, "score": 0.5, "signature": b"\\x01",
-    ...        "metadata": [("a", "b")]}
+    ...        "metadata": [("a", "b")], "repr_url": "http://b.com/"}
     >>> print(normal_text(row), end="")  # doctest: +NORMALIZE_WHITESPACE
     http://a.com/	Version: 7
     Status: 2 (db_fetched)
@@ -31,6 +31,7 @@ def normal_text(row: Mapping[str, Any]) -> str:
     Signature: 01
     Metadata:
      a=b
+     _repr_=http://b.com/
     <BLANKLINE>
     """
     interval = row["fetch_interval"] or 0
@@ -46,7 +47,10 @@ def normal_text(row: Mapping[str, Any]) -> str:
         f"Signature: {signature.hex() if signature is not None else 'null'}",
         "Metadata: ",
     ]
-    lines += [_escaped(f" \t{name}={value}") for name, value in dict(row["metadata"] or []).items()]
+    metadata = dict(row["metadata"] or [])
+    if row.get("repr_url"):
+        metadata["_repr_"] = row["repr_url"]  # where Nutch has it
+    lines += [_escaped(f" \t{name}={value}") for name, value in metadata.items()]
     return "\n".join([*lines, "", ""])
 
 

@@ -2,14 +2,19 @@
 
 A seed has depth 1, a page that it links to depth 2. So the depth is the column ``distance`` plus 1.
 The limit of a seed is its metadata ``_maxdepth_``, else ``--depth_max``; it goes on to all that is
-found from there, and of several limits the largest counts. A page of unknown depth keeps its links
-(Nutch drops them).
+found from there, and of several limits the largest counts. ``--depth_override_pattern`` gives the links
+of some pages another limit; pages that it does not match keep theirs (in Nutch they then lose that of
+their seed). A page of unknown depth keeps its links (Nutch drops them).
 """
 
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.columns import put
+from ...web.patterns.patterns import TimeLimit, pattern_of
+from ...web.urls.key_columns import from_keys
 from .scoring import Carried, Scoring
+from .scoring_options import ScoringOptions
 
 _MAX_DEPTH = "_maxdepth_"
 _PASSED = "passed_max_depth"
@@ -17,12 +22,22 @@ _LARGEST = 2**31 - 2  # fits into the column
 
 
 class Depth(Scoring):
-    """Limits the depth, and multiplies the sort value by the steps that are left."""
+    """Limits the depth, and multiplies the sort value by the steps that are left.
+
+    Raises:
+        ValueError: ``--depth_override_pattern`` is no regular expression.
+    """
 
     name = "depth"
     row_columns = ("max_depth",)
     sort_columns = ("max_depth",)
     passed = (Carried(pa.field(_PASSED, pa.int32()), pl.col(_PASSED).max()),)
+
+    def __init__(self, options: ScoringOptions) -> None:
+        super().__init__(options)
+        expected = "--depth_override_pattern must be a regular expression"
+        pattern = options.depth_override_pattern
+        self._pattern = pattern_of(expected, pattern) if pattern else None
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Reads the limit of each seed; ignores values other than whole numbers from 1 on."""
@@ -50,10 +65,13 @@ class Depth(Scoring):
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Drops the links of pages at the limit; other links get the limit."""
-        deep = (pl.col("distance") + 1 >= self._limit()).fill_null(False)
-        return pages.with_columns(
-            links=pl.when(deep).then(0).otherwise("links"), **{_PASSED: self._limit()}
-        )
+        pages = pages.with_columns(self.limits(pages).alias(_PASSED))
+        if pages.get_column("part_of").null_count() < len(pages):  # parts have their page's limit
+            limits = pages.select(part_of="key", limit=_PASSED).unique("part_of")
+            of_page = pages.join(limits, on="part_of", how="left", maintain_order="left")
+            pages = pages.with_columns(pl.coalesce(of_page["limit"], _PASSED).alias(_PASSED))
+        deep = (pl.col("distance") + 1 >= pl.col(_PASSED)).fill_null(False)
+        return pages.with_columns(links=pl.when(deep).then(0).otherwise("links"))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Sets the limit of new rows; null stands for the usual one, so that it may change."""
@@ -61,6 +79,26 @@ class Depth(Scoring):
         limit = pl.when(pl.col(_PASSED) != usual).then(_PASSED)
         is_new = pl.col("status").is_null()
         return rows.with_columns(max_depth=pl.when(is_new).then(limit).otherwise("max_depth"))
+
+    def limits(self, pages: pl.DataFrame) -> pl.Series:
+        """Returns the depth from which on a page passes no links on.
+
+        A pattern that takes too long for a URL is not found in it.
+
+        Args:
+            pages: ``key`` and ``max_depth``.
+
+        >>> from .scoring_options import ScoringOptions
+        >>> pages = pl.DataFrame({"key": ["com.a:http/", "com.a:http/x"], "max_depth": [None, 3]})
+        >>> options = ScoringOptions(depth_override_pattern="/x$", depth_max_override=20)
+        >>> Depth(options).limits(pages).to_list()
+        [1000, 20]
+        """
+        own = pages.select(limit=self._limit().cast(pl.Int32)).to_series()
+        if self._pattern is None:
+            return own
+        hits, slow = TimeLimit().search_column(self._pattern, from_keys(pages.get_column("key")))
+        return put(own, (hits & ~slow).arg_true(), self.options.depth_max_override)
 
     def _limit(self) -> pl.Expr:
         return pl.col("max_depth").fill_null(self.options.depth_max)

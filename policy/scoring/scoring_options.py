@@ -63,6 +63,18 @@ class ScoringOptions(OrphanOptions):
         nutch="scoring.depth.max",
         minimum=1,
     )
+    depth_override_pattern: str = option(
+        "",
+        "Scoring depth: the links of pages whose URL matches this regular expression get the limit "
+        "--depth_max_override, whatever the limit of their page.",
+        nutch="scoring.depth.override.pattern",
+    )
+    depth_max_override: int = option(
+        10,
+        "Scoring depth: the limit for pages found from URLs that match --depth_override_pattern.",
+        nutch="scoring.depth.max.override",
+        minimum=1,
+    )
     goldstandard_file: str = option(
         "",
         "Scoring similarity: file with the text that pages are compared with.",

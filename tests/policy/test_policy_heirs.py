@@ -185,6 +185,8 @@ def test_a_page_that_fetch_followed_has_nothing_to_give():
         ("http://a.com/", "http://www.a.com/x", 0, 0),  # the root
         ("http://www.a.com/x", "http://a.com/", 1, 1),
         ("http://a.com/x/y", "http://a.com/z", 1, 1),  # fewer parts
+        ("http://a.com/x/y", "http://a.com/products/", 1, 1),  # a slash at the end begins no part
+        ("http://a.com/products/", "http://a.com/x/y", 0, 1),
         ("http://a.com/z", "http://a.com/x/y", 0, 1),
         ("http://a.com/x?id=1", "http://a.com/x", 1, 1),  # a shorter path
         ("http://a.com/x", "http://a.com/y", 0, 1),  # a tie: the source

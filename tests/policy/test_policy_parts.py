@@ -2,6 +2,7 @@
 
 import itertools
 
+import polars as pl
 import pytest
 from file_changes import changes_of
 from frames import frame_of, table_of
@@ -13,11 +14,14 @@ from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
     BatchOrigin,
+    Before,
     LinkOptions,
 )
 from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scope import Seeds
+from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scorings import OPIC, chosen_scorings
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS
 from nutbeam.web.urls.row_keys import to_key
@@ -33,13 +37,13 @@ REAL = PAGE | {"key": ITEM}
 REAL_DOCUMENT = WHOLE | {"key": ITEM, "signature": b"real"}
 
 
-def changes(pages, documents, order=1, **options):
+def changes(pages, documents, order=1, scorings=OPIC, known=None, **options):
     """The CHANGES of one file, and what was counted."""
     origin = BatchOrigin(order, "b", f"pages/{order}", f"documents/{order}")
     return changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
-        origin, Seeds(), LinkOptions(**options),
+        origin, Seeds(), LinkOptions(**options), scorings, Before(known=known),
     )  # fmt: skip
 
 
@@ -76,6 +80,20 @@ def test_a_part_is_a_page_that_was_fetched_with_its_page(known):
     assert item["parse_status"] == ParseStatus.SUCCESS
     assert (item["score"], item["distance"]) == (0.5 if known else 0.0, 3)
     assert counts == {"status/db_fetched": 2, "added": 2 - known}
+
+
+@pytest.mark.parametrize(("own", "kept", "linked"), [(3, 0, 0), (4, 1, 0), (5, 1, 1), (None, 1, 1)])
+def test_parts_have_the_depth_of_their_page(own, kept, linked):
+    """The feed has depth 3, its item depth 4, and what the item links to depth 5."""
+    scorings = chosen_scorings(ScoringOptions(scoring=("depth", "opic"), depth_max=9))
+    known = frame_of(STATE, row(FEED, max_depth=own)).select("key", *scorings.row_columns)
+    item = PART | {"outlinks": [{"key": OTHER}]}
+    file, counts = changes([PAGE], [WHOLE, item], scorings=scorings, known=known)
+    of_item = file.filter(pl.col("key") == ITEM)
+    assert of_item["part"].to_list().count(True) == kept
+    assert of_item["passed_max_depth"].drop_nulls().to_list() == [own or 9] * kept
+    assert file["key"].to_list().count(OTHER) == linked
+    assert counts.get("dropped/too_deep", 0) == 1 - linked
 
 
 @pytest.mark.parametrize("signature", [b"told", b"new"])

@@ -232,7 +232,7 @@ def _fetches(numbers: random.Random, rows: dict[str, Row], now: int, web: Web) -
     for key, row in rows.items():
         if numbers.random() < (0.9 if row["fetch_time"] <= now else 0.03):
             at = max(now - numbers.randrange(1, 7_200_000), row["last_fetch_time"] or 0)
-            events[key] = _answer(numbers, row, at, web) | {
+            events[key] = random_answer(numbers, row, at, web) | {
                 "key": key,
                 "order": 2,
                 "fetch_time": at,
@@ -240,7 +240,7 @@ def _fetches(numbers: random.Random, rows: dict[str, Row], now: int, web: Web) -
     return events
 
 
-def _answer(numbers: random.Random, row: Row, at: int, web: Web) -> Row:
+def random_answer(numbers: random.Random, row: Row, at: int, web: Web) -> Row:
     status = numbers.choices(
         (SUCCESS, RETRY, TO_TEMP, TO_PERM, IS_GONE, NOT_CHANGED), (10, 3, 1, 1, 2, 6)
     )[0]

@@ -100,6 +100,16 @@ def cash_update(row: Row, shares: Sequence[float]) -> Row:
     return opic_update(row, shares) | {"cash": single((row["cash"] or 0.0) + sum(shares))}
 
 
+def url_of(key: str) -> str:
+    """Returns the URL of a row key without a port.
+
+    >>> url_of("com.example.www:http/a")
+    'http://www.example.com/a'
+    """
+    scheme, _, path = key.partition(":")[2].partition("/")
+    return f"{scheme}://{host_of(key)}/{path}"
+
+
 def depth_of(row: Row) -> int | None:
     """Returns the depth of a page: 1 is a seed; None: unknown."""
     return None if row["distance"] is None else row["distance"] + 1
@@ -110,15 +120,26 @@ def max_depth_of(row: Row, usual: int = DEFAULT_MAX_DEPTH) -> int:
     return usual if row["max_depth"] is None else row["max_depth"]
 
 
-def depth_of_links(row: Row, usual: int = DEFAULT_MAX_DEPTH) -> Row | None:
+def depth_of_links(
+    row: Row, usual: int = DEFAULT_MAX_DEPTH, override: tuple[str, int] | None = None
+) -> Row | None:
     """Returns what a page hands on to its links; None: they are dropped.
+
+    Args:
+        row: The page.
+        usual: The limit of pages without one.
+        override: A pattern of URLs, and the limit of links of pages whose URL it matches.
 
     >>> depth_of_links({"distance": 0, "max_depth": 2})
     {'distance': 1, 'max_depth': 2}
     >>> depth_of_links({"distance": 1, "max_depth": 2})
     >>> depth_of_links({"distance": None, "max_depth": None})
     {'distance': 1, 'max_depth': None}
+    >>> depth_of_links({"key": "a:http/x", "distance": 1, "max_depth": 2}, 9, ("x$", 3))
+    {'distance': 2, 'max_depth': 3}
     """
+    if override and re.search(override[0], url_of(row["key"])):
+        row = row | {"max_depth": override[1]}
     depth = depth_of(row)
     if depth is None:
         return {"distance": 1, "max_depth": row["max_depth"]}

@@ -26,12 +26,16 @@ _MAX_ATTRIBUTES = 16_000
 _WINDOW_BYTES = 32_768
 # As in browsers, which make deeper elements siblings.
 _MAX_NESTING = 512
+# Links nest in these elements, and the reader goes through the text of each.
+_MAX_SCOPES = 64
 # Elements that repeating the open formatting elements may make: about 100 MB.
 _MAX_REPEATED = 1_000_000
 
 _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 # HTML 13.2.4.3, list of active formatting elements; an open <a> ends at the next.
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+# HTML 13.2.4.3: the parser begins a new list of formatting elements in these; in a table, in its cells.
+_SCOPES = frozenset(b"applet marquee object table".split())
 _KEPT = frozenset(
     # Elements that are never open, or that the next one of their kind ends.
     b"area base br col embed hr img input link meta param source track wbr "
@@ -85,27 +89,30 @@ def _unnested(body: bytes) -> bytes:
     most_formatting = _MAX_REPEATED // (body.count(b"<") + 1)
     by_name: dict[bytes, int] = {}
     hidden: dict[bytes, int] = {}
-    nesting = formatting = 0
+    nesting = formatting = scoping = 0
 
     def unnested(tag: re.Match[bytes]) -> bytes:
-        nonlocal nesting, formatting
+        nonlocal nesting, formatting, scoping
         slash, name = tag[1], tag[2].lower()
         if name in _KEPT:
             return tag[0]
-        formats = name in _FORMATTING
+        formats, scopes = name in _FORMATTING, name in _SCOPES
         if slash:
             if hidden.get(name):
                 hidden[name] -= 1
                 return b"<br"
             if by_name.get(name):
                 by_name[name] -= 1
-                nesting, formatting = nesting - 1, formatting - formats
+                nesting, formatting, scoping = nesting - 1, formatting - formats, scoping - scopes
             return tag[0]
-        if nesting >= _MAX_NESTING or (formats and formatting >= most_formatting):
+        too_many = (formats and formatting >= most_formatting) or (
+            scopes and scoping >= _MAX_SCOPES
+        )
+        if too_many or nesting >= _MAX_NESTING:
             hidden[name] = hidden.get(name, 0) + 1
             return b"<br"
         by_name[name] = by_name.get(name, 0) + 1
-        nesting, formatting = nesting + 1, formatting + formats
+        nesting, formatting, scoping = nesting + 1, formatting + formats, scoping + scopes
         return tag[0]
 
     return _TAG.sub(unnested, body)

@@ -39,5 +39,6 @@ def _size(url: ada_url.URL, other: ada_url.URL) -> tuple[int, int]:
     """Returns a sort key: the shorter path of one host, else the host with fewer labels."""
     if url.hostname == other.hostname:
         path = url.pathname + url.search
-        return path.count("/"), len(path)
+        # As Java splits: empty parts at the end do not count.
+        return len(path.rstrip("/").split("/")), len(path)
     return url.hostname.count("."), 0

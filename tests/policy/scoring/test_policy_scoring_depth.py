@@ -69,6 +69,19 @@ def test_an_updated_seed_gets_a_new_limit():
     assert web.column("max_depth") == {"a": 5}
 
 
+def test_a_pattern_overrides_the_limit_of_a_page():
+    given = {"depth_override_pattern": "/[ab]$", "depth_max_override": 3}
+    web = ScoredWeb("depth", depth_max=9, **given)
+    web.inject(seed("a", "1"), seed("c", "2"))
+    web.fetch({"a": ["b"], "c": ["d"]})
+    web.fetch({"b": ["e"], "d": ["f"]})
+    web.fetch({"e": ["g"]})
+    # Pages that the pattern does not match keep their limits, unlike in Nutch.
+    assert web.column("max_depth") == {"a": 1, "b": 3, "c": 2, "d": 2, "e": 3}
+    with pytest.raises(ValueError, match=r"^--depth_override_pattern must be .*, got '\('"):
+        ScoredWeb("depth", depth_override_pattern="(")
+
+
 def test_pages_near_the_seeds_come_first():
     web = ScoredWeb("depth", "opic", depth_max=10)
     web.inject("a")

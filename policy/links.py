@@ -157,10 +157,11 @@ def changes_of(
         counts["dropped/too_deep"] = too_deep
     parts = documents.filter(pl.col("part_of").is_not_null())
     parts = parts.join(once, on="key", how="anti", maintain_order="left")
-    parts, by_pages = _linked_parts(parts, once, options, scorings, before.known)
+    given = _given_to_targets(once, scorings, before.known) if scorings.passed else None
+    parts, by_pages = _linked_parts(parts, given, options, scorings)
     of_parts = _events_of_parts(parts, origin)
-    if scorings.passed:
-        redirects = _with_passed(redirects, once, scorings, before.known).drop("links")
+    if given is not None:
+        redirects = _with_given(redirects, given, scorings).drop("links")
     inherited = heirs(redirects, before.rows, before.alone)
     shared, left_out = _marked_links(pages, unchanged, options, scorings)
     if left_out:
@@ -227,18 +228,14 @@ def _linking(documents: pl.DataFrame, kept: pl.DataFrame, before: Before) -> pl.
 
 
 def _linked_parts(
-    parts: pl.DataFrame,
-    pages: pl.DataFrame,
-    options: LinkOptions,
-    scorings: Scorings,
-    rows: pl.DataFrame | None,
+    parts: pl.DataFrame, given: pl.DataFrame | None, options: LinkOptions, scorings: Scorings
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns (the parts that are documents and not too deep, a link to each without score)."""
     if options.depth >= 0:
         parts = parts.filter(pl.col("distance").fill_null(0) <= options.depth)
     links = _without_score(parts).hstack(parts.select(source="part_of"))
-    if scorings.passed:
-        links = _with_passed(links, pages, scorings, rows)
+    if given is not None:
+        links = _with_given(links, given, scorings)
         links = links.filter((pl.col("links") != 0).fill_null(True)).drop("links")
         parts = parts.join(links, on="key", how="semi", maintain_order="left")
     return parts, links.drop("source")
@@ -390,10 +387,10 @@ def _marked_links(
     return pl.concat([found, marked], how="diagonal"), left_out + more
 
 
-def _with_passed(
-    targets: pl.DataFrame, pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None
+def _given_to_targets(
+    pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Adds to targets what a link of their page (``source``) would get, without a score.
+    """Returns what redirects and parts of pages get, as a link of the page (``source``) without score.
 
     The column ``links`` is 0 where the scorings drop the links of the page.
     """
@@ -410,7 +407,11 @@ def _with_passed(
         links=pl.lit(1, pl.UInt32),
     )
     given = scorings.share(_with_rows(pages, scorings, rows))
-    given = given.select(*(column.name for column in scorings.passed), "links", source="key")
+    return given.select(*(column.name for column in scorings.passed), "links", source="key")
+
+
+def _with_given(targets: pl.DataFrame, given: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
+    """Adds to targets what their ``source`` gives them, see ``_given_to_targets``."""
     return scorings.links(targets.join(given, on="source", how="left", maintain_order="left"))
 
 

@@ -24,7 +24,7 @@ from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCES
 DAY_MS = 86_400_000
 DUE_SHARE = 0.2
 BATCH = "1700000000-00000000"
-OLDER = "1600000000-00000000"
+OLDER = tuple(f"16{number:08d}-00000000" for number in range(30))
 _STEP = 250_000
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -128,8 +128,8 @@ def add_batch(
         pages: How many are in the batch; of all hosts.
         links: How many a page has; a tenth of them to URLs that are new.
         file_pages: How many pages are in a file.
-        unchanged: Whether every second page answered 304; its links are in a document of an
-            older batch.
+        unchanged: Whether every second page answered 304; its links are in a document of one of
+            the batches ``OLDER``, of each of them the same number.
     """
     sizes = host_sizes(rows, hosts)
     operation = begin(str(root), "load", "load-batch", batch=BATCH)
@@ -153,12 +153,14 @@ def add_batch(
     listed = common.with_columns(signature=pl.lit(b"before"))
     written = []
     if unchanged:
-        older = documents.gather_every(2)
-        file = write_file(root, OLDER, "documents", [conform(older, DOCUMENTS)])
-        written.append(Written(batch_component(OLDER, "documents"), (file,)))
+        document = np.full(len(common), None, object)
+        for number, batch in enumerate(OLDER):
+            older = documents.gather_every(2 * len(OLDER), offset=2 * number)
+            file = write_file(root, batch, "documents", [conform(older, DOCUMENTS)])
+            written.append(Written(batch_component(batch, "documents"), (file,)))
+            document[2 * number :: 2 * len(OLDER)] = file.path
+        listed = listed.with_columns(document=pl.Series(document, dtype=pl.String))
         answered = pl.Series(np.arange(len(common)) % 2 == 0)
-        document = pl.when(answered).then(pl.lit(file.path))
-        listed = listed.with_columns(document.alias("document"))
         status = pl.when(answered).then(FETCH_NOTMODIFIED).otherwise("fetch_status")
         common = common.with_columns(status.cast(pl.UInt8).alias("fetch_status"))
         documents = documents.gather_every(2, offset=1)

@@ -6,8 +6,8 @@ adds up what the links bring, joins pages and rows, and writes those that change
 
 Budget: at most twice DuckDB's time, both as the work alone.
 
-``--unchanged``: every second page answered 304, so its links are in an older document, which both
-read; they add no rows. ``--sizes`` instead brings the same number of pages and links to a table of
+``--unchanged``: every second page answered 304, so its links are in an older document of one of 30
+batches, which both read; they add no rows. ``--sizes`` instead brings the same number of pages and links to a table of
 2 million and to one of 20 million rows. Budget: at most 1.5 times the time and 1.5 times the bytes.
 """
 
@@ -81,9 +81,9 @@ def _query(table: str, output: str) -> str:
             ("documents", "batches/*/documents/*.parquet"),
         )
     }
-    unchanged = (root / "batches" / tables.OLDER).exists()
+    unchanged = (root / "batches" / tables.OLDER[0]).exists()
     parts = {
-        "is_older": f", contains(filename, '/{tables.OLDER}/') AS older",
+        "is_older": ", contains(filename, '/batches/16') AS older",
         "all_older": ", bool_and(older) AS older",
         "known": "WHERE s.key IS NOT NULL OR NOT coalesce(c.older, false)",
     }

@@ -4,13 +4,14 @@
 
     batch.pages and batch.documents ─ events, links summed per file ─ by tablet
         ─ status machine, schedule, scoring ─▶ state', batch.outcome; batch closed
+    pages that answered 304 ─ by the file of their older document ─ the same
     batch.host_findings ─ by tablet ─ merge ─▶ hosts'
 """
 
 import dataclasses
 import functools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -43,7 +44,16 @@ from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..policy.blocklist import drop_blocked
-from ..policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, HOSTS, PAGES, STATE, empty
+from ..policy.components.schema import (
+    CHANGES,
+    DOCUMENTS,
+    FETCHLIST,
+    HOSTS,
+    PAGES,
+    STATE,
+    empty,
+    to_frame,
+)
 from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.hosting.merit import Merits, without_unvouched
 from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
@@ -56,6 +66,7 @@ from ..policy.links import (
     Before,
     LinkOptions,
     changes_of,
+    in_file,
 )
 from ..policy.parts import pages_first
 from ..policy.schedules.built_in import built_in_schedule
@@ -66,6 +77,9 @@ from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
+from ..transforms.partition import split_by_hash
+from ..transforms.wiring.phase_logs import logs_of
+from ..transforms.wiring.threads import FlatMapInThreads
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -76,6 +90,10 @@ from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
+_UNCHANGED = "unchanged"
+_FILES = "Files"
+# So many pages that answered 304 are worked on together; each older file is read for one such part.
+_UNCHANGED_ROWS = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,10 +184,24 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Updates the table from a batch; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("update", needs="parsed", takes="fetched")
-    changes = operations | "Files" >> ForEach(
+    files = operations | "Files" >> ForEach(
         _items, _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Files", reports=_COUNTS, at_once=True,
+        outputs=(_COUNTS, _UNCHANGED), step=_FILES, reports=_COUNTS, at_once=True,
     )  # fmt: skip
+    files[_UNCHANGED].element_type = beam.typehints.Tuple[int, Chunk]
+    unchanged = (
+        files[_UNCHANGED]
+        # Rows are small, so they are sent to where their older documents are read.
+        | "ByDocuments" >> beam.GroupByKey()
+        | "Unchanged"
+        >> beam.ParDo(
+            FlatMapInThreads(_changes_of_unchanged), beam.pvalue.AsSingleton(operations), options
+        )
+        .with_output_types(tuple[str, Chunk])
+        .with_outputs(_COUNTS, main="main")
+    )
+    unchanged["main"].element_type = tuple[str, Chunk]
+    changes = (files["main"], unchanged["main"]) | "Changes" >> beam.Flatten()
     # A built-in schedule reads its files here; a plug-in is loaded where it works.
     schedule = built_in_schedule(options)
     resolver = functools.partial(_status_resolver, options=options, schedule=schedule)
@@ -177,11 +209,11 @@ def build(
         "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome", **COUNT_PLACES}),
         "hosts": Target(HOSTS, merge_resolver),
     }
-    written = (operations, changes["main"]) | ApplyChanges(targets)
-    return (operations, written, changes[_COUNTS]) | Commit(
+    written = (operations, changes) | ApplyChanges(targets)
+    return (operations, written, files[_COUNTS], unchanged[_COUNTS]) | Commit(
         reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",
-        whole=("Files", RESOLVE),
+        whole=(_FILES, RESOLVE),
     )
 
 
@@ -218,48 +250,80 @@ def _changes(item: _Item, options: UpdateTableOptions) -> Iterator[Any]:
 
 
 def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
-    root, blocklist = item.operation.root, read_blocklist(item.operation)
+    operation, root = item.operation, item.operation.root
     pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
+    PROGRESS.add(len(pages))
     document = item.documents.path if item.documents else None
     parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
-    scorings = scorings_of(options)
-    needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings.document_columns))
+    needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings_of(options).document_columns))
     documents = collect(parsed.select(*needed))
-    order, batch = item.pages.order, str(item.operation.batch)
-    origin = BatchOrigin(order, batch, item.pages.path, document)
-    seeds = read_seeds_hosts(root, seed_files(item.operation))
-    before, lost = _before(item, pages)
-    merits = domain_merits(item.operation, options) if _by_merit(options) else None
-    documents, before, unvouched = _vouched(documents, before, merits)
-    both = [rows.select("key", "refresh") for rows in (documents, before.documents)]
-    representatives = Representatives(item.operation, options, seeds, pages, pl.concat(both))
+    merits = _merits(operation, options)
+    documents, unvouched = _vouched(documents, merits)
+    hosts = _findings(pages, documents, merits)
+    listed = _listed(item, pages)
+    pages = in_file(pages, item.pages.path, item.pages.order)
+    pages, unchanged = _apart(pages, listed)
+    for chunk in to_chunks(unchanged):
+        parts = split_by_hash(chunk, "document", _parts(operation))
+        yield from (beam.pvalue.TaggedOutput(_UNCHANGED, part) for part in parts)
+    lost = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).get_column("key").n_unique()
+    counts = unvouched | ({"documents_missing": lost} if lost else {})
+    # Each row that is worked on elsewhere is a part of this step's work.
+    due = {_FILES: len(unchanged)}
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due=due))
+    origin = BatchOrigin(item.pages.order, str(operation.batch), document)
+    before = Before(listed, followed=_followed(operation, pages, listed))
+    yield from _changes_of(operation, pages, documents, origin, before, options)
+    hosts = hosts.filter(~read_blocklist(operation).blocks_hosts(hosts.get_column("key")))
+    yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+
+
+def _changes_of_unchanged(
+    grouped: tuple[int, Iterable[Chunk]], operation: Operation, options: UpdateTableOptions
+) -> Iterator[Any]:
+    """Yields the changes of pages that answered 304; their links are in older documents."""
+    number, chunks = grouped
+    # In the same order each time; a resumed attempt comes after the one before.
+    rows = pl.concat(to_frame(chunk) for chunk in chunks).sort("order", "key")
+    with logs_of(operation), operation.reading():
+        documents = named_documents(operation.root, operation.manifest(), rows, OF_UNCHANGED)
+        lost = len(rows) - len(documents)
+        documents, unvouched = _vouched(documents, _merits(operation, options))
+        counts = unvouched | ({"documents_missing": lost} if lost else {})
+        yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, done={_FILES: len(rows)}))
+        # No file has such a position, so the order of links is always the same.
+        origin = BatchOrigin(-1 - number, str(operation.batch))
+        pages, before = rows.drop(LISTED[1:]), Before(rows.select(LISTED), documents)
+        yield from _changes_of(operation, pages, empty(DOCUMENTS), origin, before, options)
+
+
+def _changes_of(
+    operation: Operation,
+    pages: pl.DataFrame,
+    documents: pl.DataFrame,
+    origin: BatchOrigin,
+    before: Before,
+    options: UpdateTableOptions,
+) -> Iterator[Any]:
+    """Yields the changes of pages, see ``changes_of``, and the counts of what was left out."""
+    scorings, blocklist = scorings_of(options), read_blocklist(operation)
+    seeds = read_seeds_hosts(operation.root, seed_files(operation))
+    representatives = Representatives(operation, options, seeds, pages, documents)
     before = before._replace(
         alone=representatives.outdated(before.rows),
-        followed=_followed(item.operation, pages, before.rows),
-        known=_known_rows(item.operation, pages.get_column("key"), scorings),
+        known=_known_rows(operation, pages.get_column("key"), scorings),
     )
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, before)
-    counts |= unvouched | ({"documents_missing": lost} if lost else {})
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
-    PROGRESS.add(len(pages))
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=sum_counts([counts, *dropped])))
     schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
     for rows, columns in zip(left, (schema, None, None), strict=True):
         yield from (("state", chunk) for chunk in to_chunks(rows, columns))
-    hosts = _findings(pages, documents, merits)
-    hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
-    yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
 
 
-def _vouched(
-    documents: pl.DataFrame, before: Before, merits: Merits | None
-) -> tuple[pl.DataFrame, Before, dict[str, int]]:
+def _vouched(documents: pl.DataFrame, merits: Merits | None) -> tuple[pl.DataFrame, dict[str, int]]:
     """Leaves out the links that lead to domains without merit; see ``without_unvouched``."""
-    if merits is None:
-        return documents, before, {}
-    documents, some = without_unvouched(documents, merits)
-    unchanged, others = without_unvouched(before.documents, merits)
-    return documents, before._replace(documents=unchanged), sum_counts([some, others])
+    return (documents, {}) if merits is None else without_unvouched(documents, merits)
 
 
 def _findings(pages: pl.DataFrame, documents: pl.DataFrame, merits: Merits | None) -> pl.DataFrame:
@@ -276,20 +340,31 @@ def _by_merit(options: UpdateTableOptions) -> bool:
     return options.scope == "any" and options.domain_budget >= 0 and options.additions_allowed
 
 
-def _before(item: FilePair, pages: pl.DataFrame) -> tuple[Before, int]:
-    """Returns (what was known of pages, number of those whose document is not there any more).
+def _merits(operation: Operation, options: UpdateTableOptions) -> Merits | None:
+    return domain_merits(operation, options) if _by_merit(options) else None
 
-    Of a page that answered 304, the links and the refresh are in its newest document.
-    """
-    root = item.operation.root
+
+def _listed(item: FilePair, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows of pages in the fetch list of their partition."""
     keys = pl.col("key").is_in(pages.get_column("key").implode())
-    listed = scan([root / path for path in item.fetchlist], FETCHLIST)
-    rows = collect(listed.filter(keys).select(LISTED))
-    # A file of a resumed attempt may have a key twice.
-    unchanged = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).select("key").unique()
-    wanted = rows.join(unchanged, on="key")
-    documents = named_documents(root, item.operation.manifest(), wanted, OF_UNCHANGED)
-    return Before(rows, documents), len(unchanged) - len(documents)
+    listed = scan([item.operation.root / path for path in item.fetchlist], FETCHLIST)
+    return collect(listed.filter(keys).select(LISTED))
+
+
+def _apart(pages: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns (pages, those that answered 304 to the condition of a document, with ``LISTED``)."""
+    # A file of a resumed attempt may have a key twice: the first row counts.
+    once = pages.unique("key", keep="first", maintain_order=True)
+    answered = once.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED)
+    unchanged = answered.join(listed.drop_nulls("document"), on="key")
+    return once.join(unchanged, on="key", how="anti", maintain_order="left"), unchanged
+
+
+@functools.lru_cache(maxsize=2)
+def _parts(operation: Operation) -> int:
+    """Returns among how many parts of the work the pages that answered 304 are divided."""
+    files = operation.files(batch_component(str(operation.batch), "pages"))
+    return -(-sum(file.rows for file in files) // _UNCHANGED_ROWS)
 
 
 def _followed(operation: Operation, pages: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:

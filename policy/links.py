@@ -63,19 +63,17 @@ class LinkOptions(TargetOptions, DepthOptions):
 
 @dataclasses.dataclass(frozen=True)
 class BatchOrigin:
-    """The batch and the files of pages and documents.
+    """Where changes come from.
 
     Attributes:
-        order: Position of the pages file in the batch.
+        order: Position of links and parts of pages among those of the batch.
         batch: Id of the batch.
-        page: Path of the pages file.
         document: Path of the documents file, or None.
     """
 
     order: int
     batch: str
-    page: str
-    document: str | None
+    document: str | None = None
 
 
 class Before(NamedTuple):
@@ -103,8 +101,8 @@ class Before(NamedTuple):
 _NOTHING = Before()
 
 
-class FileChanges(NamedTuple):
-    """The changes from one file. All together they are CHANGES rows.
+class PageChanges(NamedTuple):
+    """The changes from some pages. All together they are CHANGES rows.
 
     Only one change of sixty is an event. So links do not have the columns of events.
 
@@ -120,6 +118,11 @@ class FileChanges(NamedTuple):
     heirs: pl.DataFrame
 
 
+def in_file(pages: pl.DataFrame, path: str, order: int) -> pl.DataFrame:
+    """Adds to PAGES rows their file (``page``) and its position in the batch (``order``)."""
+    return pages.with_columns(page=pl.lit(path), order=pl.lit(order, pl.Int64))
+
+
 def changes_of(
     pages: pl.DataFrame,
     documents: pl.DataFrame,
@@ -128,14 +131,14 @@ def changes_of(
     options: LinkOptions,
     scorings: Scorings = OPIC,
     before: Before = _NOTHING,
-) -> tuple[FileChanges, dict[str, int]]:
-    """Returns the changes from the pages and documents of one file, with links summed per target.
+) -> tuple[PageChanges, dict[str, int]]:
+    """Returns the changes from pages and their documents, with links summed per target.
 
     Args:
-        pages: PAGES rows with the columns ``COLUMNS_OF_PAGES``.
+        pages: PAGES rows with the columns ``COLUMNS_OF_PAGES`` and those of ``in_file``.
         documents: Their DOCUMENTS rows with the columns ``DOCUMENT_COLUMNS`` and those that the
             scorings need.
-        origin: Their batch and files.
+        origin: Their batch, the file of the documents, and the position of their links.
         seeds: Hosts and domains of the seeds, for the scope of redirects.
         options: Rules for targets of links.
         scorings: The scorings.
@@ -174,12 +177,16 @@ def changes_of(
 
 def _typed(
     events: Iterable[pl.DataFrame], others: Iterable[pl.DataFrame], schema: pa.Schema, order: int
-) -> FileChanges:
-    """Returns changes with the types of a schema; all but events only with the columns they have."""
+) -> PageChanges:
+    """Returns changes with the types of a schema; all but events only with the columns they have.
+
+    Where there is no ``order`` yet, it is the given one.
+    """
     position = pl.lit(order, pl.Int64).alias("order")
     wide = pl.concat([to_frame(conform(part, schema)) for part in events])
     narrow = (to_frame(conform(part, pa.schema(columns(schema, *part.columns)))) for part in others)
-    return FileChanges(*(part.with_columns(position) for part in (wide, *narrow)))
+    placed = (part.with_columns(position) for part in narrow)
+    return PageChanges(wide.with_columns(pl.col("order").fill_null(order)), *placed)
 
 
 def _events(pages: pl.DataFrame, documents: pl.DataFrame, origin: BatchOrigin) -> pl.DataFrame:
@@ -188,7 +195,6 @@ def _events(pages: pl.DataFrame, documents: pl.DataFrame, origin: BatchOrigin) -
         "key", "signature", "parse_status", "usage", has_document=pl.lit(True)
     )
     return pages.join(parsed, on="key", how="left", maintain_order="left").with_columns(
-        page=pl.lit(origin.page),
         document=pl.when(pl.col("has_document")).then(pl.lit(origin.document, pl.String)),
         batch_id=pl.lit(origin.batch),
     )

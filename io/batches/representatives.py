@@ -23,8 +23,8 @@ class Representatives:
         options: The rules for targets of redirects.
         seeds: Hosts and domains of the seeds.
         pages: PAGES rows of a batch: ``key``, ``protocol_status``, ``redirect``.
-        documents: Their DOCUMENTS rows, and the newest ones of pages that answered 304: ``key``,
-            ``refresh``.
+        documents: Their DOCUMENTS rows: ``key``, ``refresh``. Pages that answered 304 have none: their
+            newest document is in the table.
     """
 
     def __init__(
@@ -38,11 +38,9 @@ class Representatives:
         self._operation, self._options, self._seeds = operation, options, seeds
         refresh = documents.select("key", "refresh").unique("key", keep="first")
         answers = pages.select("key", "protocol_status", url="redirect").unique("key", keep="first")
-        refresh = refresh.with_columns(has_document=True)
-        answers = answers.join(refresh, on="key", how="left")
-        # If a page answered 304 and its document is gone, nothing is known of it.
-        lost = (pl.col("protocol_status") == NOTMODIFIED) & pl.col("has_document").is_null()
-        answers = answers.filter(~lost.fill_null(False))
+        unchanged = pl.col("protocol_status") == NOTMODIFIED
+        self._unchanged = answers.filter(unchanged).get_column("key")
+        answers = answers.filter(~unchanged.fill_null(False)).join(refresh, on="key", how="left")
         self._fetched = answers.select("key", "protocol_status", pl.coalesce("url", "refresh"))
 
     def outdated(self, rows: pl.DataFrame) -> set[str]:
@@ -73,6 +71,8 @@ class Representatives:
         """Returns ``key``, ``protocol_status`` and ``url`` of rows of the table."""
         operation = self._operation
         rows = operation.root.find("state", tablets(operation.files("state")), keys, _COLUMNS)
+        unchanged = pl.col("key").is_in(self._unchanged.implode())
+        rows = rows.with_columns(pl.when(~unchanged).then("protocol_status").otherwise(NOTMODIFIED))
         answer = pl.col("protocol_status")
         redirects = rows.filter(answer.is_in([MOVED, TEMP_MOVED]))
         has_page = answer.is_in([SUCCESS, NOTMODIFIED])

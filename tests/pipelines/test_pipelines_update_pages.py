@@ -1,12 +1,16 @@
 """What update makes of the answers of a real server, months after one another."""
 
+import pathlib
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crawling import files_of, manifest_of, nutbeam, rows_of, statuses_of
 from web_servers import reply, serve
 
+from nutbeam.io.batches import batches
 from nutbeam.policy.components.schema import Status
+from nutbeam.policy.links import OF_UNCHANGED
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.web.base.clock import now_ms, replaced_clock
 from nutbeam.web.urls.row_keys import from_key
@@ -104,6 +108,51 @@ def test_a_304_renews_the_links_of_the_page_and_a_lost_document_is_counted(site,
     assert state_of(table)["/"]["http_code"] == 304
     assert counts["documents_missing"] == missing
     assert state_of(table)["/leaf"]["last_inlink_day"] == leaf["last_inlink_day"]
+
+
+def test_pages_that_answer_304_read_each_old_file_once_and_only_what_links_need(
+    site, table, tmp_path, monkeypatch
+):
+    names = [f"/{number}" for number in range(6)]
+    site.links = {name: [f"{name}/leaf"] for name in names}
+    injected(table, tmp_path, *names)
+    for _ in range(3):
+        site.round(table, "--top_n", "2", "--max_distance", "0")  # each with a file of documents
+    first = state_of(table)
+    old = {first[name]["document"] for name in names}
+    assert len(old) == 3
+    for path in old:
+        spoil_columns(f"{table}/{path}", kept={*OF_UNCHANGED})
+    read, scan = [], batches.scan
+
+    def noted(paths, schema):
+        read.extend(str(path).removeprefix(f"{table}/") for path in paths)
+        return scan(paths, schema)
+
+    monkeypatch.setattr(batches, "scan", noted)
+    slow = ("--flush_seconds", "0.001", "--server_delay", "0.05")
+    site.round(table, "--max_distance", "0", days=31, fetch=slow)
+    batch = max(manifest_of(table).batches)
+    assert len(files_of(table, f"batches/{batch}/pages")) == len(names)
+    assert sorted(path for path in read if path in old) == sorted(old)
+    rows = state_of(table)
+    assert {rows[name]["http_code"] for name in names} == {304}
+    assert {rows[name]["document"] for name in names} == old
+    for name in names:
+        seen = [some[f"{name}/leaf"]["last_inlink_day"] for some in (first, rows)]
+        assert seen[1] - seen[0] == 31
+
+
+def spoil_columns(path, kept):
+    """Overwrites all columns of a Parquet file but some."""
+    found = pq.ParquetFile(path).metadata
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
+    with pathlib.Path(path).open("r+b") as file:
+        for chunk in chunks:
+            if chunk.path_in_schema.partition(".")[0] not in kept:
+                file.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
+                file.write(b"\xff" * chunk.total_compressed_size)
 
 
 def test_a_304_brings_back_no_url_that_filterdb_has_dropped(site, table, tmp_path):

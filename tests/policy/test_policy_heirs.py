@@ -30,7 +30,7 @@ from nutbeam.web.urls.representative import choose_representative
 from nutbeam.web.urls.row_keys import to_key
 
 SOURCE, TARGET = "http://a.example.com/", "http://a.example.com/home"
-ORIGIN = BatchOrigin(1, "b", "pages/p", "documents/d")
+ORIGIN = BatchOrigin(1, "b", "documents/d")
 GIVEN = {"fetch_interval": 7 * 86_400, "fixed_interval": 86_400, "metadata": [("lang", "fr")]}
 
 
@@ -160,7 +160,7 @@ def test_of_several_redirects_the_same_one_counts_in_any_order(order, files):
         changes_of(
             frame_of(PAGES, *some).select(COLUMNS_OF_PAGES),
             frame_of(DOCUMENTS).select(DOCUMENT_COLUMNS),
-            BatchOrigin(number, "b", "pages/p", None),
+            BatchOrigin(number, "b"),
             Seeds(),
             LinkOptions(scope="any"),
             before=Before(frame_of(FETCHLIST, *own)),

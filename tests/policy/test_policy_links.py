@@ -13,7 +13,7 @@ from nutbeam.policy.scope import Seeds
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_RETRY, FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 
-ORIGIN = BatchOrigin(order=7, batch="b", page="pages/p", document="documents/d")
+ORIGIN = BatchOrigin(order=7, batch="b", document="documents/d")
 HOME = to_key("http://a.example.com/")
 
 
@@ -61,14 +61,14 @@ def test_an_event_per_page():
     assert {name: success[name] for name in brought} == brought
     assert [success[name] for name in ("signature", "parse_status")] == [b"s", 1]
     assert [success[name] for name in ("batch_id", "page", "document")] == [
-        "b", "pages/p", "documents/d"
+        "b", "pages/7", "documents/d"
     ]  # fmt: skip
-    assert [retry[name] for name in ("page", "document", "signature")] == ["pages/p", None, None]
+    assert [retry[name] for name in ("page", "document", "signature")] == ["pages/7", None, None]
     assert (links, counts) == ({}, {})
 
 
 def test_pages_that_were_not_parsed():
-    events, links, _ = changes([page()], [], BatchOrigin(7, "b", "pages/p", None))
+    events, links, _ = changes([page()], [], BatchOrigin(7, "b"))
     assert (events[0]["document"], events[0]["signature"], links) == (None, None, {})
 
 

@@ -39,7 +39,7 @@ REAL_DOCUMENT = WHOLE | {"key": ITEM, "signature": b"real"}
 
 def changes(pages, documents, order=1, scorings=OPIC, known=None, **options):
     """The CHANGES of one file, and what was counted."""
-    origin = BatchOrigin(order, "b", f"pages/{order}", f"documents/{order}")
+    origin = BatchOrigin(order, "b", f"documents/{order}")
     return changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),

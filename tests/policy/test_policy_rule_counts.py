@@ -46,7 +46,7 @@ def test_targets_of_redirects(asked, tmp_path):
     rules.write_text("# mine\n-secret\n")
     pages = to_frame(table_of(PAGES, page(fetch_status=FETCH_REDIR_TEMP, redirect=f"{URL}secret")))
     options = LinkOptions(count_by_rule=asked, url_filter_file=str(rules))
-    origin = BatchOrigin(0, "b", "pages", None)
+    origin = BatchOrigin(0, "b")
     _, counts = changes_of(pages, empty(DOCUMENTS), origin, SEEDS, options)
     by = {"filtered/my rules.txt:2": 1} if asked else {}
     assert counts == {"dropped/redirect_filtered": 1, **by}

@@ -93,7 +93,7 @@ Disallow: /no
 def updated(rows, row, now):
     documents, _ = documents_of(table_of(PAGES, row), DocumentOptions(), Seeds())
     pages = to_frame(table_of(PAGES, row)).select(COLUMNS_OF_PAGES)
-    origin = BatchOrigin(0, "1-1", "p", "d")
+    origin = BatchOrigin(0, "1-1", "d")
     changes, _ = changes_of(pages, to_frame(documents), origin, Seeds(), LinkOptions())
     return update_state(rows, changes, now, OPTIONS)[:2]
 

@@ -221,7 +221,7 @@ def product_shares(documents: list[Row], factors: Factors) -> dict[str, tuple[fl
     changes, _ = changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *parsed).select(DOCUMENT_COLUMNS),
-        BatchOrigin(1, "b", "p", "d"),
+        BatchOrigin(1, "b", "d"),
         Seeds(),
         LinkOptions(internal_link_factor=factors.internal, external_link_factor=factors.external),
     )

@@ -143,7 +143,7 @@ def update_with_links(
     changes, _ = changes_of(
         pages.select(COLUMNS_OF_PAGES),
         documents.select(list({*DOCUMENT_COLUMNS, *scorings.document_columns})),
-        BatchOrigin(1, "b", "p", "d"),
+        BatchOrigin(1, "b", "d"),
         Seeds(),
         links,
         scorings,

@@ -94,7 +94,7 @@ def _visits(
             continue
         fetched = max(now - numbers.randrange(1, 7_200_000), row["last_fetch_time"] or 0)
         visit = random_answer(numbers, row, fetched, WEB) | {"key": key, "order": 1}
-        visit |= {"fetch_time": fetched, "batch_id": "b", "page": f"p{now}"}
+        visit |= {"fetch_time": fetched, "batch_id": "b", "page": f"pages/{now}"}
         visit["document"] = file if visit.get("document") else None
         visit["targets"] = texts.get((key, row["document"]), [])
         if visit["document"]:
@@ -132,7 +132,7 @@ def _product(
     changes, _ = changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *parsed).select(DOCUMENT_COLUMNS),
-        BatchOrigin(1, "b", f"p{now}", f"d{now}"),
+        BatchOrigin(now, "b", f"d{now}"),
         Seeds(),
         LinkOptions(
             internal_link_factor=chain.factors.internal, external_link_factor=chain.factors.external

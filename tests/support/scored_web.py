@@ -67,7 +67,7 @@ class ScoredWeb:
             outlinks = [{"key": key(target)} for target in targets]
             given = {column: values.get(name) for column, values in columns.items()}
             documents.append({**page, "outlinks": outlinks or None, "parse_status": 1, **given})
-        origin = BatchOrigin(order, "b", "p", "d")
+        origin = BatchOrigin(order, "b", "d")
         changes, self.counts = changes_of(
             frame_of(PAGES, *fetched), frame_of(DOCUMENTS, *documents), origin, Seeds(),
             self.links, self.scorings, before._replace(known=self.rows),

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -31,6 +32,7 @@ from nutbeam.policy.updating.status import update_state
 WEB = Web(returning=True, too_long=True)
 ORPHAN_DAYS = (30, 40)
 HOSTS, PAGES_OF_WEB = 5, 150
+WORDS = ("red", "Red", "apple", "Äpfel", "the", "2026", "under_score", "x-y")
 
 
 class Step(NamedTuple):
@@ -42,8 +44,9 @@ class Step(NamedTuple):
     reference: Updated
 
 
-def history(seed: int, chain: Chain) -> Iterator[Step]:
-    """Runs two simulated years; the seed also chooses the limits."""
+def history(seed: int, chain: Chain, folder: Path) -> Iterator[Step]:
+    """Runs two simulated years; the seed also chooses the limits. The folder gets the scorings' files."""
+    scorings = scorings_of(chain, folder)
     numbers = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
     rules = Rules(limits, orphan_days=ORPHAN_DAYS if "orphan" in chain.names else None)
@@ -58,7 +61,7 @@ def history(seed: int, chain: Chain) -> Iterator[Step]:
             product, reference = (_without(updated, removed) for updated in (product, reference))
         before = reference.rows
         visits = _visits(numbers, before, keys, texts, now)
-        product = _product(product.rows, visits, texts, now, rules, chain)
+        product = _product(product.rows, visits, texts, now, rules, chain, scorings)
         reference = reference_linking.update(before, visits, now, rules, chain)
         yield Step(before, visits, product, reference)
 
@@ -100,7 +103,13 @@ def _visits(
         if visit["document"]:
             others = [other for other in keys if other != key]
             visit["targets"] = numbers.choices(others, k=numbers.choice((0, 1, 2, 7)))
-            if visit["parse_status"] != 1:
+            words = numbers.choices(WORDS, k=numbers.choice((0, 1, 3, 20)))
+            if visit["parse_status"] == 1:
+                visit["text"] = numbers.choice((" ", ", ", "\n")).join(words)
+                visit["said"] = numbers.choice(
+                    (None, {"topic": f"{now}"}, {"stamp": key, "x": "y"})
+                )
+            else:
                 visit["targets"] = []
             texts[key, file] = visit["targets"]
         visits[key] = visit
@@ -109,9 +118,8 @@ def _visits(
 
 def _product(
     rows: dict[str, Row], visits: dict[str, Visit], texts: dict[tuple[str, str], list[str]],
-    now: int, rules: Rules, chain: Chain,
+    now: int, rules: Rules, chain: Chain, scorings: Scorings,
 ) -> Updated:  # fmt: skip
-    scorings = scorings_of(chain)
     fetched = {key: rows[key] for key in sorted(visits)}
     frame = frame_of(STATE, *(_to_frame(rows[key]) for key in sorted(rows)))
     pages = [_only(PAGES, visits[key]) | _of_row(row) for key, row in fetched.items()]
@@ -119,6 +127,7 @@ def _product(
         _only(DOCUMENTS, visits[key])
         | _of_row(row)
         | {"outlinks": _outlinks(visits[key]["targets"])}
+        | {"metadata": list((visits[key].get("said") or {}).items()) or None}
         for key, row in fetched.items()
         if visits[key]["document"]
     ]
@@ -131,7 +140,7 @@ def _product(
     listed = [_only(FETCHLIST, _to_frame(row)) for row in fetched.values()]
     changes, _ = changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
-        frame_of(DOCUMENTS, *parsed).select(DOCUMENT_COLUMNS),
+        frame_of(DOCUMENTS, *parsed).select(*{*DOCUMENT_COLUMNS, *scorings.document_columns}),
         BatchOrigin(now, "b", f"d{now}"),
         Seeds(),
         LinkOptions(
@@ -152,13 +161,22 @@ def _by_key(frame: pl.DataFrame) -> dict[str, Row]:
     return {row["key"]: row for row in frame.iter_rows(named=True)}
 
 
-def scorings_of(chain: Chain) -> Scorings:
-    """Returns the product's scorings."""
+def scorings_of(chain: Chain, folder: Path) -> Scorings:
+    """Returns the product's scorings, and writes their files into a folder."""
+    files = {
+        "goldstandard_file": chain.gold,
+        "stopword_file": "\n".join(chain.stop),
+        "url_boost_file": "\n".join(f"{factor} {pattern}" for factor, pattern in chain.boosts),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    given = {name: str(folder / name) for name, text in files.items() if text}
     gone, orphan = (days * DAY_S for days in ORPHAN_DAYS)
     pattern, limit = chain.override or ("", 10)
     options = ScoringOptions(
         depth_override_pattern=pattern, depth_max_override=limit, scoring=chain.names, depth_max=chain.depth_max, metadata_to_links=chain.handed_on,
-        mark_gone_after=gone, mark_orphan_after=orphan,
+        mark_gone_after=gone, mark_orphan_after=orphan, parsemeta_to_crawldb=chain.kept,
+        url_boost_of="new", **given,
     )  # fmt: skip
     return chosen_scorings(options)
 

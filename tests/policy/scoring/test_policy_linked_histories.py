@@ -22,15 +22,23 @@ CHAINS = {
     "depth_after": Chain(("opic_cash", "depth"), depth_max=4),
     "metadata": Chain(("opic", "metadata"), handed_on=("topic", "absent", "lang")),
     "orphan": Chain(("opic", "orphan")),
+    "similarity": Chain(("similarity",), gold="The red apple, the Äpfel of 2026", stop=("the",)),
+    "urlboost": Chain(("opic", "urlboost"), boosts=((2.5, "[05]$"), (0.0, "h1.*3$"), (9.0, "5$"))),
+    "boosted_similarity": Chain(
+        ("similarity", "urlboost"), gold="apple under score", boosts=((0.25, "[2-4]$"),)
+    ),
+    "parsemeta": Chain(
+        ("opic", "metadata"), handed_on=("topic", "stamp"), kept=("stamp", "topic", "absent")
+    ),
 }
 NUMBERS = {"score", "cash"}  # sums in another order differ in the last digit
 
 
 @pytest.mark.parametrize("seed", first(1, range(4)))
 @pytest.mark.parametrize("name", first(2, CHAINS))
-def test_two_years_of_fetches_agree(name, seed):
+def test_two_years_of_fetches_agree(name, seed, tmp_path):
     chain, seen = CHAINS[name], Counter()
-    for step in history(seed, chain):
+    for step in history(seed, chain, tmp_path):
         rows, outcomes, *_ = step.product
         assert rows.keys() == step.reference.rows.keys()
         for key, expected in step.reference.rows.items():

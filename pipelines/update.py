@@ -18,12 +18,12 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.batches import batch_component, named_documents
+from ..io.batches.batches import batch_component
+from ..io.batches.page_changes import FilePair, changes_of_file, changes_of_unchanged
 from ..io.batches.removed import without_removed
-from ..io.batches.representatives import Representatives
 from ..io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.domain_merit import domain_merits, domain_room
+from ..io.rows.domain_merit import domain_room
 from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import (
     COUNT_PLACES,
@@ -31,8 +31,6 @@ from ..io.rows.hosts import (
     forgets_pending,
     merge_resolver,
     pending_changes,
-    read_seeds_hosts,
-    seed_files,
     with_host_counts,
 )
 from ..io.snapshots.manifest import newest_manifest
@@ -41,38 +39,15 @@ from ..io.snapshots.table_clock import oldest_open
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
-from ..io.tablets.tablets import rows_of_large_hosts, tablets
-from ..io.tablets.written import Written, sum_counts
-from ..policy.blocklist import drop_blocked
-from ..policy.components.schema import (
-    CHANGES,
-    DOCUMENTS,
-    FETCHLIST,
-    HOSTS,
-    PAGES,
-    STATE,
-    empty,
-    to_frame,
-)
+from ..io.tablets.tablets import rows_of_large_hosts
+from ..io.tablets.written import Written
+from ..policy.components.schema import CHANGES, HOSTS, to_frame
 from ..policy.hosting.interval_bounds import interval_bounds
-from ..policy.hosting.merit import Merits, without_unvouched
-from ..policy.hosting.page_findings import domain_links, linking_domains, page_findings
-from ..policy.links import (
-    COLUMNS_OF_PAGES,
-    DOCUMENT_COLUMNS,
-    LISTED,
-    OF_UNCHANGED,
-    BatchOrigin,
-    Before,
-    LinkOptions,
-    changes_of,
-    in_file,
-)
-from ..policy.parts import pages_first
+from ..policy.links import PageChanges
 from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
-from ..policy.scoring.scorings import Scorings
-from ..policy.updating.status import Surroundings, UpdateOptions, update_state
+from ..policy.updating.status import Surroundings, update_state
+from ..policy.updating.update_table_options import UpdateTableOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
@@ -83,7 +58,6 @@ from ..transforms.wiring.threads import FlatMapInThreads
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from ..web.exchange.status import FETCH_NOTMODIFIED
 from .base.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
 from .launch.runner import only_submits
@@ -97,11 +71,6 @@ _UNCHANGED_ROWS = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateTableOptions(UpdateOptions, LinkOptions):
-    """Options of updating, without those of launching."""
-
-
-@dataclasses.dataclass(frozen=True)
 class Options(UpdateTableOptions, BatchOptions):
     """Options of updatedb."""
 
@@ -112,16 +81,6 @@ class Options(UpdateTableOptions, BatchOptions):
         "links, keep their previous text, and can no longer be parsed.",
         group="update",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class FilePair:
-    """A file of pages, the file of their documents, if any, and the fetch list of its partition."""
-
-    operation: Operation
-    pages: DataFile
-    documents: DataFile | None
-    fetchlist: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,126 +197,47 @@ def _items(operation: Operation) -> Iterator[_Item]:
 def _changes(item: _Item, options: UpdateTableOptions) -> Iterator[Any]:
     if isinstance(item, FilePair):
         yield from _changes_of_pages(item, options)
-        return
-    root, blocklist = item.operation.root, read_blocklist(item.operation)
-    if isinstance(item, FindingsFile):
-        hosts = collect(scan([root / item.file.path], HOSTS))
+    elif isinstance(item, FindingsFile):
+        found = collect(scan([item.operation.root / item.file.path], HOSTS))
+        yield from _of_hosts(item.operation, found)
     else:
-        hosts = pending_changes(item.operation)
         yield beam.pvalue.TaggedOutput(_COUNTS, forgets_pending(item.operation))
-    hosts = hosts.filter(~blocklist.blocks_hosts(hosts.get_column("key")))
-    yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+        yield from _of_hosts(item.operation, pending_changes(item.operation))
 
 
 def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
-    operation, root = item.operation, item.operation.root
-    pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
-    PROGRESS.add(len(pages))
-    document = item.documents.path if item.documents else None
-    parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
-    needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings_of(options).document_columns))
-    documents = collect(parsed.select(*needed))
-    merits = _merits(operation, options)
-    documents, unvouched = _vouched(documents, merits)
-    hosts = _findings(pages, documents, merits)
-    listed = _listed(item, pages)
-    pages = in_file(pages, item.pages.path, item.pages.order)
-    pages, unchanged = _apart(pages, listed)
-    for chunk in to_chunks(unchanged):
+    operation, found = item.operation, changes_of_file(item, options)
+    PROGRESS.add(item.pages.rows)
+    for chunk in to_chunks(found.unchanged):
         parts = split_by_hash(chunk, "document", _parts(operation))
         yield from (beam.pvalue.TaggedOutput(_UNCHANGED, part) for part in parts)
-    lost = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).get_column("key").n_unique()
-    counts = unvouched | ({"documents_missing": lost} if lost else {})
     # Each row that is worked on elsewhere is a part of this step's work.
-    due = {_FILES: len(unchanged)}
-    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due=due))
-    origin = BatchOrigin(item.pages.order, str(operation.batch), document)
-    before = Before(listed, followed=_followed(operation, pages, listed))
-    yield from _changes_of(operation, pages, documents, origin, before, options)
-    hosts = hosts.filter(~read_blocklist(operation).blocks_hosts(hosts.get_column("key")))
-    yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+    reported = Written(counts=found.counts, due={_FILES: len(found.unchanged)})
+    yield beam.pvalue.TaggedOutput(_COUNTS, reported)
+    yield from _of_state(found.changes, options)
+    yield from _of_hosts(operation, found.hosts)
 
 
 def _changes_of_unchanged(
     grouped: tuple[int, Iterable[Chunk]], operation: Operation, options: UpdateTableOptions
 ) -> Iterator[Any]:
-    """Yields the changes of pages that answered 304; their links are in older documents."""
     number, chunks = grouped
-    # In the same order each time; a resumed attempt comes after the one before.
-    rows = pl.concat(to_frame(chunk) for chunk in chunks).sort("order", "key")
+    rows = pl.concat(to_frame(chunk) for chunk in chunks)
     with logs_of(operation), operation.reading():
-        documents = named_documents(operation.root, operation.manifest(), rows, OF_UNCHANGED)
-        lost = len(rows) - len(documents)
-        documents, unvouched = _vouched(documents, _merits(operation, options))
-        counts = unvouched | ({"documents_missing": lost} if lost else {})
-        yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, done={_FILES: len(rows)}))
-        # No file has such a position, so the order of links is always the same.
-        origin = BatchOrigin(-1 - number, str(operation.batch))
-        pages, before = rows.drop(LISTED[1:]), Before(rows.select(LISTED), documents)
-        yield from _changes_of(operation, pages, empty(DOCUMENTS), origin, before, options)
+        found, counts = changes_of_unchanged(operation, rows, number, options)
+    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, done={_FILES: len(rows)}))
+    yield from _of_state(found, options)
 
 
-def _changes_of(
-    operation: Operation,
-    pages: pl.DataFrame,
-    documents: pl.DataFrame,
-    origin: BatchOrigin,
-    before: Before,
-    options: UpdateTableOptions,
-) -> Iterator[Any]:
-    """Yields the changes of pages, see ``changes_of``, and the counts of what was left out."""
-    scorings, blocklist = scorings_of(options), read_blocklist(operation)
-    seeds = read_seeds_hosts(operation.root, seed_files(operation))
-    representatives = Representatives(operation, options, seeds, pages, documents)
-    before = before._replace(
-        alone=representatives.outdated(before.rows),
-        known=_known_rows(operation, pages.get_column("key"), scorings),
-    )
-    found, counts = changes_of(pages, documents, origin, seeds, options, scorings, before)
-    left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
-    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=sum_counts([counts, *dropped])))
-    schema = pa.schema([*CHANGES, *(column.field for column in scorings.own)])
-    for rows, columns in zip(left, (schema, None, None), strict=True):
+def _of_state(found: PageChanges, options: UpdateTableOptions) -> Iterator[tuple[str, Chunk]]:
+    schema = pa.schema([*CHANGES, *(column.field for column in scorings_of(options).own)])
+    for rows, columns in zip(found, (schema, None, None), strict=True):
         yield from (("state", chunk) for chunk in to_chunks(rows, columns))
 
 
-def _vouched(documents: pl.DataFrame, merits: Merits | None) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Leaves out the links that lead to domains without merit; see ``without_unvouched``."""
-    return (documents, {}) if merits is None else without_unvouched(documents, merits)
-
-
-def _findings(pages: pl.DataFrame, documents: pl.DataFrame, merits: Merits | None) -> pl.DataFrame:
-    """Returns what pages say about hosts, and who links to registered domains."""
-    hosts = page_findings(pages)
-    if merits is None:
-        return hosts
-    linked = linking_domains(domain_links(pages_first(documents)), merits.vouching())
-    return hosts.join(linked, on="key", how="full", coalesce=True)
-
-
-def _by_merit(options: UpdateTableOptions) -> bool:
-    """Returns whether new URLs are admitted by merit; else all are of domains of seeds."""
-    return options.scope == "any" and options.domain_budget >= 0 and options.additions_allowed
-
-
-def _merits(operation: Operation, options: UpdateTableOptions) -> Merits | None:
-    return domain_merits(operation, options) if _by_merit(options) else None
-
-
-def _listed(item: FilePair, pages: pl.DataFrame) -> pl.DataFrame:
-    """Returns the rows of pages in the fetch list of their partition."""
-    keys = pl.col("key").is_in(pages.get_column("key").implode())
-    listed = scan([item.operation.root / path for path in item.fetchlist], FETCHLIST)
-    return collect(listed.filter(keys).select(LISTED))
-
-
-def _apart(pages: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (pages, those that answered 304 to the condition of a document, with ``LISTED``)."""
-    # A file of a resumed attempt may have a key twice: the first row counts.
-    once = pages.unique("key", keep="first", maintain_order=True)
-    answered = once.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED)
-    unchanged = answered.join(listed.drop_nulls("document"), on="key")
-    return once.join(unchanged, on="key", how="anti", maintain_order="left"), unchanged
+def _of_hosts(operation: Operation, hosts: pl.DataFrame) -> Iterator[tuple[str, Chunk]]:
+    blocked = read_blocklist(operation).blocks_hosts(hosts.get_column("key"))
+    yield from (("hosts", chunk) for chunk in to_chunks(hosts.filter(~blocked), HOSTS))
 
 
 @functools.lru_cache(maxsize=2)
@@ -365,24 +245,6 @@ def _parts(operation: Operation) -> int:
     """Returns among how many parts of the work the pages that answered 304 are divided."""
     files = operation.files(batch_component(str(operation.batch), "pages"))
     return -(-sum(file.rows for file in files) // _UNCHANGED_ROWS)
-
-
-def _followed(operation: Operation, pages: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
-    """Returns the keys and signatures of known pages that are in no fetch list of the partition."""
-    keys = pages.join(listed, on="key", how="anti").get_column("key").unique()
-    if not len(keys):
-        return empty(STATE)
-    return operation.root.find(
-        "state", tablets(operation.files("state")), keys, ("key", "signature")
-    )
-
-
-def _known_rows(operation: Operation, keys: pl.Series, scorings: Scorings) -> pl.DataFrame | None:
-    """Returns the rows of pages, if a scoring needs them."""
-    if not scorings.row_columns:
-        return None
-    known = tablets(operation.files("state"))
-    return operation.root.find("state", known, keys, ("key", *scorings.row_columns))
 
 
 @functools.lru_cache(maxsize=2)
@@ -406,7 +268,7 @@ def _status_resolver(
         _rows_of_table(operation),
         schedule,
         interval_bounds(read_host_settings(operation)),
-        domain_room(operation, options) if _by_merit(options) else None,
+        domain_room(operation, options) if options.by_merit else None,
     )
     scorings, now = scorings_of(options), operation.now
 

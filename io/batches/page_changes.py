@@ -36,7 +36,7 @@ from ..tablets.written import sum_counts
 from .batches import named_documents
 from .representatives import Representatives
 
-Counts = dict[str, int]
+_Counts = dict[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FileChanges(NamedTuple):
     changes: PageChanges
     hosts: pl.DataFrame
     unchanged: pl.DataFrame
-    counts: Counts
+    counts: _Counts
 
 
 def changes_of_file(item: FilePair, options: UpdateTableOptions) -> FileChanges:
@@ -86,7 +86,7 @@ def changes_of_file(item: FilePair, options: UpdateTableOptions) -> FileChanges:
 
 def changes_of_unchanged(
     operation: Operation, rows: pl.DataFrame, number: int, options: UpdateTableOptions
-) -> tuple[PageChanges, Counts]:
+) -> tuple[PageChanges, _Counts]:
     """Derives the changes from pages that answered 304, whose links are in older documents.
 
     Each of the older files is read once, so call this for many pages, perhaps of several files.
@@ -119,7 +119,7 @@ def _changes(
     origin: BatchOrigin,
     before: Before,
     options: UpdateTableOptions,
-) -> tuple[PageChanges, Counts]:
+) -> tuple[PageChanges, _Counts]:
     """Returns the changes of pages, without URLs on the blocklist, and counts of what was left out."""
     scorings, blocklist = scorings_of(options), read_blocklist(operation)
     seeds = read_seeds_hosts(operation.root, seed_files(operation))
@@ -133,11 +133,11 @@ def _changes(
     return PageChanges(*left), sum_counts([counts, *dropped])
 
 
-def _missing(documents: int) -> Counts:
+def _missing(documents: int) -> _Counts:
     return {"documents_missing": documents} if documents else {}
 
 
-def _vouched(documents: pl.DataFrame, merits: Merits | None) -> tuple[pl.DataFrame, Counts]:
+def _vouched(documents: pl.DataFrame, merits: Merits | None) -> tuple[pl.DataFrame, _Counts]:
     """Leaves out the links that lead to domains without merit; see ``without_unvouched``."""
     return (documents, {}) if merits is None else without_unvouched(documents, merits)
 

@@ -244,7 +244,8 @@ def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> i
         for part in parts:
             with parquet_file(part) as file:
                 for group in range(file.num_row_groups):
-                    writer.write_table(file.read_row_group(group))
+                    # pyarrow up to 24 reads a map with other names inside than were written.
+                    writer.write_table(conform(file.read_row_group(group), schema))
                 rows += file.metadata.num_rows
     return rows
 

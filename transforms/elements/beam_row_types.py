@@ -1,16 +1,18 @@
 """Beam's types of rows, which it does not document; a stand-in if this Beam has renamed them.
 
 There is no other way to find the fields of an element type. Beam 2.72 to 2.77 have these names.
-With the stand-in chunks flow as ever, so that all jobs work, and so do rows of a ``NamedTuple``. A
-``beam.Row`` is refused with one line. ``pipelines/launch/beam_internals.py`` warns of a version of
+Those of a dataclass are made here, because Beam 2.72 knows none. With the stand-in chunks flow as
+ever, so that all jobs work, and so do rows of a ``NamedTuple`` or dataclass. A ``beam.Row`` is refused
+with one line. ``pipelines/launch/beam_internals.py`` warns of a version of
 Beam that was not tried.
 """
 
+import dataclasses
 import operator
 import typing
 from typing import Any, NamedTuple
 
-__all__ = ["RowType", "is_generated", "python_type", "typed_fields"]
+__all__ = ["RowType", "is_generated", "python_type", "row_type_of_class", "typed_fields"]
 
 
 class _Probe(NamedTuple):
@@ -30,18 +32,30 @@ except (ImportError, AttributeError):
     class RowType:  # type: ignore[no-redef]
         """Stands for Beam's type of rows; it has the fields of a ``NamedTuple``."""
 
-        def __init__(self, user_type: type) -> None:
+        def __init__(self, fields: Any, user_type: type) -> None:
             self.user_type = user_type
-            self._fields = tuple(typing.get_type_hints(user_type).items())
+            self._fields = tuple(fields)
 
         @classmethod
         def from_user_type(cls, user_type: type) -> Any:
-            return cls(user_type) if hasattr(user_type, "_fields") else None
+            if not hasattr(user_type, "_fields"):
+                return None
+            return cls(typing.get_type_hints(user_type).items(), user_type)
 
         @staticmethod
         def from_fields(fields: Any) -> Any:
             names = [name for name, _ in fields]
             raise ValueError(f"this version of Beam has no known type for rows of {names}")
+
+
+def row_type_of_class(user_type: type) -> RowType | None:
+    """Returns the type of rows that are objects of a class; None if it has no declared fields."""
+    known = RowType.from_user_type(user_type)
+    if known is not None or not dataclasses.is_dataclass(user_type):
+        return known
+    hints = typing.get_type_hints(user_type)
+    fields = [(field.name, hints[field.name]) for field in dataclasses.fields(user_type)]
+    return RowType(fields, user_type)
 
 
 def typed_fields(row_type: RowType) -> tuple[tuple[str, Any], ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...policy.components.schema import TEXT
-from .beam_row_types import RowType, is_generated, python_type, typed_fields
+from .beam_row_types import RowType, is_generated, python_type, row_type_of_class, typed_fields
 
 _PLAIN = {
     str: TEXT,
@@ -103,7 +103,7 @@ def is_unknown(hint: Any) -> bool:
 def constraint_of(hint: Any) -> RowType | None:
     if isinstance(hint, RowType):
         return hint
-    return RowType.from_user_type(hint) if isinstance(hint, type) else None
+    return row_type_of_class(hint) if isinstance(hint, type) else None
 
 
 def kinds_of(row_type: Any) -> dict[str, FieldKind]:

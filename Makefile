@@ -145,8 +145,9 @@ test-clusters: $(VENV)/gcp
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar prism fake-gcs-server webgraph,\
 	  --durations 30 $(call marked,$(ON_CLUSTERS)))
 
-# The long tests that need nothing of the kind.
-test-here: $(VENV)/gcp
+# The long tests that need nothing of the kind. What some of them read is fetched, or they are skipped.
+test-here: $(VENV)/gcp build/beam-oldest/ready
+	@./.ci/tools webgraph || [ $$? = 3 ]
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 \
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
 

@@ -41,7 +41,7 @@ help:
 	@echo "                run the tests of pipelines with the oldest Beam that pyproject.toml allows"
 	@echo "make test-pythons"
 	@echo "                run the tests of pipelines with Python 3.12 and 3.13, where they are installed"
-	@echo "make test-long  run all of them, the long ones too (two hours)"
+	@echo "make test-long  run all of them, the long ones too (three hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
 	@echo "make lint       check style and format"

@@ -98,7 +98,7 @@ class ReferenceScan:
 
 
 def run(invocation: Invocation) -> int:
-    links = [name for name, kind in KINDS.items() if kind.of_links]
+    links = [name for name, kind in KINDS.items() if kind.best_kept]
     root = open_table(str(invocation.table))
     if invocation.options.keep_inlinks and not all(map(root.in_files, links)):
         raise UsageError(

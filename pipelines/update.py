@@ -159,7 +159,7 @@ def build(
         .with_output_types(tuple[str, Chunk])
         .with_outputs(_COUNTS, main="main")
     )
-    unchanged["main"].element_type = tuple[str, Chunk]
+    unchanged["main"].element_type = beam.typehints.Tuple[str, Chunk]
     changes = (files["main"], unchanged["main"]) | "Changes" >> beam.Flatten()
     # A built-in schedule reads its files here; a plug-in is loaded where it works.
     schedule = built_in_schedule(options)

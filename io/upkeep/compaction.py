@@ -58,7 +58,7 @@ def fold(
     frames: Iterator[pl.DataFrame] = (
         rows for tablet in group for rows in folded(root, schema, tablet)
     )
-    limited = kind_of(component).of_links and most_inlinks > 0
+    limited = kind_of(component).best_kept and most_inlinks > 0
     live: list[int] = []
     if limited:
         frames = keep_best(_counted(frames, kind_of(component), live), most_inlinks)

@@ -74,6 +74,8 @@ class Kind:
         of_hosts: Whether keys are hosts (reversed). If not, they are URLs.
         of_links: Whether keys are pairs of row keys, as ``policy/inlinks/link_keys.py`` makes them.
             The columns ``target`` and ``source`` have the two row keys.
+        best_kept: Whether ``compact --keep_inlinks`` keeps only the best rows of each target; the
+            column ``score`` ranks them.
         hashed: Whether keys are hashes instead.
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
@@ -124,6 +126,7 @@ class Kind:
     meaning: str = ""
     of_hosts: bool = False
     of_links: bool = False
+    best_kept: bool = False
     hashed: bool = False
     in_tablets: bool = False
     in_rows: bool = False
@@ -157,6 +160,14 @@ class Kind:
     def __post_init__(self) -> None:
         if self.in_rows and (self.of_batch or self.of_index or not self.in_tablets):
             raise ValueError(f"a component in rows must be in tablets, {self.name!r} is not")
+        needed = [
+            *(("target", "source") if self.of_links else ()),
+            *(("score",) if self.best_kept else ()),
+        ]
+        if lacking := [name for name in needed if name not in self.schema.names]:
+            raise ValueError(f"component {self.name!r} lacks the column {lacking[0]!r}")
+        if self.best_kept and not self.of_links:
+            raise ValueError(f"component {self.name!r} keeps the best of links, and has none")
         if self.zone and not {*self.zone.columns} <= {*self.schema.names}:
             raise ValueError(f"component {self.name!r} lacks a column of its zone: {self.zone}")
         if self.zone and self.due not in ("", self.zone.time):

@@ -91,6 +91,7 @@ KINDS = {
             INLINKS_COLUMNS,
             "a page that links to another one",
             of_links=True,
+            best_kept=True,
             in_tablets=True,
             in_rows=True,
             in_order=True,

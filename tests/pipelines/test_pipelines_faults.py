@@ -122,7 +122,12 @@ TRAPS = {
         Trap(host_findings, "write_file"),  # what was learnt about hosts
     ],
     "parse": [*ENDS, Trap(documents, "write_file"), *both(parse_pages, "parse_file", at=2)],
-    "updatedb": [*ENDS, Trap(update, "changes_of"), Trap(update, "changes_of", at=2), *APPLY],
+    "updatedb": [
+        *ENDS,
+        Trap(update, "changes_of_file"),
+        Trap(update, "changes_of_file", at=2),
+        *APPLY,
+    ],
     # Few rows change: they become a run.
     "dedup": [*ENDS, Trap(dedup, "comparable"), APPLY[0], *both(resolve, "write_run")],
 }

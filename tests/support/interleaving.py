@@ -38,7 +38,7 @@ GATES = [
     (inject, "read_blocklist"),
     (survey, "put_aside"),
     *((generate, name) for name in ("take_up", "write_file")),
-    *((update, name) for name in ("batch_component", "changes_of")),
+    *((update, name) for name in ("batch_component", "changes_of_file")),
     (dedup, "batch_component"),
     *((compact, name) for name in ("plan_folds", "fold", "delete_expired", "commit")),
     *((purge_commit, name) for name in ("update_blocklist", "rebase", "commit_once")),

@@ -6,6 +6,7 @@ The components here are of indexes and of a batch; only these tests declare them
 import json
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from command_output import printed
 from crawling import files_of, nutbeam
@@ -40,6 +41,12 @@ NOTED = Kind(
     "notes", NOTES, "a note of an index", of_index=True, in_tablets=True, in_order=True,
     refers=("file",), times=TIMES, ended="gone",
 )  # fmt: skip
+PAIRS = joined(
+    MARKS.pick("key"),
+    [Column(name, TEXT, "A row key.") for name in ("target", "source")],
+    [Column("score", pa.float32(), "A number.")],
+)
+PAIRED = Kind("pairs", PAIRS, "a pair of URLs", of_links=True, in_tablets=True, in_order=True)
 HELD = Kind("held", MARKS, "a mark of a batch", of_batch=True, kept=Kept.NAMED)
 ONE, TWO, OF_BATCH = "index/one/notes", "index/two/notes", "batches/b/held"
 AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
@@ -48,9 +55,20 @@ AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """The address of an empty table; the components are declared."""
-    for kind in (NOTED, HELD):
+    for kind in (NOTED, HELD, PAIRED):
         monkeypatch.setitem(KINDS, kind.name, kind)
     return str(tmp_path / "table")
+
+
+def test_only_what_is_declared_so_keeps_the_best_of_its_links(table):
+    sources = [f"com.b:http/{number}" for number in range(3)]
+    rows = [
+        {"key": f"com.a:http/ {source}", "target": "com.a:http/", "source": source, "score": 1.0}
+        for source in sources
+    ]
+    note(table, "pairs", *rows)
+    assert nutbeam("compact", table, "--full", "--keep_inlinks", "1") == 0
+    assert notes_of(table, "pairs") == [row["key"] for row in rows]
 
 
 def note(table, component, *rows):

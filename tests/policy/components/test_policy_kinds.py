@@ -17,6 +17,8 @@ COLUMNS = Columns([Column("key", TEXT, "A URL."), Column("time", pa.int64(), "A 
     [
         ({"zone": Zone("time", score="merit")}, "component 'odd' lacks a column of its zone"),
         ({"zone": Zone("time"), "due": "key"}, "must be due by the time of its zone"),
+        ({"of_links": True}, "component 'odd' lacks the column 'target'"),
+        ({"best_kept": True}, "component 'odd' lacks the column 'score'"),
         ({"made_from": "state"}, "component 'odd' must have both, made_from and made_where"),
         ({"kept_with": "pages"}, "component 'odd' must have both, kept_with and WITH_OTHERS"),
         ({"kept": Kept.WITH_OTHERS}, "component 'odd' must have both, kept_with and WITH_OTHERS"),

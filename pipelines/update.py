@@ -66,7 +66,8 @@ ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 _UNCHANGED = "unchanged"
 _FILES = "Files"
-# So many pages that answered 304 are worked on together; each older file is read for one such part.
+# A batch of so many pages is one part of the work on pages that answered 304, and a batch of twice as
+# many is two. Each part reads an older file of documents at most once.
 _UNCHANGED_ROWS = 20_000
 
 

@@ -76,10 +76,13 @@ def changes_of_file(item: FilePair, options: UpdateTableOptions) -> FileChanges:
     documents, unvouched = _vouched(collect(parsed.select(*needed)), merits)
     hosts = _findings(pages, documents, merits)
     listed = _listed(item, pages)
+    seeds = read_seeds_hosts(root, seed_files(operation))
+    # Of all pages, because those that answered 304 may be shown as others of this file.
+    alone = Representatives(operation, options, seeds, pages, documents).outdated(listed)
     pages, unchanged = _apart(in_file(pages, item.pages.path, item.pages.order), listed)
     lost = pages.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED).get_column("key").n_unique()
     origin = BatchOrigin(item.pages.order, str(operation.batch), document)
-    before = Before(listed, followed=_followed(operation, pages, listed))
+    before = Before(listed, alone=alone, followed=_followed(operation, pages, listed))
     changes, counts = _changes(operation, pages, documents, origin, before, options)
     return FileChanges(changes, hosts, unchanged, sum_counts([counts, unvouched, _missing(lost)]))
 
@@ -123,11 +126,7 @@ def _changes(
     """Returns the changes of pages, without URLs on the blocklist, and counts of what was left out."""
     scorings, blocklist = scorings_of(options), read_blocklist(operation)
     seeds = read_seeds_hosts(operation.root, seed_files(operation))
-    representatives = Representatives(operation, options, seeds, pages, documents)
-    before = before._replace(
-        alone=representatives.outdated(before.rows),
-        known=_known_rows(operation, pages.get_column("key"), scorings),
-    )
+    before = before._replace(known=_known_rows(operation, pages.get_column("key"), scorings))
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, before)
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
     return PageChanges(*left), sum_counts([counts, *dropped])

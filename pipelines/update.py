@@ -11,7 +11,7 @@
 import dataclasses
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -41,7 +41,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts
 from ..io.tablets.written import Written
-from ..policy.components.schema import CHANGES, HOSTS, to_frame
+from ..policy.components.schema import CHANGES, HOSTS
 from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.links import PageChanges
 from ..policy.schedules.built_in import built_in_schedule
@@ -51,10 +51,10 @@ from ..policy.updating.update_table_options import UpdateTableOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
+from ..transforms.for_each_document import ForEachDocument
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.partition import split_by_hash
 from ..transforms.wiring.phase_logs import logs_of
-from ..transforms.wiring.threads import FlatMapInThreads
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -149,18 +149,10 @@ def build(
         outputs=(_COUNTS, _UNCHANGED), step=_FILES, reports=_COUNTS, at_once=True,
     )  # fmt: skip
     files[_UNCHANGED].element_type = beam.typehints.Tuple[int, Chunk]
-    unchanged = (
-        files[_UNCHANGED]
-        # Rows are small, so they are sent to where their older documents are read.
-        | "ByDocuments" >> beam.GroupByKey()
-        | "Unchanged"
-        >> beam.ParDo(
-            FlatMapInThreads(_changes_of_unchanged), beam.pvalue.AsSingleton(operations), options
-        )
-        .with_output_types(tuple[str, Chunk])
-        .with_outputs(_COUNTS, main="main")
-    )
-    unchanged["main"].element_type = beam.typehints.Tuple[str, Chunk]
+    unchanged = files[_UNCHANGED] | "Unchanged" >> ForEachDocument(
+        _changes_of_unchanged, (beam.pvalue.AsSingleton(operations), options), tuple[str, Chunk],
+        outputs=(_COUNTS,), at_once=True,
+    )  # fmt: skip
     changes = (files["main"], unchanged["main"]) | "Changes" >> beam.Flatten()
     # A built-in schedule reads its files here; a plug-in is loaded where it works.
     schedule = built_in_schedule(options)
@@ -220,10 +212,8 @@ def _changes_of_pages(item: FilePair, options: UpdateTableOptions) -> Iterator[A
 
 
 def _changes_of_unchanged(
-    grouped: tuple[int, Iterable[Chunk]], operation: Operation, options: UpdateTableOptions
+    number: int, rows: pl.DataFrame, operation: Operation, options: UpdateTableOptions
 ) -> Iterator[Any]:
-    number, chunks = grouped
-    rows = pl.concat(to_frame(chunk) for chunk in chunks)
     with logs_of(operation), operation.reading():
         found, counts = changes_of_unchanged(operation, rows, number, options)
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, done={_FILES: len(rows)}))

@@ -1,6 +1,6 @@
 """Ends the links of pages that leave the table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -8,9 +8,9 @@ import polars as pl
 
 from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
-from ..policy.components.schema import to_frame
 from ..policy.inlinks.edges import tombstones_of
 from .elements.chunks import Chunk, to_chunks
+from .for_each_document import ForEachDocument
 
 LINKS_COMPONENT = "links"
 
@@ -28,20 +28,12 @@ class EndLinks(beam.PTransform):
     def expand(self, inputs: Any) -> beam.PCollection[tuple[str, Chunk]]:
         operations, pages = inputs
         operation = beam.pvalue.AsSingleton(operations)
-        return (
-            pages
-            # Keys are small, so they are sent to the workers that read the documents.
-            | "ByDocuments" >> beam.GroupByKey()
-            | "Ended" >> beam.FlatMap(_ended, operation).with_output_types(tuple[str, Chunk])
-        )
+        return pages | "Ended" >> ForEachDocument(_ended, (operation,), tuple[str, Chunk])
 
 
-def _ended(
-    grouped: tuple[str, Iterable[Chunk]], operation: Operation
-) -> Iterator[tuple[str, Chunk]]:
-    keys = pl.concat(to_frame(chunk) for chunk in grouped[1]).select("key")
-    times = keys.with_columns(time=pl.lit(operation.now, pl.Int64))
-    for documents in documents_in(operation, grouped[0], keys.get_column("key")):
+def _ended(file: str, pages: pl.DataFrame, operation: Operation) -> Iterator[tuple[str, Chunk]]:
+    times = pages.select("key", time=pl.lit(operation.now, pl.Int64))
+    for documents in documents_in(operation, file, pages.get_column("key")):
         ended = tombstones_of(documents, times)
         for chunk in to_chunks(ended):
             yield LINKS_COMPONENT, chunk

@@ -8,6 +8,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.components.schema import to_frame
+from ..policy.inlinks.invert_options import InvertOptions
 from ..policy.inlinks.page_edges import BEST_LAST, INLINK, page_edges
 from .elements.chunks import Chunk, to_chunks
 from .elements.rows import check_chunk, through_chunks
@@ -37,6 +38,9 @@ class InvertLinks(Displayed):
     Output: chunks or rows ``url`` (the target), ``source``, ``anchor``, ``rel``, ``score`` (of the
         source) and ``external``.
 
+    The job ``invertlinks`` keeps the same links, in a table, where ApplyChanges merges them with
+    those of before.
+
     Cost: one shuffle of the links. A page with more than ``max_inlinks`` links sends only the best
     of each chunk. A partition holds ``max_inlinks`` rows for each of its pages in memory.
 
@@ -59,10 +63,7 @@ class InvertLinks(Displayed):
     partitions: int = 1
 
     def __post_init__(self) -> None:
-        if self.ignore_internal_links and self.ignore_external_links:
-            raise ValueError(
-                "ignore_internal_links and ignore_external_links together leave no link"
-            )
+        self._options()  # checks what must not stand together
         for name in ("max_inlinks", "partitions"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -73,12 +74,19 @@ class InvertLinks(Displayed):
         return through_chunks(given, self._invert, "InvertLinks", _NEEDED, Inlink)
 
     def _invert(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        how = (self.max_anchor_length, self.ignore_internal_links, self.ignore_external_links)
         best = TopNPerKey(self.max_inlinks, "url", BEST_LAST, self.partitions)
-        return chunks | "Links" >> beam.FlatMap(_edges, *how).with_output_types(Chunk) | best
+        links = beam.FlatMap(_edges, self._options()).with_output_types(Chunk)
+        return chunks | "Links" >> links | best
+
+    def _options(self) -> InvertOptions:
+        return InvertOptions(
+            self.ignore_internal_links, self.ignore_external_links, self.max_anchor_length
+        )
 
 
-def invert_links(pages: pl.DataFrame, max_inlinks: int = 10_000, *how: Any) -> pl.DataFrame:
+def invert_links(
+    pages: pl.DataFrame, max_inlinks: int = 10_000, options: InvertOptions | None = None
+) -> pl.DataFrame:
     """Returns the links to pages, in no particular order; see ``page_edges`` and ``InvertLinks``.
 
     >>> pages = pl.DataFrame({"url": ["http://a.com/"],
@@ -86,9 +94,11 @@ def invert_links(pages: pl.DataFrame, max_inlinks: int = 10_000, *how: Any) -> p
     >>> invert_links(pages).rows()
     [('http://a.com/b', 'http://a.com/', 'B', None, 0.0, False)]
     """
-    return top_n_per_key(page_edges(pages, *how), max_inlinks, "url", BEST_LAST)
+    return top_n_per_key(
+        page_edges(pages, options or InvertOptions()), max_inlinks, "url", BEST_LAST
+    )
 
 
-def _edges(chunk: Chunk, *how: Any) -> Iterator[Chunk]:
+def _edges(chunk: Chunk, options: InvertOptions) -> Iterator[Chunk]:
     check_chunk(chunk, _NEEDED, "InvertLinks")
-    yield from to_chunks(page_edges(to_frame(chunk), *how), INLINK)
+    yield from to_chunks(page_edges(to_frame(chunk), options), INLINK)

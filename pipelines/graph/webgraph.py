@@ -7,7 +7,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -20,7 +20,7 @@ from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.kinds import KINDS
-from ...policy.components.schema import DOCUMENTS, Status, to_frame
+from ...policy.components.schema import DOCUMENTS, Status
 from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
 from ...policy.inlinks.anchors import says_nofollow
@@ -28,6 +28,7 @@ from ...policy.page_rows import PageChoice
 from ...policy.parts import pages_first
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
+from ...transforms.for_each_document import ForEachDocument
 from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit, Ticket
@@ -116,16 +117,10 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     found = operations | "Tablets" >> ForEach(
         divide, _links, outputs=(_ROWS, _REPORTS), step="Tablets", reports=_REPORTS
     )
-    found["main"].element_type = Chunk
     rows = found[_ROWS]
     rows.element_type = beam.typehints.Tuple[str, Chunk]
     operation = beam.pvalue.AsSingleton(operations)
-    of_documents = (
-        rows
-        # Rows are small, so they are sent to the workers that read the links.
-        | "ByDocuments" >> beam.GroupByKey()
-        | "Outlinks" >> beam.FlatMap(_outlinks, operation).with_output_types(Chunk)
-    )
+    of_documents = rows | "Outlinks" >> ForEachDocument(_outlinks, (operation,), Chunk)
     links = (found["main"], of_documents) | "Links" >> beam.Flatten()
     level = options.level
     written = (operations, links) | WriteBlocks(LinkLimits.of(options), level, options.block_nodes)
@@ -172,12 +167,11 @@ def _links(item: LinkSource) -> Iterator[Any]:
             yield beam.pvalue.TaggedOutput(_ROWS, (str(document), chunk))
 
 
-def _outlinks(grouped: tuple[str, Iterable[Chunk]], operation: Operation) -> Iterator[Chunk]:
-    document, chunks = grouped
+def _outlinks(document: str, rows: pl.DataFrame, operation: Operation) -> Iterator[Chunk]:
     file = live_file(operation.root, operation.manifest(), document)
     if file is None:  # compact has dropped it
         return
-    keys = pl.concat(to_frame(chunk) for chunk in chunks).get_column("key")
+    keys = rows.get_column("key")
     with operation.reading():
         found = scan([operation.root / file.path], DOCUMENTS).select("key", "part_of", "outlinks")
         pages = collect(found.filter(pl.col("key").is_in(keys.implode())))

@@ -12,7 +12,7 @@ Texts stay where they are: small rows travel to the workers that read the docume
 import dataclasses
 import functools
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -35,7 +35,6 @@ from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
 from ...io.writers.writer_kinds import chosen_writers
 from ...policy.components.index_schema import INDEXED, index_component
-from ...policy.components.schema import to_frame
 from ...policy.indexing.index_changes import counts_of
 from ...policy.indexing.index_decision import DELETE, NOTHING
 from ...policy.indexing.refused_documents import refusals, refused_before
@@ -43,6 +42,7 @@ from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
+from ...transforms.for_each_document import ForEachDocument
 from ...transforms.operations import Begin, Finish, Ticket, phase_of
 from ...web.base.errors import UserError
 from ...web.base.options import option
@@ -112,18 +112,12 @@ def build(
         functools.partial(_candidates, options=options), _decide, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Candidates", reports=_COUNTS,
     )  # fmt: skip
-    parts = (
-        found["main"]
-        # Rows are small, so they are sent to the workers that read the texts.
-        | "ByDocuments" >> beam.GroupByKey()
-        | "Write"
-        >> beam.FlatMap(_write, beam.pvalue.AsSingleton(operations), options)
-        .with_output_types(tuple[str, Chunk])
-        .with_outputs(_COUNTS, main="journal")
+    operation = beam.pvalue.AsSingleton(operations)
+    parts = found["main"] | "Write" >> ForEachDocument(
+        _write, (operation, options), tuple[str, Chunk], outputs=(_COUNTS,)
     )
-    parts["journal"].element_type = tuple[str, Chunk]
     targets = {index_component(options.index, "indexed"): Target(INDEXED, journal_resolver)}
-    journal = (operations, parts["journal"]) | ApplyChanges(targets)
+    journal = (operations, parts["main"]) | ApplyChanges(targets)
     return (operations, found[_COUNTS], parts[_COUNTS], journal) | Finish(
         functools.partial(_commit, options=options), whole=("Candidates", RESOLVE), repeats=True
     )
@@ -169,10 +163,8 @@ def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
 
 
 def _write(
-    grouped: tuple[str, Iterable[Chunk]], operation: Operation, options: IndexTableOptions
+    name: str, rows: pl.DataFrame, operation: Operation, options: IndexTableOptions
 ) -> Iterator[Any]:
-    name, chunks = grouped
-    rows = pl.concat(to_frame(chunk) for chunk in chunks)
     with operation.reading():
         task, making = _task(operation, options), making_of(options)
         # Of two rows of a page, that counts which knows all writers that may hold it.

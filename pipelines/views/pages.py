@@ -16,10 +16,10 @@ import polars as pl
 from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
 from ...io.tablets.checksums import verify_file, verify_tablets
-from ...policy.components.schema import to_frame
 from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.for_each_document import ForEachDocument
 from ...web.base.options import option
 from ...web.base.times import time_of
 from ..base.command import TABLE, Invocation
@@ -97,9 +97,7 @@ def run(invocation: Invocation) -> int:
         (
             items
             | "Rows" >> beam.FlatMap(_rows_by_document, choice).with_output_types(tuple[str, Chunk])
-            # Rows are small, so they are sent to the workers that read the texts.
-            | "ByDocuments" >> beam.GroupByKey()
-            | "Write" >> beam.Map(_write, reading, choice, output)
+            | "Write" >> ForEachDocument(_write, (reading, choice, output))
         )
 
     with exported(table, build, invocation.beam_args, options) as (manifest, parts):
@@ -125,15 +123,14 @@ def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str,
 
 
 def _write(
-    grouped: tuple[str, Iterable[Chunk]], reading: Reading, choice: PageChoice, output: Output
-) -> None:
-    document, chunks = grouped
-    rows = pl.concat(to_frame(chunk) for chunk in chunks)
+    document: str, rows: pl.DataFrame, reading: Reading, choice: PageChoice, output: Output
+) -> tuple[()]:
     file = live_file(reading.root, reading.manifest(), document)
     if file is None:
-        return  # compact has dropped the file: there is no text to show
+        return ()  # compact has dropped the file: there is no text to show
     path = reading.part_file(file.order, f"-{Path(document).stem}{output.suffix}")
     with reading.reading():
         verify_file(reading.root, file)
         pages = pages_of_file(reading, file, choice, rows)
     output.write_frames(path, [pages], choice.columns)
+    return ()

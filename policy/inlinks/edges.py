@@ -5,6 +5,8 @@ any more gives one tombstone per target: the resolver keeps the link if the newe
 too. So no two documents are compared, and each file is read once.
 """
 
+from collections.abc import Callable
+
 import polars as pl
 import pyarrow as pa
 
@@ -95,17 +97,8 @@ def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
 
 def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
-    links = pl.concat(_exploded(documents, name) for name in _LISTS if name in documents.columns)
-    found = len(links)
-    links = links.filter(pl.col("target").is_not_null() & (pl.col("target") != pl.col("source")))
-    counts = {"dropped/own_url": found - len(links)}
-    if options.ignore_internal_links or options.ignore_external_links:
-        same = host_keys(links.get_column("target")) == host_keys(links.get_column("source"))
-        kept = links.filter(~same if options.ignore_internal_links else same)
-        reason = "internal_link" if options.ignore_internal_links else "external_link"
-        counts[f"dropped/{reason}"] = len(links) - len(kept)
-        links = kept
-    return links, {name: number for name, number in counts.items() if number}
+    lists = [name for name in _LISTS if name in documents.columns]
+    return kept_links(pl.concat(_exploded(documents, name) for name in lists), options, host_keys)
 
 
 def _exploded(documents: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -124,6 +117,30 @@ def _exploded(documents: pl.DataFrame, name: str) -> pl.DataFrame:
             target=link.field("key"),
         )
     )  # fmt: skip
+
+
+def kept_links(
+    links: pl.DataFrame, options: InvertOptions, hosts: Callable[[pl.Series], pl.Series]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the links that options keep, and the numbers of others by reason.
+
+    A link of a page to itself is never kept.
+
+    Args:
+        links: Columns ``source`` and ``target``, and others.
+        options: Which links are kept.
+        hosts: Returns the hosts of a column of sources or targets.
+    """
+    found = len(links)
+    links = links.filter(pl.col("target").is_not_null() & (pl.col("target") != pl.col("source")))
+    counts = {"dropped/own_url": found - len(links)}
+    if options.ignore_internal_links or options.ignore_external_links:
+        same = hosts(links.get_column("target")) == hosts(links.get_column("source"))
+        kept = links.filter(~same if options.ignore_internal_links else same)
+        reason = "internal_link" if options.ignore_internal_links else "external_link"
+        counts[f"dropped/{reason}"] = len(links) - len(kept)
+        links = kept
+    return links, {name: number for name, number in counts.items() if number}
 
 
 def known_rel(rels: pl.Series) -> pl.Series:

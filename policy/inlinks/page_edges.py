@@ -5,7 +5,8 @@ import pyarrow as pa
 
 from ..components.schema import TEXT
 from .anchors import clean_anchors
-from .edges import known_rel, merge_rows
+from .edges import kept_links, known_rel, merge_rows
+from .invert_options import InvertOptions
 
 INLINK = pa.schema(
     [
@@ -19,23 +20,17 @@ INLINK = pa.schema(
 )
 # The best inlinks of a page are the last ones in this order.
 BEST_LAST = ("score", "external", "source")
+_ALL = InvertOptions()
 # Without user and port.
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
 
 
-def page_edges(
-    pages: pl.DataFrame,
-    max_anchor_length: int = 100,
-    ignore_internal_links: bool = False,
-    ignore_external_links: bool = False,
-) -> pl.DataFrame:
+def page_edges(pages: pl.DataFrame, options: InvertOptions = _ALL) -> pl.DataFrame:
     """Returns the links of pages: INLINK rows, one per source and target.
 
     Args:
         pages: ``url``, ``links`` (each with ``url``, ``anchor``, ``rel``) and perhaps ``score``.
-        max_anchor_length: How much of the text of a link is kept, characters.
-        ignore_internal_links: Whether to leave out links within a host.
-        ignore_external_links: Whether to leave out links to other hosts.
+        options: Which links are kept.
 
     >>> pages = pl.DataFrame({"url": ["http://a.com/"],
     ...     "links": [[{"url": "http://b.com/", "anchor": "B", "rel": "UGC"}]]})
@@ -48,19 +43,19 @@ def page_edges(
         pages.filter(pl.col("links").list.len() > 0)
         .select(source="url", score=score, links="links")
         .explode("links")
-        .select("source", "score", link.field("anchor"), link.field("rel"), url=link.field("url"))
-        .filter(pl.col("url").is_not_null() & (pl.col("url") != pl.col("source")))
-        .with_columns(external=_host("url") != _host("source"))
+        .select(
+            "source", "score", link.field("anchor"), link.field("rel"), target=link.field("url")
+        )
     )
-    if ignore_internal_links or ignore_external_links:
-        links = links.filter(pl.col("external") == ignore_internal_links)
+    links, _ = kept_links(links, options, _hosts)
     links = links.with_columns(
-        clean_anchors(links.get_column("anchor"), max_anchor_length).alias("anchor"),
+        clean_anchors(links.get_column("anchor"), options.max_anchor_length).alias("anchor"),
         rel=known_rel(links.get_column("rel")),
-        key=pl.col("url") + " " + pl.col("source"),
+        external=_hosts(links.get_column("target")) != _hosts(links.get_column("source")),
+        key=pl.col("target") + " " + pl.col("source"),
     )
-    return merge_rows(links).select(INLINK.names)
+    return merge_rows(links).rename({"target": "url"}).select(INLINK.names)
 
 
-def _host(name: str) -> pl.Expr:
-    return pl.col(name).str.extract(_HOST).str.to_lowercase().fill_null("")
+def _hosts(urls: pl.Series) -> pl.Series:
+    return urls.str.extract(_HOST).str.to_lowercase().fill_null("")

@@ -238,6 +238,17 @@ def test_a_url_stands_for_a_page_only_while_it_redirects_to_it(site, table, tmp_
     assert len(statuses_of(table)) == 3
 
 
+def test_a_page_that_answers_304_stands_for_no_url_that_has_an_own_page_now(site, table, tmp_path):
+    site.links, site.moved = {"/home": []}, {"/": "/home"}
+    injected(table, tmp_path, "/", "/home")
+    site.round(table)
+    assert state_of(table)["/home"]["repr_url"] == f"{HOST}/"
+    site.links["/"], site.moved = [], {}
+    site.round(table, days=31)  # both answers are in one file
+    home = state_of(table)["/home"]
+    assert (home["http_code"], home["repr_url"]) == (304, None)
+
+
 def test_a_url_that_filterdb_has_dropped_stands_no_more(site, table, tmp_path):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/", "/home")

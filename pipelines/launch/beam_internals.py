@@ -19,6 +19,13 @@ quick_stages:      a crawl runs the same short pipeline   about twice the time o
                    many times.                            finds little to do:
 - get_dofn_specs   Beam looks for user state in every     each start of a stage reads the
                    DoFn at each start of a stage.         signatures of its DoFns.
+- get_function_    Beam asks for the arguments of each    each start of a stage reads the
+  args_defaults    DoFn's functions, too.                 signatures of its functions.
+- concurrent       it reads the steps of a stage in a     each start of a stage starts a thread,
+                   thread, so that it can give up.        and waits for it.
+- monitoring_infos it reports times and numbers of        each end of a stage makes a report that
+                   elements of each step, which nobody    is several times as long.
+                   reads. Counters stay.
 - StateSampler     it starts a thread that measures       each start of a stage starts a thread.
   start, stop      times which nobody reads.
 - _get_cache_token Beam caches side inputs, and walks     side inputs that are read once are
@@ -46,11 +53,14 @@ import bz2
 import contextlib
 import copy
 import functools
+import inspect
 import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import apache_beam as beam
@@ -69,6 +79,7 @@ except ImportError:  # a version that was not tried, on which InProcessRunner is
 TRIED = ("2.72", "2.73", "2.74", "2.75", "2.76", "2.77")
 _LOG = logging.getLogger(__name__)
 _known_specs: dict[Any, Any] = {}
+_known_arguments: dict[Any, tuple[Any, list[str], list[Any]]] = {}
 _changing = threading.Lock()
 _changes = contextlib.ExitStack()
 _users = 0
@@ -181,13 +192,17 @@ def quick_stages() -> Iterator[None]:
 @contextlib.contextmanager
 def _changed_stages() -> Iterator[None]:
     from apache_beam.internal import cloudpickle_pickler
+    from apache_beam.runners.worker import bundle_processor
     from apache_beam.runners.worker.sdk_worker import GlobalCachingStateHandler
     from apache_beam.runners.worker.statesampler import StateSampler
-    from apache_beam.transforms import userstate
+    from apache_beam.transforms import core, userstate
 
-    look = userstate.get_dofn_specs
+    look, read = userstate.get_dofn_specs, core.get_function_args_defaults
     changed = (
         (userstate, "get_dofn_specs", functools.partial(_state_specs, look)),
+        (core, "get_function_args_defaults", functools.partial(_arguments, read)),
+        (bundle_processor, "concurrent", _IN_THIS_THREAD),
+        (bundle_processor.BundleProcessor, "monitoring_infos", _counters),
         (StateSampler, "start", _start_without_thread),
         (StateSampler, "stop", _stop_without_thread),
         (GlobalCachingStateHandler, "_get_cache_token", lambda *_: None),
@@ -209,6 +224,46 @@ def _state_specs(look: Callable[[beam.DoFn], Any], dofn: beam.DoFn) -> Any:
     if kind not in _known_specs:
         _known_specs[kind] = look(dofn)
     return _known_specs[kind]
+
+
+def _arguments(read: Callable[[Any], Any], function: Any) -> tuple[list[str], list[Any]]:
+    """Returns the names of a function's arguments, and their defaults."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        return read(function)  # type: ignore[no-any-return]
+    # Functions of one code can have different defaults.
+    key, given = (code, inspect.ismethod(function)), function.__defaults__
+    known = _known_arguments.get(key)
+    if known is None or known[0] is not given:
+        known = _known_arguments[key] = (given, *read(function))
+    return list(known[1]), list(known[2])
+
+
+class _Here(Executor):
+    """An executor that calls a function at once, in the thread that submits it."""
+
+    def __init__(self, **_: Any) -> None:
+        super().__init__()
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(*args, **named))
+        except BaseException as error:  # noqa: BLE001 (as executors do)
+            done.set_exception(error)
+        return done
+
+
+_FUTURES = SimpleNamespace(ThreadPoolExecutor=_Here, TimeoutError=TimeoutError)
+_IN_THIS_THREAD = SimpleNamespace(futures=_FUTURES)
+
+
+def _counters(processor: Any) -> list[Any]:
+    """Returns what a stage reports at its end: the counters of its DoFns."""
+    found: dict[Any, Any] = {}
+    for name, step in processor.ops.items():
+        found.update(step.user_monitoring_infos(name))
+    return list(found.values())
 
 
 class _QuickBz2:

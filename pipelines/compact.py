@@ -48,7 +48,11 @@ NAMED = "named"
 class Options(JobOptions):
     """Options of compact."""
 
-    full: bool = option(False, "Rewrite all tablets, not only those with runs on them.")
+    full: bool = option(
+        False,
+        "Rewrite all tablets, and merge all shards of indexes. Without it, compact rewrites only "
+        "tablets that have runs, are very small or too large, and merges only many small shards.",
+    )
     snapshot_retention: int = seconds(
         604_800,
         "How long a snapshot can be read after it was replaced; then its files are deleted. It "

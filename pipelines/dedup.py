@@ -70,8 +70,8 @@ class Options(DedupOptions, BatchOptions):
 
     batch: str = option(
         "",
-        "Compare only the pages of this batch, and of batches that no dedup has compared, with all "
-        "others. Without it, compare all pages with each other.",
+        "Compare only the pages of this batch, and of batches that no dedup has compared yet, with "
+        "all other pages. Without it, compare all pages with each other.",
         group="dedup",
     )
 

@@ -44,6 +44,7 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
+from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .launch.job import BatchOptions, run_job
@@ -57,7 +58,14 @@ _TURNS = 16
 
 @dataclasses.dataclass(frozen=True)
 class Options(InvertTableOptions, BatchOptions):
-    """Options of invertlinks. Without a batch, all batches that wait are inverted."""
+    """Options of invertlinks."""
+
+    batch: str = option(
+        "",
+        "Id of the batch. Without it, all batches that wait, one after the other; a job that is only "
+        "submitted to a cluster takes the oldest of them.",
+        group="links",
+    )
 
 
 @dataclasses.dataclass(frozen=True)

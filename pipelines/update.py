@@ -77,10 +77,10 @@ class Options(UpdateTableOptions, BatchOptions):
 
     batch: str = option(
         "",
-        "Ids of batches, separated by commas, which are applied in this order. Without it, the "
-        "oldest parsed batch. A named batch must be fetched. If it is not parsed, its pages add no "
-        "links, keep their previous text, and can no longer be parsed.",
-        group="update",
+        "Ids of the batches to apply, in this order, separated by commas. Without it, the oldest "
+        "parsed batch is applied. A named batch must have been fetched. If it was not parsed, its "
+        "pages add no links and keep their previous text, and the batch cannot be parsed any more.",
+        group="updatedb",
     )
 
 

@@ -22,14 +22,14 @@ LeadsTo = Callable[[Collection[str]], Mapping[str, str | None]]
 def heirs(redirects: pl.DataFrame, rows: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
     """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
 
-    The target of several redirects is the heir of one of them, whatever the order in which they
-    were fetched; see ``first_heirs``. A target that the fetch has followed, and that redirects,
-    too, hands on what it inherits.
+    If several redirects lead to a target, it is the heir of one of them. The order in which they were
+    fetched makes no difference; see ``first_heirs``. If the fetch has followed a redirect to a target
+    that redirects, too, this target hands on what it inherits.
 
     Args:
         redirects: Redirects, with ``source``, ``key`` and ``temporary``.
         rows: Rows of their sources from before.
-        alone: Keys of pages for which no other URL stands any more; see ``no_longer_shown``.
+        alone: Keys of pages that are no longer shown under another URL; see ``no_longer_shown``.
     """
     known = rows.select("repr_url", *INHERITED, source="key")
     is_source = pl.col("key").is_in(redirects.get_column("source").implode())

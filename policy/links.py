@@ -396,9 +396,10 @@ def _marked_links(
 def _given_to_targets(
     pages: pl.DataFrame, scorings: Scorings, rows: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Returns what redirects and parts of pages get, as a link of the page (``source``) without score.
+    """Returns what each page (``source``) passes to the target of a redirect, or to its parts.
 
-    The column ``links`` is 0 where the scorings drop the links of the page.
+    It is the same as for a link without score. The column ``links`` is 0 where the scorings drop the
+    links of the page.
     """
     pages = pages.select(
         "key",

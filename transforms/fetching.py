@@ -1,4 +1,4 @@
-"""Fetches pages with one engine, without Beam: the twin of ``FetchPages``."""
+"""Fetches pages with one engine, without Beam: does the work of ``FetchPages``."""
 
 import abc
 import contextlib
@@ -148,7 +148,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         """Callback: called often; see ``on_pulse`` of ``Engine``."""
 
     def dropped(self, task: Task, reason: str) -> None:
-        """Takes a task that has no result."""
+        """Callback: a task was dropped for a reason, so it has no result."""
 
     def follow(self, task: Task, url: str) -> Task | None:
         """Returns the task for the target of a redirect, or None."""

@@ -142,12 +142,12 @@ class PageWriter:
         yield Written(batch_component(self._batch, "pages"), (file,), (), counts)
 
     def abandon(self) -> None:
-        """Stops parsing."""
+        """Stops parsing the written pages; their documents are not written."""
         if self._documents is not None:
             self._documents.abandon()
 
     def adopt(self, file: DataFile) -> Iterator[Written]:
-        """Takes over a file of an earlier attempt; called before ``add``."""
+        """Takes over a file of pages from an earlier attempt; must be called before ``add``."""
         # That attempt's clock may have been ahead of ours.
         self._started = max(self._started, page_started(file.order) + 1)
         pages = collect(scan([self._root / file.path], PAGES).select(COUNTED_OF_PAGES)).to_arrow()

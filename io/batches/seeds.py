@@ -172,7 +172,7 @@ def read_seeds(
 
 
 def _urls(numbered: Sequence[tuple[int, str]]) -> pl.Series:
-    """Returns the URLs of lines, each with its number."""
+    """Returns the URLs of numbered lines: the text before the first tab."""
     return pl.Series([line.partition("\t")[0].strip() for _, line in numbered], dtype=pl.String)
 
 

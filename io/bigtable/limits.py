@@ -43,7 +43,10 @@ def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str,
 
 
 def _key(component: str) -> tuple[bool, bool]:
-    """Returns what keys of a component are; other components have other keys."""
+    """Returns what the keys of a component name: hosts, links, or else URLs.
+
+    Components with the same result have the same keys.
+    """
     return KINDS[component].of_hosts, KINDS[component].of_links
 
 

@@ -53,7 +53,7 @@ def places(task: IndexRun) -> Iterator[str]:
 
 
 def _is_there(task: IndexRun, rule: WriterRule, known: str) -> bool:
-    """Returns whether a writer has the address that it had; an unknown one is taken for this."""
+    """Returns whether a writer has the same address as before, or the earlier one is unknown."""
     digest = known.partition(":")[0]
     return not digest or digest == _digest(_writer(task, rule))
 

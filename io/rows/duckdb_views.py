@@ -97,7 +97,7 @@ def _shown(view: View) -> str:
 
 
 def _expression(column: Column, source: str = "") -> str:
-    """Returns a column as users see it: the twin of ``shown_frame``.
+    """Returns the SQL of a column as users see it; ``shown_frame`` does the same on frames.
 
     Args:
         column: The declaration.

@@ -51,10 +51,10 @@ def stored_in_search(client: ServerClient, index: str) -> Iterator[pl.DataFrame]
 
 
 def stored_in_solr(client: ServerClient, schema: SolrSchema) -> Iterator[pl.DataFrame]:
-    """Yields the documents of a core of Solr: STORED rows.
+    """Yields the documents of a core of Solr, as STORED rows.
 
     Raises:
-        UserError: The server does not show them.
+        UserError: The server does not return the documents.
     """
     known = [name for name in STORED_FIELDS if schema.type_of(name) is not None]
     mark = "*"

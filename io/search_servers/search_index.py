@@ -194,7 +194,7 @@ class SearchIndex:
         return name in self._made(name)
 
     def _made(self, names: str) -> list[str]:
-        """Returns which of some indexes nutbeam has made."""
+        """Returns the indexes that nutbeam has made, among those that ``names`` matches."""
         answer = self._client.ask("GET", f"/{_path(names)}/_mapping")
         found = answer.record.items() if answer.status == 200 else ()
         made_by = ("mappings", "_meta", "made_by")

@@ -1,6 +1,7 @@
-"""Shards: the files of a small tantivy index, and the keys that it names, in one Parquet file.
+"""Writes and reads shards: Parquet files, each with a small tantivy index and its keys.
 
-Rows with a key come first, in key order; then each file in pieces.
+The rows with the keys of the index come first, in key order. The rows after them hold the files of
+the index, in pieces.
 """
 
 import contextlib

@@ -54,12 +54,12 @@ def table_cache(table: str, base: str = "") -> Path:
 
 
 def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
-    """Returns the folder for one index, unpacked; removes what was unpacked before a purge.
+    """Returns the folder of one unpacked index; removes indexes that were unpacked before a purge.
 
     Args:
         table: The folder of ``table_cache``.
         index: Name of the index.
-        blocklist: What identifies the content of the blocklist, which each purge changes.
+        blocklist: Identifies the content of the blocklist; each purge changes it.
     """
     purges = _digest(blocklist or "")
     remove_unpacked(table, purges)

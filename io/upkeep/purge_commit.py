@@ -77,13 +77,13 @@ class PurgeTask:
         """Returns the components to purge.
 
         Raises:
-            UserError: One is of a newer version: what to remove from it is not known.
+            UserError: A component is of a newer version: it is not known what to remove from it.
         """
         components = () if self.lift else operation.manifest().components
         if unknown := unknown_components(components):
             raise UserError(
-                f"purge: {unknown[0]} belongs to a newer nutbeam, and only that knows what to "
-                "remove from it: upgrade nutbeam"
+                f"purge: {unknown[0]} belongs to a newer nutbeam; this version does not know what "
+                "to remove from it: upgrade nutbeam"
             )
         return components
 

@@ -20,7 +20,7 @@ from ..tablets.tablets import tablets
 class ComponentChange:
     """Files, rows and bytes of a component that a snapshot has added and removed.
 
-    ``exact`` is False if a list is gone: then only the difference is known.
+    ``exact`` is False if a list of files is missing: then only the differences of the sums are known.
     """
 
     added: tuple[int, ...]
@@ -125,7 +125,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
 
     Raises:
         UsageError: There is no such snapshot, or a purge was committed in between.
-        UserError: Some of its files are missing or damaged.
+        UserError: Some files of the snapshot are missing or damaged.
         ConflictError: Another operation has committed during the rollback.
     """
     pinned = begin(table, "rollback", operation)
@@ -188,7 +188,7 @@ def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, l
     except SnapshotTooOld as error:
         raise UsageError(
             f"cannot go back to snapshot {older.snapshot}: Bigtable may have removed versions of "
-            "rows that it shows; nutbeam copy keeps a table for longer"
+            "rows that this snapshot shows; to keep a table for longer, copy it with nutbeam copy"
         ) from error
 
 
@@ -196,8 +196,9 @@ def _check_purges(table: WebTable, to: int) -> None:
     for manifest in lineage(table, to):
         if manifest.job == "purge" and not manifest.counts.get("unblocked"):
             raise UsageError(
-                f"snapshot {manifest.snapshot} is a purge: what it took out would come back with "
-                f"snapshot {to}; --past_purge allows it, purge it again afterwards"
+                f"snapshot {manifest.snapshot} is a purge: a rollback to snapshot {to} would bring "
+                "back the data that it removed; to do so, give --past_purge, and purge again "
+                "afterwards"
             )
 
 
@@ -205,8 +206,9 @@ def _check_files(table: WebTable, manifest: Manifest) -> None:
     gone = list(_missing(table, manifest))
     if gone:
         raise UserError(
-            f"cannot go back to snapshot {manifest.snapshot}: {len(gone)} of its files are gone "
-            f"or not whole, such as {table / gone[0]}: choose another one of nutbeam history"
+            f"cannot go back to snapshot {manifest.snapshot}: {len(gone)} of its files are missing "
+            f"or incomplete, such as {table / gone[0]}: choose another snapshot, nutbeam history "
+            "lists them"
         )
 
 

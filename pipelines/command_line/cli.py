@@ -205,7 +205,9 @@ def _without_command(words: list[str]) -> int:
         print(f"nutbeam {version('nutbeam')}")
         return 0
     if not words:
-        raise UsageError("a command is missing; nutbeam --help lists them, nutbeam crawl is first")
+        raise UsageError(
+            "a command is missing; nutbeam --help lists them; to crawl a site, use nutbeam crawl"
+        )
     raise _unknown_command(first)
 
 

@@ -222,7 +222,7 @@ COMMANDS = {
         False, INDEXING, example="mine --writer_parameters url=http://localhost:8983/solr/nutch",
         options=("writer", "writer_parameters", "index_writers", "keep"),
     ),
-    "compact": Command("compact", "Fold tablets, and delete old files that no reader needs."),
+    "compact": Command("compact", "Merge small files of the table, and delete old data."),
     "copy": Command(
         "upkeep.copy_table", "Copy the table as it is now to another place.",
         example="mine backup",

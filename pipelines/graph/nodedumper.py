@@ -30,13 +30,14 @@ class Options(LevelOptions, RankOptions):
 
     what: str = option(
         "scores",
-        "The value to show: a rank, or the number of links to a node or from a node.",
+        "Value to show: the rank (scores), the number of links to the node (inlinks) or from it "
+        "(outlinks).",
         choices=("scores", "inlinks", "outlinks"),
         nutch="nodedumper -scores, -inlinks, -outlinks",
         group="nodedumper",
     )
     top: int = option(
-        0, "Show this many; 0 is all, which are sorted in memory.", minimum=0,
+        0, "Number of nodes to show; 0 shows all, and sorts them in memory.", minimum=0,
         nutch="nodedumper -topn", group="nodedumper",
     )  # fmt: skip
     group_by: str = option(

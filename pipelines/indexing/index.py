@@ -61,17 +61,17 @@ class Options(IndexTableOptions, JobOptions):
     """Options of index."""
 
     batch: str = option(
-        "", "Index only the pages of this batch. Without it, of all batches.", group="index"
+        "", "Index only the pages of this batch. Without it, pages of all batches.", group="index"
     )
     full: bool = option(
         False,
-        "Build the index from the beginning. Without it, only what has changed since the last run "
-        "is sent.",
+        "Build the index again from the beginning. Without it, only what has changed since the last "
+        "run is sent.",
         group="index",
     )
     retry_refused: bool = option(
         False,
-        "Send documents again that a writer has refused, after the cause was mended.",
+        "Send refused documents once more, after you have corrected the cause.",
         group="index",
     )
 

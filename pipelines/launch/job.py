@@ -66,7 +66,7 @@ class BatchOptions(JobOptions):
 
     GROUP = "job"
 
-    batch: str = option("", "Id of the batch. Without it, the batch that is next in line.")
+    batch: str = option("", "Id of the batch. Without it, the oldest batch that waits.")
 
 
 def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = False) -> None:

@@ -13,10 +13,10 @@ from ..views.reading_job import Reading
 
 
 class StoredRows:
-    """The components of a snapshot that are in rows, brought into DuckDB when they are needed.
+    """The components of a snapshot that are stored as rows; copies them into DuckDB when needed.
 
-    A table of files has none. Rows flow as a stream of Arrow batches; DuckDB moves what exceeds its
-    memory to its temporary files.
+    A table in files has no such component. The rows are a stream of Arrow batches. DuckDB moves rows
+    that exceed its memory to its temporary files.
 
     Args:
         table: Address of the table.
@@ -30,11 +30,11 @@ class StoredRows:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of components that are in rows, and are not in DuckDB yet."""
+        """The kinds of components that are stored as rows, and were not copied into DuckDB yet."""
         return frozenset(self._waiting)
 
     def bring(self, connection: Any, query: str) -> None:
-        """Brings the rows that a query needs.
+        """Copies the rows that a query needs into DuckDB.
 
         Args:
             connection: The connection, with the empty tables of ``connect``.

@@ -49,12 +49,12 @@ class Options(ExprOptions, LaunchOptions):
 
     what: str = option(
         "state",
-        f"What to write: {', '.join(_names()[:-1])} or {_names()[-1]}.",
+        f"Component or list to write: {', '.join(_names()[:-1])} or {_names()[-1]}.",
     )
     output: str = option(
         "-",
-        "File to write; - is standard output. Without --format the ending gives the format: "
-        ".parquet, .csv or .jsonl; standard output is JSON lines.",
+        "File to write; - is standard output. Without --format, the ending of the name gives the "
+        "format: .parquet, .csv or .jsonl; standard output gets JSON lines.",
         short="o",
     )
 

@@ -15,7 +15,7 @@ SIGNATURES = pa.schema(
             "twins",
             TEXT,
         ),  # host or domain, and URL without its scheme; null: the scheme has no effect
-        ("ranked_as", TEXT),  # the key that decides last: that of the https twin, or its own
+        ("ranked_as", TEXT),  # the key that decides last: that of the https page, or its own
         ("follows", pa.bool_()),  # whether it comes right after the page ``ranked_as``
         ("returned", pa.bool_()),  # a duplicate that is in question; pages that stay come first
         ("scope", pa.uint64()),  # hash of the host or domain

@@ -65,9 +65,9 @@ class View(NamedTuple):
     """Rows that users can query and export, under a name.
 
     Attributes:
-        meaning: A row is this.
-        columns: Its columns, as users see them.
-        kind: The component whose rows it has; None if it is made of several.
+        meaning: What a row is, such as a URL of the table.
+        columns: The columns of the view, as users see them.
+        kind: The component whose rows the view has; None if it is made of several components.
     """
 
     meaning: str

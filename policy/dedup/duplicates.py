@@ -238,7 +238,7 @@ def _scopes(names: pl.Series) -> pl.Series:
 
 
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
-    """Ranks a page right after its twin with ``https:``, if the scheme decides between them.
+    """Ranks an http page right after its https page, if the scheme decides between the two.
 
     So the order stays a total one, and even of more than two pages one is the best.
 

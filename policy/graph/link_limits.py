@@ -105,7 +105,7 @@ def foreign_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame
 
 
 def first_links(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the first link of those that count once, and the numbers of the others by reason.
+    """Keeps the first of several links that count as one; counts the others by reason.
 
     Args:
         rows: From ``foreign_links``; the links of a source are in the order of the page.

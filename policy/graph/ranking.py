@@ -38,17 +38,17 @@ class Block(NamedTuple):
 
 
 class Graph(Protocol):
-    """A graph in blocks."""
+    """A graph whose nodes are divided into blocks."""
 
     @property
     def blocks(self) -> int:
         """Number of blocks."""
 
     def block(self, number: int) -> Block:
-        """Returns a block."""
+        """Returns the block with a number."""
 
     def pieces(self, sources: int, targets: int) -> Iterable[Piece]:
-        """Yields the links from one block to another one, in bounded pieces."""
+        """Yields the links from block ``sources`` to block ``targets``, in pieces of limited size."""
 
 
 class Ranking(abc.ABC):
@@ -57,7 +57,7 @@ class Ranking(abc.ABC):
     Attributes:
         name: Its name.
         gathered: Names of the values that a round needs from other blocks.
-        results: Names of the values that are the ranks.
+        results: Names of the values that are the ranks, at the end.
     """
 
     name: str

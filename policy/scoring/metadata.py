@@ -72,7 +72,9 @@ class ParseMetadata(Scoring):
 
 
 def picked(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
-    """Returns the entries with some names; null without any. The first map that has a name counts.
+    """Returns the entries with the given names; null if a row has none of them.
+
+    If several maps have a name, the value in the first of them counts.
 
     >>> some = pl.Series([{"a": "1", "b": "2"}, {"b": "2"}, None], dtype=_TYPE)
     >>> picked([some], ["a"]).to_list()
@@ -93,7 +95,9 @@ def picked(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
 
 
 def overlaid(maps: pl.Series, above: pl.Series) -> pl.Series:
-    """Returns maps with the entries of other maps, null in most rows, put over them.
+    """Returns each map with the entries of ``above`` in the same row, which replace its own.
+
+    A row in which ``above`` is null keeps its map. This is the usual case.
 
     >>> old = pl.Series("m", [{"a": "1", "b": "2"}, None], dtype=_TYPE)
     >>> overlaid(old, pl.Series([{"b": "3"}, {"b": "3"}], dtype=_TYPE)).to_list()

@@ -53,7 +53,8 @@ class Orphan(Scoring):
 def orphans(now: int, after: int) -> pl.Expr:
     """Returns a condition: no link to the page was found for longer than ``after``.
 
-    The table knows the day of the last link. So a page is an orphan up to a day late, never early.
+    The table has only the day of the last link. So a page becomes an orphan up to a day late, but
+    never early.
 
     Args:
         now: The time, ms.
@@ -71,14 +72,14 @@ def _is_seed() -> pl.Expr:
 
 
 def without_link(now: int) -> pl.Expr:
-    """Returns how long no link to the page was found at least, ms; null: none was ever found."""
+    """Returns the minimum time since a link to the page was found, ms; null if none ever was."""
     return now - (pl.col("last_inlink_day").cast(pl.Int64) + 1) * _DAY_S * 1000
 
 
 def is_orphan(now: int, options: OrphanOptions) -> pl.Expr:
     """Returns a condition: the page is an orphan, whether or not its row says so yet.
 
-    A page that was marked, and then injected, is a seed.
+    A page that has the status db_orphan, but was injected later, is a seed and no orphan.
     """
     marked = (pl.col("status") == int(Status.DB_ORPHAN)).fill_null(False) & ~_is_seed()
     return marked | orphans(now, options.mark_orphan_after)

@@ -19,10 +19,11 @@ _LEFT_OUT = (
 
 
 def from_nutch(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns parameters under our names; other parameters stay as they are.
+    """Returns Nutch's parameters under nutbeam's names; other parameters stay as they are.
 
     Raises:
-        ValueError: They need what we do not have: ZooKeeper, or a password in the file.
+        ValueError: A parameter needs something that nutbeam does not support: ZooKeeper, or a
+            password in the file.
 
     >>> from_nutch({"host": "a,b", "port": "9200", "index": "nutch", "max.bulk.docs": "250"})
     {'name': 'nutch', 'max_documents': '250', 'url': 'http://a:9200'}

@@ -72,13 +72,13 @@ _OF_TEXT = ("document", "usage")
 
 @dataclasses.dataclass(frozen=True)
 class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
-    """Options of update: the URLs to add to the table, and the handling of parse failures."""
+    """Options of updatedb: which URLs it adds, and what it does with pages that failed to parse."""
 
-    GROUP = "update"
+    GROUP = "updatedb"
 
     additions_allowed: bool = option(
         True,
-        "Add URLs that were found as links; false keeps the table to the URLs it has.",
+        "Add URLs that were found as links. With false, updatedb adds no URLs to the table.",
         nutch="db.update.additions.allowed",
     )
     delete_failed_parse: bool = option(
@@ -206,8 +206,8 @@ def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: i
 def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
     """Gives targets of redirects the URL to show, and new targets the columns of their source.
 
-    Metadata that a new target has already, from its document or from links, is put over that of
-    the source.
+    If a new target already has metadata, from its document or from links, this metadata has priority
+    over that of the source.
     """
     if found.heirs.is_empty():
         return rows

@@ -53,7 +53,7 @@ def test_a_rollback_makes_rows_what_they_were(table, here, refuse):
     first, injected, _, last = said_by
     assert len(said_by[last]["state"]) != len(said_by[first]["state"])
     words = ["rollback", table, "--to", first, "--operation", "back"]
-    assert "is a purge: what it took out would come back" in refuse(*words)
+    assert "is a purge: a rollback to snapshot" in refuse(*words)
     assert nutbeam(*words, "--past_purge") == 0
     back = newest(table)
     assert back == last + 1

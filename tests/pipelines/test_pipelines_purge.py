@@ -247,7 +247,7 @@ def test_generate_passes_over_what_came_back_by_a_rollback(table, capsys):
     assert nutbeam("purge", table, *WHAT["domain"]) == 0
     capsys.readouterr()
     assert nutbeam("rollback", table, "--to", snapshot) == 2
-    assert "is a purge: what it took out would come back" in capsys.readouterr().err
+    assert "is a purge: a rollback to snapshot" in capsys.readouterr().err
     assert nutbeam("rollback", table, "--to", snapshot, "--past_purge") == 0
     assert nutbeam("generate", table, "--add_days", 90) == 1
     assert manifest_of(table).counts["left_out/purged"] > 0

@@ -36,7 +36,7 @@ class LinkGraph(NamedTuple):
 
 @dataclasses.dataclass
 class GraphBlocks(Displayed):
-    """Makes the blocks of a graph from links; its twin in memory is ``graph_blocks``.
+    """Makes the blocks of a graph from links; ``graph_blocks`` does the same in memory.
 
     Input:  chunks or rows of links: ``source`` and ``target``, both URLs; perhaps ``position``, the
         place of the link in its page. A link whose URL is malformed is left out, and counted.

@@ -42,7 +42,7 @@ class RankedNode(NamedTuple):
 
 @dataclasses.dataclass
 class RankIterations(Displayed):
-    """Ranks the nodes of a graph, in rounds; its twin in memory is ``rank_iterations``.
+    """Ranks the nodes of a graph, in rounds; ``rank_iterations`` does the same in memory.
 
     Input:  one row, or a chunk with one: the output of GraphBlocks.
     Output: chunks or rows ``node`` (a URL, or a host or domain), ``rank`` (with hits the

@@ -26,7 +26,7 @@ class JobFailed(UserError):
 
 
 def one_line(message: object, longest: int | None = None) -> str:
-    """Returns a message, such as an exception's, as one line.
+    """Returns a message, such as an exception's, as one line of at most ``longest`` characters.
 
     >>> one_line(ValueError("a defect\\nin two lines"), 8)
     'a defect'

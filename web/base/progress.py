@@ -21,8 +21,8 @@ class WaitingHost:
     Attributes:
         host: Its name.
         pages: Number of waiting pages; 0 if only requests under way are left.
-        seconds: Least time for these pages, because of politeness.
-        next_at: Monotonic moment of its next request.
+        seconds: Minimum time for these pages, in s, because of the delays between requests.
+        next_at: Time of its next request, on the monotonic clock.
         active: Whether a request is under way.
     """
 
@@ -38,9 +38,9 @@ class HostActivity:
     """The hosts of a fetch at one moment.
 
     Attributes:
-        active: Hosts with a request under way.
-        waiting: Hosts with waiting pages.
-        slowest: The hosts that take longest, the slowest first.
+        active: Number of hosts with a request under way.
+        waiting: Number of hosts with waiting pages.
+        slowest: The hosts whose waiting pages take longest, the slowest first.
     """
 
     active: int = 0
@@ -49,7 +49,7 @@ class HostActivity:
 
     @property
     def seconds(self) -> float:
-        """Least time for the slowest host; 0 if none waits."""
+        """Minimum time, in s, until the slowest host is done; 0 if no host has waiting pages."""
         return self.slowest[0].seconds if self.slowest else 0.0
 
 
@@ -59,9 +59,9 @@ class Phase:
 
     Attributes:
         name: Name of the phase, such as ``fetch``.
-        unit: The counted things, in the plural.
-        total: Number of things to do; None if unknown.
-        done: Number of things done.
+        unit: What is counted, in the plural, such as ``pages``.
+        total: How many there are to do; None if unknown.
+        done: How many are done.
         counts: More counts by name, such as ``gone`` or ``robots_denied``.
         elapsed: Seconds since the start, or from start to finish.
         finished: Whether the phase is over.

@@ -208,9 +208,9 @@ def pass_records() -> None:
 
 
 def unwrapped(stream: TextIO) -> TextIO:
-    """Returns the stream that a visible stream writes to, or the stream itself.
+    """Returns the stream below a VisibleStream, or the stream itself if it is another one.
 
-    For writers whose text is already visible and contains our own control sequences.
+    For text that is escaped already, and that contains nutbeam's own control sequences.
     """
     NOTICE.clear()
     return _stream_of(stream)

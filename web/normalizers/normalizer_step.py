@@ -81,7 +81,7 @@ class Pass(Step):
     name = "pass"
 
     def apply(self, url: str) -> str:
-        """Returns the URL."""
+        """Returns the URL unchanged."""
         return url
 
     def touches(self, urls: pl.Series) -> pl.Series:

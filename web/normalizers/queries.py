@@ -65,7 +65,7 @@ class Ajax(Step):
         return f"{start}{'&' if '?' in start else '?'}{_ESCAPED}{_escape(fragment)}"
 
     def touches(self, urls: pl.Series) -> pl.Series:
-        """Returns which URLs have one of the two forms."""
+        """Returns which URLs have the form that ``apply`` rewrites in its scope."""
         wanted = _ESCAPED if self._back else _HASH_BANG
         return urls.str.contains(wanted, literal=True).fill_null(False)
 

@@ -138,7 +138,7 @@ class RobotsRules:
         """Returns the decision about a URL.
 
         Raises:
-            TooCostly: It takes too many steps.
+            TooCostly: The decision takes too many steps.
         """
         if self.state != RULES or not self._packed:
             return _NONE_ALLOWED if self.state == DEFER else _ALL_ALLOWED

@@ -155,4 +155,4 @@ def test_what_cannot_be_exported(table, capsys, monkeypatch, tmp_path, words, me
 def test_the_help_lists_all_that_can_be_exported(capsys):
     assert nutbeam("export", "--help") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert f"What to write: {', '.join(WHAT[:-1])} or {WHAT[-1]}." in text
+    assert f"Component or list to write: {', '.join(WHAT[:-1])} or {WHAT[-1]}." in text

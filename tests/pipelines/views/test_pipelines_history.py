@@ -204,7 +204,7 @@ def test_what_cannot_be_gone_back_to(table, capsys):
     gone = table / load_files(table, manifest_at(table, 1).components["state"])[0].path
     gone.unlink()
     error = refused(capsys, *words, 1, code=3)
-    assert "1 of its files are gone" in error
+    assert "1 of its files are missing" in error
     assert str(gone) in error
     assert latest_snapshot(table) == newest
 

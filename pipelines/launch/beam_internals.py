@@ -230,7 +230,7 @@ def _arguments(read: Callable[[Any], Any], function: Any) -> tuple[list[str], li
     """Returns the names of a function's arguments, and their defaults."""
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
-        return read(function)  # type: ignore[no-any-return]
+        return read(function)
     # Functions of one code can have different defaults.
     key, given = (code, inspect.ismethod(function)), function.__defaults__
     known = _known_arguments.get(key)

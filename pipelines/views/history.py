@@ -25,11 +25,11 @@ VERSIONED = ("status", "fetch_time", "score", "retries", "http_code")
 _COLUMNS = STATE_COLUMNS.pick(*VERSIONED)
 
 
-def history_records(table: str, key: str) -> list[dict[str, Any]]:
+def history_records(address: str, key: str) -> list[dict[str, Any]]:
     """Returns the versions of a row of the state in the snapshots that are kept, the newest first.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         key: The row key.
 
     Returns:
@@ -37,7 +37,7 @@ def history_records(table: str, key: str) -> list[dict[str, Any]]:
         without these if there was no row.
     """
     found = []
-    for version in row_history(table, key, VERSIONED):
+    for version in row_history(address, key, VERSIONED):
         made, values = version.made, version.values
         record = {"snapshot": made.snapshot, "time": iso(made.time), "job": made.job}
         found.append(record | ({} if values is None else record_of(values, _COLUMNS)))
@@ -53,8 +53,8 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    root = open_table(str(invocation.table))
-    found = list(events(root, invocation.options.last))
+    table = open_table(str(invocation.table))
+    found = list(events(table, invocation.options.last))
     if not found:
         newest_manifest(str(invocation.table))  # raises the error for a missing table
     try:

@@ -88,7 +88,7 @@ def hold(table, *frames, component=OF_BATCH, inverted=False):
         file
         for keys in frames
         for file in write_bases(
-            operation.root.files, component, [frame_of(MARKS.schema, *({"key": k} for k in keys))]
+            operation.table.files, component, [frame_of(MARKS.schema, *({"key": k} for k in keys))]
         )
     ]
     batch = Batch("updated", 1, 1, 1, 0, deduped=True, inverted=inverted)

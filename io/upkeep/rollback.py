@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from ...policy.components.kinds import components_in_tablets, kind_of, shared_name
+from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
@@ -104,11 +104,14 @@ def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile
 
 
 def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
-    """Returns (files, rows, bytes) by component; those of all batches, and of all indexes, are summed."""
+    """Returns (files, rows, bytes) by the name that users see, as in ``sql`` and ``export``.
+
+    The components of all batches are summed, and those of all indexes.
+    """
     found: dict[str, list[tuple[int, ...]]] = {}
-    for name, component in sorted(manifest.components.items()):
-        found.setdefault(shared_name(name), []).append(component.totals)
-    return {name: tuple(map(sum, zip(*some, strict=True))) for name, some in found.items()}
+    for name, component in manifest.components.items():
+        found.setdefault(kind_of(name).shown_as, []).append(component.totals)
+    return {name: tuple(map(sum, zip(*some, strict=True))) for name, some in sorted(found.items())}
 
 
 def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -> Manifest:

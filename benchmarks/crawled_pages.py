@@ -88,7 +88,7 @@ class Years:
         self._pages, self._folder, self._now = pages, folder, START
         self._site = ChangingSite(pages, lambda: (self._now - START) / DAY_MS)
         self._settings = {**options, "top_n": fetches}
-        self.table = str(folder / "table")
+        self.address = str(folder / "table")
         self._named = pl.DataFrame(schema={"key": pl.String, "page": pl.String})
         self._versions: dict[int, int] = {}
         self._visits: list[pl.DataFrame] = []
@@ -131,13 +131,13 @@ class Years:
 
     def _round(self, day: int, options: crawl.Options) -> None:
         seeds = [] if day else [self._seeds()]
-        for manifest in crawl.crawl(self.table, seeds, options):
+        for manifest in crawl.crawl(self.address, seeds, options):
             if manifest.job == "update":
                 self._note_visits(manifest, day)
         if day % COMPACT_EVERY == COMPACT_EVERY - 1:
             # Two years pass in minutes, and files are as old as the clock of the disk says.
             upkeep = compact.Options(snapshot_retention=60)
-            ticket = Ticket(self.table, new_id())
+            ticket = Ticket(self.address, new_id())
             run_pipeline(prepare(ticket, compact.build, upkeep, (), "compact"))
         self._note_bodies(day)
 
@@ -148,8 +148,8 @@ class Years:
         return str(path)
 
     def _note_visits(self, manifest: Manifest, day: int) -> None:
-        root = open_table(self.table)
-        files = load_files(root, manifest.components[f"batches/{manifest.batch}/pages"])
+        table = open_table(self.address)
+        files = load_files(table, manifest.components[f"batches/{manifest.batch}/pages"])
         protocol, fetch = pl.col("protocol_status"), pl.col("fetch_status")
         answer = (
             pl.when(fetch.is_in([codes.FETCH_SUCCESS, codes.FETCH_NOTMODIFIED]))
@@ -160,7 +160,7 @@ class Years:
             .then(FORBIDDEN)
             .otherwise(AWAY)
         )
-        rows = scan([root / file.path for file in files], PAGES)
+        rows = scan([table / file.path for file in files], PAGES)
         self._visits.append(
             collect(
                 rows.select(number=_NUMBER, day=pl.lit(float(day)), answer=answer).sort("number")
@@ -169,11 +169,13 @@ class Years:
 
     def _note_bodies(self, day: int) -> None:
         """Reads the bodies that rows name since this day."""
-        root, named = open_table(self.table), self._state(("key", "page")).drop_nulls("page")
+        table, named = open_table(self.address), self._state(("key", "page")).drop_nulls("page")
         new = named.join(self._named, on=["key", "page"], how="anti")
         for (path,), some in new.group_by("page"):
             chosen = pl.col("key").is_in(some.get_column("key").implode())
-            bodies = collect(scan([root / str(path)], PAGES).filter(chosen).select(_NUMBER, "body"))
+            bodies = collect(
+                scan([table / str(path)], PAGES).filter(chosen).select(_NUMBER, "body")
+            )
             if len(bodies) != len(some):
                 raise SystemExit(f"day {day}: {path} lacks bodies that rows name")
             for page, body in bodies.iter_rows():
@@ -184,6 +186,6 @@ class Years:
         self._named = named
 
     def _state(self, columns: tuple[str, ...] = ()) -> pl.DataFrame:
-        root, manifest = open_table(self.table), newest_manifest(self.table)
-        known = tablets(load_files(root, manifest.components["state"]))
-        return root.read("state", known, columns or tuple(STATE.names)).sort("key")
+        table, manifest = open_table(self.address), newest_manifest(self.address)
+        known = tablets(load_files(table, manifest.components["state"]))
+        return table.read("state", known, columns or tuple(STATE.names)).sort("key")

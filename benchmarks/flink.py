@@ -97,14 +97,14 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def phases(table: pathlib.Path) -> Iterator[tuple[str, float, float, int]]:
+def phases(folder: pathlib.Path) -> Iterator[tuple[str, float, float, int]]:
     """Yields (phase, when it was pinned, when it was committed, pages) of a table's only round."""
-    root = open_table(str(table))
-    for number in range(1, root.latest_snapshot() + 1):
-        manifest = load_manifest(root, number)
+    table = open_table(str(folder))
+    for number in range(1, table.latest_snapshot() + 1):
+        manifest = load_manifest(table, number)
         if manifest.job in PHASES:
-            pinned = (table / "operations" / f"{manifest.operation}.json").stat().st_mtime
-            done = (table / "manifest" / f"{number:08d}.json").stat().st_mtime
+            pinned = (folder / "operations" / f"{manifest.operation}.json").stat().st_mtime
+            done = (folder / "manifest" / f"{number:08d}.json").stat().st_mtime
             yield manifest.job, pinned, done, manifest.counts.get("pages", 0)
 
 

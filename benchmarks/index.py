@@ -69,15 +69,16 @@ def write(folder: str, documents: int, shards: int = 1) -> dict[str, Any]:
     """Writes shards with the writer; returns their files and sizes."""
     import polars as pl
 
+    from nutbeam.io.table.opening import open_table
     from nutbeam.io.writers.index_writer import IndexTarget
     from nutbeam.io.writers.tantivy_writer import TantivyWriter
 
-    root, made = pathlib.Path(folder), []
+    table, made = open_table(folder), []
     some = list(frames(documents))
     with measure.measured():
         for number in range(shards):
             parameters = {"threads": str(THREADS)}
-            target = IndexTarget("main", "main", parameters, root, number + 1, f"op{number}")
+            target = IndexTarget("main", "main", parameters, table, number + 1, f"op{number}")
             writer = TantivyWriter(target)
             for frame in some[number::shards]:
                 writer.write(frame, pl.Series([], dtype=pl.String))

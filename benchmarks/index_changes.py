@@ -51,7 +51,7 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
     operation = begin(table, "inject", f"{batch}.inject")
     written, states = [], []
     for documents in _documents(numbers, words):
-        file = write_file(operation.root.files, batch, "documents", [documents])
+        file = write_file(operation.table.files, batch, "documents", [documents])
         written.append(Written(batch_component(batch, "documents"), (file,)))
         states.append(
             documents.select(
@@ -63,7 +63,7 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
     rows = to_frame(conform(pl.concat(wide, how="diagonal_relaxed").sort("key"), STATE))
     known = tablets(operation.files("state"))
     part = Range(None, None, known[0] if known else None)
-    written += operation.root.resolve(
+    written += operation.table.resolve(
         Resolution("state", part, newer, order=operation.snapshot + 1), rows
     )
     commit(operation, written, others={batch: Batch("updated", operation.now, 1, 1, 0, True)})

@@ -66,7 +66,7 @@ def _fill(table: str, known: int) -> None:
             last_seen=pl.lit(operation.now),
         )  # fmt: skip
         frames.append(to_frame(conform(frame.unique("key").sort("key"), INLINKS)))
-    commit(operation, list(operation.root.load("links", frames)))
+    commit(operation, list(operation.table.load("links", frames)))
 
 
 def ours(tiny: str, table: str) -> dict[str, int]:

@@ -35,7 +35,7 @@ PAGES = 20
 PIECE_LINKS = 2_000_000
 
 
-def make(table: str, links: int, block_nodes: int, seed: int = 1) -> int:
+def make(address: str, links: int, block_nodes: int, seed: int = 1) -> int:
     """Writes a table with the blocks of a random graph; returns the number of links."""
     from nutbeam.io.graph.stored_graph import write_edges, write_nodes
     from nutbeam.io.snapshots.commit import commit
@@ -43,8 +43,8 @@ def make(table: str, links: int, block_nodes: int, seed: int = 1) -> int:
     from nutbeam.io.tablets.written import Written
     from nutbeam.policy.graph.edge_pieces import Piece, pieces_of
 
-    operation = begin(table, "webgraph", f"{new_id()}.webgraph")
-    nodes, root, written = links // 10, operation.root, []
+    operation = begin(address, "webgraph", f"{new_id()}.webgraph")
+    nodes, table, written = links // 10, operation.table, []
     firsts = list(range(0, nodes, block_nodes))
     total, out = 0, np.zeros(nodes, np.int64)
     for number, first in enumerate(firsts):
@@ -57,14 +57,14 @@ def make(table: str, links: int, block_nodes: int, seed: int = 1) -> int:
             out[low : low + height] += np.bincount(piece.sources, minlength=height)
             total += len(piece.sources)
             parts += [(other, part) for part in pieces_of(Piece(*piece[:2], None))]
-        written.append(Written("page_edges", (write_edges(root, "page", number, parts),)))
+        written.append(Written("page_edges", (write_edges(table, "page", number, parts),)))
     keys = pl.int_range(nodes, eager=True).cast(pl.String).str.zfill(9)
     for first in firsts:
         some = slice(first, min(first + block_nodes, nodes))
         degrees = out[some]
         rows = pl.DataFrame({"key": "com.a:http/" + keys[some], "id": np.arange(some.start, some.stop),
                              "in_links": degrees, "out_links": degrees, "counted_links": degrees})  # fmt: skip
-        written.append(Written("page_nodes", (write_nodes(root, "page", first, rows),)))
+        written.append(Written("page_nodes", (write_nodes(table, "page", first, rows),)))
     commit(operation, written)
     return total
 
@@ -169,7 +169,7 @@ def make_links(table: str, links: int) -> int:
     from nutbeam.io.snapshots.operations import begin, new_id
 
     operation = begin(table, "inject", f"{new_id()}.inject")
-    written = list(operation.root.load("links", _link_rows(links)))
+    written = list(operation.table.load("links", _link_rows(links)))
     commit(operation, written)
     return sum(file.rows for part in written for file in part.files)
 

@@ -122,7 +122,7 @@ def add_batch(
     """Adds a batch that is parsed: pages of the table, each with links to its URLs.
 
     Args:
-        root: A table by ``make_table`` with as many ``rows`` and ``hosts``.
+        root: The folder of a table by ``make_table`` with as many ``rows`` and ``hosts``.
         rows: Of the table.
         hosts: Of the table.
         pages: How many are in the batch; of all hosts.
@@ -180,7 +180,7 @@ def add_runs(root: pathlib.Path, share: float, runs: int) -> None:
     """Puts runs on all tablets of a table by ``make_table``: rows that are due as before.
 
     Args:
-        root: The table.
+        root: The folder of the table.
         share: What part of the rows each run has.
         runs: How many.
     """

@@ -103,8 +103,8 @@ class ReferenceScan:
 
 def run(invocation: Invocation) -> int:
     links = [name for name, kind in KINDS.items() if kind.best_kept]
-    root = open_table(str(invocation.table))
-    if invocation.options.keep_inlinks and not all(map(root.in_files, links)):
+    table = open_table(str(invocation.table))
+    if invocation.options.keep_inlinks and not all(map(table.in_files, links)):
         raise UsageError(
             "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows, got "
             f"{invocation.options.keep_inlinks}"
@@ -129,14 +129,14 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Referen
     components = operation.manifest().components
     for component in components_in_tablets(components):
         known = tablets(operation.files(component))
-        foldable = known if operation.root.in_files(component) else ()
+        foldable = known if operation.table.in_files(component) else ()
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
         if kind_of(component).refers and _spent(operation, options):
             items += [ReferenceScan(operation, component, tablet) for tablet in known]
     of_shards = [kind for kind in KINDS.values() if kind.shards]
     for component in [name for kind in of_shards for name in components_of(kind, components)]:
-        shards = tuple(with_orders(operation.root, operation.files(component)))
+        shards = tuple(with_orders(operation.table, operation.files(component)))
         groups = plan_merges(shards, full=options.full)
         items += [Merging(operation, component, group, shards) for group in groups]
     PROGRESS.start("compact", total=len(items), unit="tablets")
@@ -152,13 +152,13 @@ def _spent(operation: Operation, options: Options) -> list[str]:
 def _work(item: Folding | ReferenceScan | Merging, most_inlinks: int) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, Merging):
-        yield merge_shards(item.operation.root, item.component, item.group, item.every)
+        yield merge_shards(item.operation.table, item.component, item.group, item.every)
         return
     if isinstance(item, Folding):
         yield fold(item.operation, item.component, item.group, most_inlinks)
         return
     columns = kind_of(item.component).refers
-    rows = item.operation.root.read(item.component, [item.tablet], columns)
+    rows = item.operation.table.read(item.component, [item.tablet], columns)
     names = pl.concat([rows.get_column(name) for name in columns]).unique().drop_nulls()
     yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
 
@@ -166,7 +166,7 @@ def _work(item: Folding | ReferenceScan | Merging, most_inlinks: int) -> Iterato
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
     """Drops the folded tablets if another job is changing tablets, whose commit would fail."""
     folds = [part for part in written if kind_of(part.component).in_tablets]
-    if not folds or not disturbed_by(operation.root, "compact"):
+    if not folds or not disturbed_by(operation.table, "compact"):
         return written
     skipped = sum(part.counts.get("tablets/folded", 0) for part in folds)
     rest = [part for part in written if not kind_of(part.component).in_tablets]
@@ -181,13 +181,13 @@ def _commit(
     operation: Operation, written: list[Written], named: list[Any], options: Options
 ) -> Manifest:
     """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
-    root, spent = operation.root, _spent(operation, options)
+    table, spent = operation.table, _spent(operation, options)
     dropped = superseded(operation, spent, _unite(named))
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
-    swept = Written(counts=delete_expired(root, options.snapshot_retention))
+    swept = Written(counts=delete_expired(table, options.snapshot_retention))
     written = [*written, *dropped, *merge_files(operation), swept]
     made = commit(operation, _beside_others(operation, written), forgets=frozenset(spent))
     if options.snapshot_retention == 0:
-        delete_expired(root, 0)
+        delete_expired(table, 0)
     return made

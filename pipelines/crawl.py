@@ -114,7 +114,7 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
 
 def run(invocation: Invocation) -> int:
     options = invocation.options
-    table, beam_args = str(invocation.table), invocation.beam_args
+    address, beam_args = str(invocation.table), invocation.beam_args
     seeds = invocation.arguments["seeds"]
     if seeds and seeds[-1].isdigit() and not Path(seeds[-1]).exists():
         raise UsageError(f"a seed is a URL, a file or a folder, got {seeds[-1]!r}; the number of "
@@ -126,15 +126,15 @@ def run(invocation: Invocation) -> int:
         check_launch(invocation, begins_table=bool(seeds), local=local)
     except NoTable as error:
         raise UsageError(
-            f"{error}; a first crawl needs seeds: nutbeam crawl {table} URL"
+            f"{error}; a first crawl needs seeds: nutbeam crawl {address} URL"
         ) from error
-    words = seed_words(seeds, table, elsewhere=workers_elsewhere(beam_args))
+    words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
     PROGRESS.reset()  # the summary is only for this crawl
     until = _end_of(options)
     with live_view(invocation.progress):
-        made = list(crawl(table, words, options, beam_args))
+        made = list(crawl(address, words, options, beam_args))
     return finish(invocation, made, time_up=until is not None and now_ms() >= until)
 
 
@@ -156,14 +156,14 @@ def finish(invocation: Invocation, made: Sequence[Manifest], *, time_up: bool = 
 
 
 def crawl(
-    table: str, words: Sequence[str], options: Options, beam_args: Sequence[str] = ()
+    address: str, words: Sequence[str], options: Options, beam_args: Sequence[str] = ()
 ) -> Iterator[Manifest]:
     """Crawls; yields the manifest of each snapshot as soon as a job has made it.
 
     If the same operation was launched before, its earlier snapshots come first.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         words: Seeds: URLs, files, folders.
         options: Options of all jobs.
         beam_args: Arguments for Beam.
@@ -171,16 +171,16 @@ def crawl(
     launched = options.operation or new_id()
     json_logs.launched(launched)
     # Pins the batches that must be finished.
-    seen = begin(table, "crawl", f"{launched}.crawl").snapshot
-    ticket = Ticket(table, launched, until=_end_of(options))
+    seen = begin(address, "crawl", f"{launched}.crawl").snapshot
+    ticket = Ticket(address, launched, until=_end_of(options))
     if words:
         injecting = prepare(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
-        run_over_conflicts(injecting, table, launched)
+        run_over_conflicts(injecting, address, launched)
     if options.sitemaps != "never" and options.rounds and _goes_on(ticket):
         read_sitemaps(ticket, 1, options, beam_args)
-    made = made_by(table, launched, seen)
+    made = made_by(address, launched, seen)
     yield from made
     seen = made[-1].snapshot if made else seen
     yield from _stretches(ticket, made, seen, options, beam_args)
@@ -207,7 +207,7 @@ def _stretches(
     left = options.rounds - _rounds_of(before, options)
     while True:
         part = _stretch(ticket, number)
-        begin(ticket.table, "crawl", f"{part.operation}.crawl")
+        begin(ticket.address, "crawl", f"{part.operation}.crawl")
         found = []
         within = dataclasses.replace(options, rounds=left)
         for manifest in _rounds(part, seen, within, beam_args, first=not number):
@@ -218,7 +218,7 @@ def _stretches(
         idle = idle + 1 if _in_vain(found) else 0
         if not (options.wait and left and _goes_on(ticket)):
             return
-        if not wait_for_due(ticket.table, options, ticket.until, idle):
+        if not wait_for_due(ticket.address, options, ticket.until, idle):
             return
         number += 1
 
@@ -226,7 +226,7 @@ def _stretches(
 def _stretch_under_way(ticket: Ticket) -> int:
     """Returns the number of the last stretch that has begun, perhaps before the launch died."""
     number = 0
-    while pinned_operation(ticket.table, f"{_stretch(ticket, number + 1).operation}.crawl"):
+    while pinned_operation(ticket.address, f"{_stretch(ticket, number + 1).operation}.crawl"):
         number += 1
     return number
 
@@ -257,16 +257,16 @@ def _rounds(
     """
     # Built once: the graph contains the table and the launch id; each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
-    table, launched = ticket.table, ticket.operation
+    address, launched = ticket.address, ticket.operation
     while _in_time(ticket):
-        upcoming = _next_round(table, launched, options, options.rounds)
+        upcoming = _next_round(address, launched, options, options.rounds)
         if upcoming is None:
             return
         if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        run_over_conflicts(pipeline, table, launched)
-        made = made_by(table, launched, seen)
+        run_over_conflicts(pipeline, address, launched)
+        made = made_by(address, launched, seen)
         yield from made
         seen = made[-1].snapshot if made else seen
         if not made or fetched_nothing(made):
@@ -284,7 +284,7 @@ def _in_time(ticket: Ticket) -> bool:
 
 def _goes_on(ticket: Ticket) -> bool:
     """Returns whether a crawl may begin something new: no stop file, and time is left."""
-    return _in_time(ticket) and stop_file(open_table(ticket.table)) is None
+    return _in_time(ticket) and stop_file(open_table(ticket.address)) is None
 
 
 def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequence[str]) -> None:
@@ -297,7 +297,7 @@ def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequ
         named, lambda t, o: sitemap.build(t, o, hosts=(ALL_HOSTS,)), options, beam_args,
         "sitemap",
     )  # fmt: skip
-    run_over_conflicts(reading, ticket.table, ticket.operation)
+    run_over_conflicts(reading, ticket.address, ticket.operation)
 
 
 def fetched_nothing(made: Sequence[Manifest]) -> bool:
@@ -332,19 +332,19 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
 
 
 def _next_round(
-    table: str, launched: str, options: RoundOptions, rounds: int
+    address: str, launched: str, options: RoundOptions, rounds: int
 ) -> tuple[int, str | None] | None:
     def due(clock: Clock) -> Due:
         return due_at(clock, options)
 
-    return next_round(table, launched, rounds, due, options.last_job)
+    return next_round(address, launched, rounds, due, options.last_job)
 
 
 def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:
     check_versions(start)
     # Pins the batches that must be finished, unless the launcher has done so.
-    began = begin(start.table, "crawl", f"{start.operation}.crawl").now
-    found = _next_round(start.table, start.operation, options, rounds)
+    began = begin(start.address, "crawl", f"{start.operation}.crawl").now
+    found = _next_round(start.address, start.operation, options, rounds)
     if found is None:
         return dataclasses.replace(start, idle=True)
     number, batch = found

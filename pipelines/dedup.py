@@ -89,14 +89,14 @@ class Probed:
 
     def questioned(self) -> Questioned:
         """Returns the signatures and duplicates that the batches make dedup check."""
-        root = self.operation.root
-        scanned = scan([root / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
+        table = self.operation.table
+        scanned = scan([table / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
         return questioned(collect(scanned))
 
     def rows(self, wanted: pl.Expr, columns: tuple[str, ...] = OF_STATE) -> pl.DataFrame:
         """Returns the wanted rows of the tablet."""
-        root = self.operation.root
-        return root.read(_STATE, [self.tablet], columns, lambda state: state.filter(wanted))
+        table = self.operation.table
+        return table.read(_STATE, [self.tablet], columns, lambda state: state.filter(wanted))
 
 
 def run(invocation: Invocation) -> int:

@@ -143,15 +143,15 @@ def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[
         Unavailable: Another fetch held the lease for too long.
         ConflictError: Another operation has fetched the batch.
     """
-    root, batch = part.operation.root, str(part.operation.batch)
+    table, batch = part.operation.table, str(part.operation.batch)
     throttling = Throttling()
     others = functools.partial(_other_batches, part.operation)
     with acquire(
-        root, batch, part.number, others, throttling.add, most=longest_wait(options)
+        table, batch, part.number, others, throttling.add, most=longest_wait(options)
     ) as lease:
         # Another attempt may have committed during the wait.
         if committed(part.operation) is None:
-            check_batch(part.operation, load_manifest(root, root.latest_snapshot()))
+            check_batch(part.operation, load_manifest(table, table.latest_snapshot()))
             options = in_time_left(options, part.operation.until)
             yield _PartitionFetching(part, options, lease, throttling)
         else:
@@ -163,7 +163,7 @@ def _other_batches(operation: Operation) -> list[str]:
     known = operation.manifest().batches
     return [
         name
-        for name in load_manifest(operation.root, operation.root.latest_snapshot()).batches
+        for name in load_manifest(operation.table, operation.table.latest_snapshot()).batches
         if name != operation.batch and not (name in known and known[name].phase == "updated")
     ] + [SITEMAP_LEASES]
 
@@ -187,9 +187,9 @@ class _PartitionFetching(Fetching):
         super().__init__(options)
         self._part, self._lease, self._throttling = part, lease, throttling
         self.requested_until = lease.requested_until
-        self._root, self._batch = part.operation.root, str(part.operation.batch)
+        self._table, self._batch = part.operation.table, str(part.operation.batch)
         self._blocklist = blocklist = read_blocklist(part.operation)
-        paths = [self._root / file.path for file in part.files]
+        paths = [self._table / file.path for file in part.files]
         rows, dropped = drop_blocked(collect(scan(paths, FETCHLIST)), blocklist)
         self._settings = read_host_settings(part.operation)
         rows, left_alone = without_blocked_hosts(rows, self._settings)
@@ -198,18 +198,18 @@ class _PartitionFetching(Fetching):
         if options.queue_mode != "ip":  # generate may have used another mode
             rows = rows.with_columns(address=pl.lit(None, pl.String))
         self.guard = _pinned(rows, options)
-        self._adopted = adopted_pages(self._root, self._batch, part.number, blocklist.blocks)
-        have = _have(self._root, self._adopted)
+        self._adopted = adopted_pages(self._table, self._batch, part.number, blocklist.blocks)
+        have = _have(self._table, self._adopted)
         self._requested = requested = Requested(rows, have)
         follows = options.follow_outlinks_depth > 0
         self._outlinks = Outlinks(options, requested, blocklist) if follows else None
         self._redirects = None
         if options.redirect_max:
-            seeds = read_seeds_hosts(self._root, seed_files(part.operation))
+            seeds = read_seeds_hosts(self._table, seed_files(part.operation))
             self._redirects = Redirects(options, requested, seeds, blocklist)
         parser = _parser(part, options, self._outlinks) if options.parse_while_fetching else None
         self._writer = PageWriter(
-            self._root.files, self._batch, part.number, options.flush_seconds, parser
+            self._table.files, self._batch, part.number, options.flush_seconds, parser
         )
         self._rows = rows.join(have, on="key", how="anti", maintain_order="left")
         # Redirects and links may lead to hosts of adopted pages.
@@ -223,11 +223,11 @@ class _PartitionFetching(Fetching):
             yield from self._writer.adopt(file)
             PROGRESS.add(file.rows)
         number, hit = self._part.number, self._blocklist.blocks_hosts
-        for file in adopted_findings(self._root, self._batch, number, hit):
+        for file in adopted_findings(self._table, self._batch, number, hit):
             yield Written(batch_component(self._batch, "host_findings"), (file,))
         hosts = tuple(self._part.operation.files("hosts"))
         self.known_hosts = HostRecords(
-            self._root, hosts, host_keys(self._keys).unique(), self._lease.hosts
+            self._table, hosts, host_keys(self._keys).unique(), self._lease.hosts
         )
 
     def tasks(self, engine: Engine) -> Iterator[Task | None]:
@@ -288,9 +288,9 @@ class _PartitionFetching(Fetching):
         return sum_counts([self._dropped, left_out, *followed])
 
 
-def _have(root: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
+def _have(table: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
     """Returns the keys and depths of the pages of earlier attempts."""
-    paths = [root / file.path for file in adopted]
+    paths = [table / file.path for file in adopted]
     pages = scan(paths, PAGES) if paths else empty(PAGES).lazy()
     return collect(pages.select("key", "depth"))
 

@@ -187,7 +187,7 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     operation, tablet = item.operation, item.tablet
     linked = LINKS_COMPONENT in operation.manifest().components
     columns = (*JUDGED, "duplicate_of", *(["document"] if linked else []))
-    rows = operation.root.read("state", [tablet], columns).sort("key")
+    rows = operation.table.read("state", [tablet], columns).sort("key")
     blocklist, counts = read_blocklist(operation), Counter[str]()
     leaving = []
     for part in rows.iter_slices(MAX_ROWS):
@@ -210,7 +210,7 @@ def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator
     for chunk in to_chunks(leaving_pages(leaving), LEAVING):
         yield beam.pvalue.TaggedOutput(_LEAVING, chunk)
     if leaving.get_column("reason").null_count():
-        for rows in item.operation.root.scan("state", item.tablet):
+        for rows in item.operation.table.scan("state", item.tablet):
             arrived = arrivals(rows, leaving)
             yield from (("state", chunk) for chunk in to_chunks(arrived, REKEYED))
             hosts = hosts_of_seeds(arrived)

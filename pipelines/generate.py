@@ -88,12 +88,12 @@ def run(invocation: Invocation) -> int:
     options = dataclasses.replace(options, operation=options.operation or new_id())
     code = run_job(dataclasses.replace(invocation, options=options), build, "generate")
     if code == NOTHING_TO_DO and invocation.format == "text":
-        table = str(invocation.table)
+        address = str(invocation.table)
         # Another job may have made the newest snapshot.
-        pinned = pinned_operation(table, f"{options.operation}.generate")
+        pinned = pinned_operation(address, f"{options.operation}.generate")
         made = committed(pinned) if pinned else None
         counts = made.counts if made else {}
-        waiting = next_url(table, options, after_now=bool(counts.get(DUE)))
+        waiting = next_url(address, options, after_now=bool(counts.get(DUE)))
         print(none_chosen(counts, waiting) if counts.get(DUE) else nothing_due(waiting))
     return code
 
@@ -225,7 +225,7 @@ def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
 
 def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[Any]:
     operation, at = candidates.operation, criteria.threshold
-    rows = take_up(operation.root, candidates.path).filter(pl.col("rank") >= at.least)
+    rows = take_up(operation.table, candidates.path).filter(pl.col("rank") >= at.least)
     won = pl.Series("key", list(criteria.winners), dtype=pl.String)
     rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
     places = queue_names(str(operation.batch), rows.get_column("key"), mode)
@@ -251,8 +251,8 @@ def _write(part: tuple[int, Iterable[Chunk]], operation: Operation, files: int) 
     number, chunks = part
     rows = pl.concat(to_frame(chunk) for chunk in chunks)
     tables, batch = [conform(rows.sort("key"), FETCHLIST)], str(operation.batch)
-    root, partition = operation.root, number // files
-    file = write_file(root, batch, "fetchlist", tables, partition=partition, order=number)
+    table, partition = operation.table, number // files
+    file = write_file(table, batch, "fetchlist", tables, partition=partition, order=number)
     return Written(batch_component(batch, "fetchlist"), (file,), counts={"chosen": len(rows)})
 
 
@@ -273,5 +273,5 @@ def _open_batch(
 def _tidy(ticket: Ticket) -> Ticket:
     """Removes the files of candidates; the fetch list has the chosen ones."""
     if ticket.batch is not None:
-        remove_aside(open_table(ticket.table), ticket.batch)
+        remove_aside(open_table(ticket.address), ticket.batch)
     return ticket

@@ -68,8 +68,8 @@ def run(invocation: Invocation) -> int:
         )
     preflight(str(invocation.table), invocation.options, invocation.beam_args)
     elsewhere = workers_elsewhere(invocation.beam_args)
-    table = str(invocation.table)
-    words = seed_words(invocation.arguments["seeds"], table, elsewhere=elsewhere)
+    address = str(invocation.table)
+    words = seed_words(invocation.arguments["seeds"], address, elsewhere=elsewhere)
     return run_job(invocation, lambda tickets, options: build(tickets, options, words), "inject")
 
 

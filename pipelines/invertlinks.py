@@ -192,7 +192,7 @@ def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
     """
     operation, limit = item.operation, item.operation.now - options.oldest_ms
     old = pl.col("gone_since").is_null() & (pl.col("last_seen") < limit)
-    rows = operation.root.read(
+    rows = operation.table.read(
         LINKS_COMPONENT,
         [item.tablet],
         ("key", "source", "last_seen"),

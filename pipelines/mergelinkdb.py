@@ -115,7 +115,7 @@ def _rules(options: Options) -> UrlRules | None:
 def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
     rules = _rules(options)
     with item.reading.reading():
-        for rows in item.reading.root.scan(LINKS_COMPONENT, item.tablet):
+        for rows in item.reading.table.scan(LINKS_COMPONENT, item.tablet):
             found, counts = merged_links(rows, rules, filters=options.filter_links)
             found, blocked = without_blocked(found, read_blocklist(item.operation))
             found, outdated = _without_outdated(found, item.operation)

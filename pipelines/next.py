@@ -62,10 +62,10 @@ def run(invocation: Invocation) -> int:
     return DONE if name == "index" and code == NOTHING_TO_DO else code
 
 
-def _may_be_due(table: str, manifest: Manifest, options: GenerateOptions) -> bool:
-    if stop_file(open_table(table)) is not None:
+def _may_be_due(address: str, manifest: Manifest, options: GenerateOptions) -> bool:
+    if stop_file(open_table(address)) is not None:
         return False  # open batches are finished, but no new one begins
-    return may_have_due(open_table(table), manifest, lambda clock: due_at(clock, options))
+    return may_have_due(open_table(address), manifest, lambda clock: due_at(clock, options))
 
 
 def operation_id(manifest: Manifest, job: str, batch: str | None) -> str:

@@ -47,8 +47,8 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "parse")
 
 
-def _check_in_time(table: str, batch: str) -> None:
-    manifest = newest_manifest(table)
+def _check_in_time(address: str, batch: str) -> None:
+    manifest = newest_manifest(address)
     known = manifest.batches.get(batch)
     if known is None or known.phase != "updated":
         return

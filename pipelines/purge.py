@@ -133,9 +133,9 @@ def _purge(item: PurgeItem, task: PurgeTask) -> Iterator[Written]:
 def _commit(
     operation: Operation, written: list[Written], _: list[Any], task: PurgeTask, options: Options
 ) -> Manifest:
-    root, purged = open_table(operation.table), prepare_purge(operation, written, task)
-    with hold_table(root, operation.id):
+    table, purged = open_table(operation.address), prepare_purge(operation, written, task)
+    with hold_table(table, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
         if options.now:
-            delete_purged(root, made.snapshot, task.names)
+            delete_purged(table, made.snapshot, task.names)
     return made

@@ -29,14 +29,14 @@ def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
 
 
 def run(invocation: Invocation) -> int:
-    table, options = str(invocation.table), invocation.options
+    address, options = str(invocation.table), invocation.options
     check_launch(invocation, begins_table=False)
     launched = options.operation or new_id()
-    pipeline = prepare(Ticket(table, launched), build, options, invocation.beam_args, "round")
+    pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
     with live_view(invocation.progress):
-        run_over_conflicts(pipeline, table, launched)
+        run_over_conflicts(pipeline, address, launched)
     if not waits(pipeline):
         report(invocation, {"job": "round", "operation": launched, "submitted": True})
         return 0
-    pinned = pinned_operation(table, f"{launched}.crawl")
-    return finish(invocation, made_by(table, launched, pinned.snapshot) if pinned else [])
+    pinned = pinned_operation(address, f"{launched}.crawl")
+    return finish(invocation, made_by(address, launched, pinned.snapshot) if pinned else [])

@@ -114,7 +114,7 @@ def run(invocation: Invocation) -> int:
     return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
 
 
-def _check(table: str, batches: list[str], given: str) -> None:
+def _check(address: str, batches: list[str], given: str) -> None:
     """Checks all batches before the first is applied.
 
     Raises:
@@ -125,7 +125,7 @@ def _check(table: str, batches: list[str], given: str) -> None:
     twice = [name for name in batches if batches.count(name) > 1]
     if twice:
         raise UsageError(f"--batch may name a batch once, got {twice[0]!r} twice")
-    manifest = newest_manifest(table)
+    manifest = newest_manifest(address)
     for name in batches:
         phase_of(manifest, name, "fetched", "update")
 
@@ -191,7 +191,7 @@ def _changes(item: _Item, options: UpdateTableOptions) -> Iterator[Any]:
     if isinstance(item, FilePair):
         yield from _changes_of_pages(item, options)
     elif isinstance(item, FindingsFile):
-        found = collect(scan([item.operation.root / item.file.path], HOSTS))
+        found = collect(scan([item.operation.table / item.file.path], HOSTS))
         yield from _of_hosts(item.operation, found)
     else:
         yield beam.pvalue.TaggedOutput(_COUNTS, forgets_pending(item.operation))

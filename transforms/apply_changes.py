@@ -154,7 +154,7 @@ def _resolve(
     how = Resolution(name, part, resolver, places, operation.snapshot + 1)
     with operation.reading():
         yield from (
-            [_tried(operation, how, changes)] if trial else operation.root.resolve(how, changes)
+            [_tried(operation, how, changes)] if trial else operation.table.resolve(how, changes)
         )
     yield Written(done={RESOLVE: len(changes)})
 
@@ -162,5 +162,5 @@ def _resolve(
 def _tried(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Written:
     """Returns the counts of a resolver; writes nothing."""
     known = [how.range.base] if how.range.base is not None else []
-    old = operation.root.find(how.component, known, changes.get_column("key"))
+    old = operation.table.find(how.component, known, changes.get_column("key"))
     return Written(counts=how.resolver(old.sort("key"), changes).counts)

@@ -30,7 +30,7 @@ class Ticket:
     """Starts a job inside a pipeline; each job outputs one for the next job.
 
     Attributes:
-        table: The table's address.
+        address: The address of the table.
         operation: Id of the launch; a job adds its own name.
         batch: The batch to work on; None means the oldest batch that waits for the job.
         idle: Whether there is nothing to do for this job and the later ones.
@@ -41,7 +41,7 @@ class Ticket:
         until: Time at which the crawl ends, ms: fetches begin no request then; None is no limit.
     """
 
-    table: str
+    address: str
     operation: str
     batch: str | None = None
     idle: bool = False
@@ -121,19 +121,19 @@ def begin_job(
     check_versions(ticket)
     name = f"{ticket.operation}.{job}"
     if ticket.idle:
-        return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="nothing")
+        return Operation(ticket.address, name, job, 0, 0, 0, ticket.batch, idle="nothing")
     if needs == "" and ticket.batch is not None:  # a batch is open: the job must not make one
-        return Operation(ticket.table, name, job, 0, 0, 0, ticket.batch, idle="done")
-    known = pinned_operation(ticket.table, name)
+        return Operation(ticket.address, name, job, 0, 0, 0, ticket.batch, idle="done")
+    known = pinned_operation(ticket.address, name)
     batch = ticket.batch if known is None or ticket.batch is not None else known.batch
     if known is None and needs == "":
         batch = new_id()
     elif known is None and needs and batch is None:
-        batch = next_batch(ticket.table, job, needs, takes)
+        batch = next_batch(ticket.address, job, needs, takes)
     elif known is None and needs and ticket.round is None:
         # Nothing is pinned for a batch that a user has named wrong: a purge would wait for it.
-        phase_of(_newest(ticket.table), batch, takes or needs, job)
-    operation = begin(ticket.table, job, name, batch, ticket.now, allows)
+        phase_of(_newest(ticket.address), batch, takes or needs, job)
+    operation = begin(ticket.address, job, name, batch, ticket.now, allows)
     if needs and not operation.idle:
         ahead = is_past_phase(operation, needs, takes)
         operation = dataclasses.replace(operation, idle="done" if ahead else "")
@@ -145,11 +145,11 @@ def begin_job(
     return operation
 
 
-def next_batch(table: str, job: str, needs: str, takes: str | None = None) -> str:
+def next_batch(address: str, job: str, needs: str, takes: str | None = None) -> str:
     """Returns the oldest batch that waits for a job; of updated ones, one without inverted links.
 
     Args:
-        table: The table.
+        address: The address of the table.
         job: Name of the job.
         needs: The phase of batches that wait for it.
         takes: An earlier phase, of batches that it takes if they are named.
@@ -157,7 +157,7 @@ def next_batch(table: str, job: str, needs: str, takes: str | None = None) -> st
     Raises:
         NothingInLine: No batch waits. The message names a batch of the earlier phase, if any.
     """
-    manifest = _newest(table)
+    manifest = _newest(address)
     if needs == "updated":
         if not manifest.without_links():
             raise NothingInLine(f"the links of all updated batches are inverted: nothing to {job}")
@@ -170,9 +170,9 @@ def next_batch(table: str, job: str, needs: str, takes: str | None = None) -> st
     return min(waiting)[1]
 
 
-def _newest(table: str) -> Manifest:
-    root = open_table(table)
-    return load_manifest(root, root.latest_snapshot())
+def _newest(address: str) -> Manifest:
+    table = open_table(address)
+    return load_manifest(table, table.latest_snapshot())
 
 
 def is_past_phase(operation: Operation, needs: str, takes: str | None = None) -> bool:
@@ -325,7 +325,7 @@ def _ticket_after(operation: Operation, *, nothing: bool) -> Ticket:
     launch = operation.id.removesuffix(f".{operation.job}")
     batch = None if nothing else operation.batch
     return Ticket(
-        operation.table, launch, batch, idle=nothing, round=operation.round,
+        operation.address, launch, batch, idle=nothing, round=operation.round,
         began=operation.began, until=operation.until,
     )  # fmt: skip
 
@@ -350,7 +350,7 @@ def _finish(
 
 
 def _has_batch(operation: Operation) -> bool:
-    return operation.batch in _newest(operation.table).batches
+    return operation.batch in _newest(operation.address).batches
 
 
 def _commit(operation: Operation, written: list[Written], _: list[Any], how: Commit) -> Manifest:

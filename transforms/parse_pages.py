@@ -318,4 +318,4 @@ def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
 def _parse_file(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:
     operation = pages.operation
     parser = parser_of(operation, options, lambda done: PROGRESS.add(done.rows))
-    yield parse_file(operation.root.files, str(operation.batch), pages.file, parser)
+    yield parse_file(operation.table.files, str(operation.batch), pages.file, parser)

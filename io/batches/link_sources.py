@@ -64,7 +64,9 @@ def _may_have_left(operation: Operation, batch: str) -> bool:
     updated = operation.manifest().batches[batch].updated
     if operation.snapshot - updated > _NEAR:
         return True
-    return any(manifest.job not in _REMOVE_NOTHING for manifest in lineage(operation.root, updated))
+    return any(
+        manifest.job not in _REMOVE_NOTHING for manifest in lineage(operation.table, updated)
+    )
 
 
 def documents_in(operation: Operation, path: str, keys: pl.Series) -> Iterator[pl.DataFrame]:
@@ -75,7 +77,7 @@ def documents_in(operation: Operation, path: str, keys: pl.Series) -> Iterator[p
         path: Name of the file in rows.
         keys: The keys.
     """
-    file = live_file(operation.root, operation.manifest(), path)
+    file = live_file(operation.table, operation.manifest(), path)
     if file is not None and len(keys):
         yield from _documents(operation, file, keys)
 
@@ -97,7 +99,7 @@ def unchanged_documents(item: OldDocuments) -> Iterator[pl.DataFrame]:
     keys = times.get_column("key")
     if item.probe:
         keys = _still_newest(item.operation, keys, [item.path])
-    file = live_file(item.operation.root, item.operation.manifest(), item.path)
+    file = live_file(item.operation.table, item.operation.manifest(), item.path)
     if file is None or not len(keys):
         return
     times = times.with_columns(pl.col("time").fill_null(item.operation.now))
@@ -141,7 +143,7 @@ def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
     """
     known = tablets(operation.files("state"))
     columns = ("key", "document", "status", "last_fetch_time")
-    rows = operation.root.find("state", known, sources.unique(), columns)
+    rows = operation.table.find("state", known, sources.unique(), columns)
     created = {
         name: batch.created if batch.inverted or name == operation.batch else 0
         for name, batch in operation.manifest().batches.items()
@@ -161,14 +163,14 @@ def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
 
 def is_there(item: OldDocuments) -> bool:
     """Returns whether the table still has a file of documents."""
-    return live_file(item.operation.root, item.operation.manifest(), item.path) is not None
+    return live_file(item.operation.table, item.operation.manifest(), item.path) is not None
 
 
 def _outcome(operation: Operation) -> pl.LazyFrame:
     files = operation.files(batch_component(str(operation.batch), "outcome"))
     if not files:
         return to_frame(OUTCOME.empty_table()).lazy()
-    return scan([operation.root / file.path for file in files], OUTCOME)
+    return scan([operation.table / file.path for file in files], OUTCOME)
 
 
 def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl.Series:
@@ -176,9 +178,9 @@ def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl
     if not len(keys):
         return keys
     known = tablets(operation.files("state"))
-    rows = operation.root.find("state", known, keys, ("key", "document", "status"))
+    rows = operation.table.find("state", known, keys, ("key", "document", "status"))
     return rows.filter(pl.col("document").is_in(names) & ~_DEAD).get_column("key")
 
 
 def _documents(operation: Operation, file: DataFile, keys: pl.Series) -> Iterator[pl.DataFrame]:
-    return map(to_frame, documents_with_keys(operation.root, file, keys, EDGES_OF))
+    return map(to_frame, documents_with_keys(operation.table, file, keys, EDGES_OF))

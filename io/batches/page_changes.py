@@ -67,16 +67,16 @@ class FileChanges(NamedTuple):
 
 def changes_of_file(item: FilePair, options: UpdateTableOptions) -> FileChanges:
     """Reads a file of pages and their documents, and derives the changes from them."""
-    operation, root = item.operation, item.operation.root
-    pages = collect(scan([root / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
+    operation, table = item.operation, item.operation.table
+    pages = collect(scan([table / item.pages.path], PAGES).select(COLUMNS_OF_PAGES))
     document = item.documents.path if item.documents else None
-    parsed = scan([root / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
+    parsed = scan([table / document], DOCUMENTS) if document else empty(DOCUMENTS).lazy()
     needed = dict.fromkeys((*DOCUMENT_COLUMNS, *scorings_of(options).document_columns))
     merits = _merits(operation, options)
     documents, unvouched = _vouched(collect(parsed.select(*needed)), merits)
     hosts = _findings(pages, documents, merits)
     listed = _listed(item, pages)
-    seeds = read_seeds_hosts(root, seed_files(operation))
+    seeds = read_seeds_hosts(table, seed_files(operation))
     # Of all pages, because those that answered 304 may be shown as others of this file.
     alone = Representatives(operation, options, seeds, pages, documents).outdated(listed)
     pages, unchanged = _apart(in_file(pages, item.pages.path, item.pages.order), listed)
@@ -106,7 +106,7 @@ def changes_of_unchanged(
     """
     # In the same order each time; a resumed attempt comes after the one before.
     rows = rows.sort("order", "key")
-    found = named_documents(operation.root, operation.manifest(), rows, OF_UNCHANGED)
+    found = named_documents(operation.table, operation.manifest(), rows, OF_UNCHANGED)
     documents, unvouched = _vouched(found, _merits(operation, options))
     # No file has such a position, so the order of links is always the same.
     origin = BatchOrigin(-1 - number, str(operation.batch))
@@ -125,7 +125,7 @@ def _changes(
 ) -> tuple[PageChanges, _Counts]:
     """Returns the changes of pages, without URLs on the blocklist, and counts of what was left out."""
     scorings, blocklist = scorings_of(options), read_blocklist(operation)
-    seeds = read_seeds_hosts(operation.root, seed_files(operation))
+    seeds = read_seeds_hosts(operation.table, seed_files(operation))
     before = before._replace(known=_known_rows(operation, pages.get_column("key"), scorings))
     found, counts = changes_of(pages, documents, origin, seeds, options, scorings, before)
     left, dropped = zip(*(drop_blocked(rows, blocklist) for rows in found), strict=True)
@@ -157,7 +157,7 @@ def _merits(operation: Operation, options: UpdateTableOptions) -> Merits | None:
 def _listed(item: FilePair, pages: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows of pages in the fetch list of their partition."""
     keys = pl.col("key").is_in(pages.get_column("key").implode())
-    listed = scan([item.operation.root / path for path in item.fetchlist], FETCHLIST)
+    listed = scan([item.operation.table / path for path in item.fetchlist], FETCHLIST)
     return collect(listed.filter(keys).select(LISTED))
 
 
@@ -175,7 +175,7 @@ def _followed(operation: Operation, pages: pl.DataFrame, listed: pl.DataFrame) -
     keys = pages.join(listed, on="key", how="anti").get_column("key").unique()
     if not len(keys):
         return empty(STATE)
-    return operation.root.find(
+    return operation.table.find(
         "state", tablets(operation.files("state")), keys, ("key", "signature")
     )
 
@@ -185,4 +185,4 @@ def _known_rows(operation: Operation, keys: pl.Series, scorings: Scorings) -> pl
     if not scorings.row_columns:
         return None
     known = tablets(operation.files("state"))
-    return operation.root.find("state", known, keys, ("key", *scorings.row_columns))
+    return operation.table.find("state", known, keys, ("key", *scorings.row_columns))

@@ -23,7 +23,7 @@ def note_removed(operation: Operation, keys: pl.Series) -> Iterator[Written]:
         return
     for name, batch in operation.manifest().batches.items():
         if batch.phase != "updated":
-            file = write_file(operation.root.files, name, _KIND, [keys.alias("key").to_frame()])
+            file = write_file(operation.table.files, name, _KIND, [keys.alias("key").to_frame()])
             yield Written(batch_component(name, _KIND), (file,))
 
 
@@ -44,7 +44,7 @@ def without_removed(
     keys = changes.get_column("key")
     low, high = str(keys.min() or ""), str(keys.max() or "")
     paths = [
-        operation.root / file.path
+        operation.table / file.path
         for file in operation.files(batch_component(str(operation.batch), _KIND))
         if str(file.first) <= high and str(file.last) >= low
     ]

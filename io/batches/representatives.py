@@ -70,7 +70,7 @@ class Representatives:
     def _of_table(self, keys: pl.Series) -> pl.DataFrame:
         """Returns ``key``, ``protocol_status`` and ``url`` of rows of the table."""
         operation = self._operation
-        rows = operation.root.find("state", tablets(operation.files("state")), keys, _COLUMNS)
+        rows = operation.table.find("state", tablets(operation.files("state")), keys, _COLUMNS)
         unchanged = pl.col("key").is_in(self._unchanged.implode())
         rows = rows.with_columns(pl.when(~unchanged).then("protocol_status").otherwise(NOTMODIFIED))
         answer = pl.col("protocol_status")
@@ -94,8 +94,8 @@ class Representatives:
         A page whose document was deleted is left out.
         """
         bare = rows.filter(pl.col("document").is_null())
-        root, manifest = self._operation.root, self._operation.manifest()
-        documents = named_documents(root, manifest, rows, ("key", "refresh"))
+        table, manifest = self._operation.table, self._operation.manifest()
+        documents = named_documents(table, manifest, rows, ("key", "refresh"))
         found = [
             bare.select("key", url=pl.lit(None, pl.String)),
             documents.rename({"refresh": "url"}),

@@ -59,9 +59,9 @@ class BigtableAddress:
         return f"{address}?{query}" if query else address
 
 
-def is_bigtable(table: str) -> bool:
+def is_bigtable(address: str) -> bool:
     """Returns whether an address begins as those of Bigtable; it may be malformed."""
-    return table.startswith(_SCHEME)
+    return address.startswith(_SCHEME)
 
 
 def parse_address(text: str, environ: Mapping[str, str] | None = None) -> BigtableAddress:

@@ -46,7 +46,7 @@ class RoundFiles:
     """The folder of a ranking.
 
     Attributes:
-        root: The table.
+        root: The folder of the table's files.
         name: Its name below the table.
     """
 

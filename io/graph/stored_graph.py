@@ -19,6 +19,7 @@ from ..snapshots.manifest import Pinned
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, collect, columns_with_values, parquet_file, scan
 from ..storage.places import Folder, Place, below
+from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile
 
 # Decoded links that a process keeps for the next round, in bytes.
@@ -31,13 +32,13 @@ class StoredGraph:
     """A graph of a snapshot.
 
     Attributes:
-        root: The table.
+        table: The table.
         level: One of ``GRAPH_LEVELS``.
         nodes: Files of nodes, a block each; ``order`` is the first id, ``partition`` the number.
         edges: Files of links, one per block of targets; ``order`` is the number of the block.
     """
 
-    root: Folder
+    table: WebTable
     level: str
     nodes: tuple[DataFile, ...]
     edges: tuple[DataFile, ...]
@@ -58,7 +59,7 @@ class StoredGraph:
     def _read_block(self, number: int) -> tuple[Block, int]:
         file = self.nodes[number]
         schema = KINDS[f"{self.level}_nodes"].schema
-        rows = collect(scan([self.root / file.path], schema).select(_LINKS))
+        rows = collect(scan([self.table / file.path], schema).select(_LINKS))
         if len(rows) < file.partition:  # a purge has removed nodes; their ids stay
             ids = pl.int_range(file.order, file.order + file.partition, dtype=pl.Int64, eager=True)
             whole = ids.alias("id").to_frame()
@@ -69,13 +70,13 @@ class StoredGraph:
     def keys(self, number: int) -> pl.DataFrame:
         """Returns the rows of a block's nodes, in key order."""
         file = self.nodes[number]
-        return collect(scan([self.root / file.path], KINDS[f"{self.level}_nodes"].schema))
+        return collect(scan([self.table / file.path], KINDS[f"{self.level}_nodes"].schema))
 
     def pieces(
         self, sources: int, targets: int, chosen: Iterable[bool] | None = None
     ) -> Iterator[Piece]:
         """Yields the links from one block to another one; ``chosen`` says which pieces to read."""
-        path = self.root / self.edges[targets].path
+        path = self.table / self.edges[targets].path
         groups = _groups(path).get(sources, [])
         for group in groups if chosen is None else itertools.compress(groups, chosen):
             make = functools.partial(_read_piece, path, group)
@@ -98,15 +99,17 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
         tuple(sorted(pinned.files(f"{level}_{kind}"), key=lambda file: file.order))
         for kind in ("nodes", "edges")
     )
-    hint = f"nutbeam webgraph {pinned.table}" + (f" --level {level}" if level != "page" else "")
+    hint = f"nutbeam webgraph {pinned.address}" + (f" --level {level}" if level != "page" else "")
     if not nodes:
         raise UserError(
-            f"table {pinned.table} has no links between {level}s, or no graph: run {hint}"
+            f"table {pinned.address} has no links between {level}s, or no graph: run {hint}"
         )
     ends = [file.order + file.partition for file in nodes]
     if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
-        raise UserError(f"the graph of {level}s in table {pinned.table} is incomplete: run {hint}")
-    return StoredGraph(pinned.root, level, nodes, edges)
+        raise UserError(
+            f"the graph of {level}s in table {pinned.address} is incomplete: run {hint}"
+        )
+    return StoredGraph(pinned.table, level, nodes, edges)
 
 
 def ranked_files(pinned: Pinned, level: str, rank: str) -> list[DataFile]:
@@ -116,12 +119,12 @@ def ranked_files(pinned: Pinned, level: str, rank: str) -> list[DataFile]:
         UserError: The rank was not computed.
     """
     files = sorted(pinned.files(f"{level}_ranks"), key=lambda file: file.order)
-    if not any(columns_with_values(pinned.root / file.path, {rank}) for file in files):
+    if not any(columns_with_values(pinned.table / file.path, {rank}) for file in files):
         method = "hits" if rank in ("authority", "hub") else rank
         hint = f"--ranking {method}" + (f" --level {level}" if level != "page" else "")
         raise UserError(
-            f"table {pinned.table} has no {rank} of {level}s: run nutbeam linkrank "
-            f"{pinned.table} {hint}"
+            f"table {pinned.address} has no {rank} of {level}s: run nutbeam linkrank "
+            f"{pinned.address} {hint}"
         )
     return files
 
@@ -145,7 +148,7 @@ def write_edges(
     """Writes the links to a block.
 
     Args:
-        root: The table.
+        table: The table.
         level: One of ``GRAPH_LEVELS``.
         block: Number of the block of the targets.
         pieces: (number of the block of the sources, links), in the order of these numbers.

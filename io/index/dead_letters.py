@@ -9,15 +9,15 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files
 
 
-def letter_keys(root: WebTable, files: Iterable[DataFile]) -> frozenset[str]:
+def letter_keys(table: WebTable, files: Iterable[DataFile]) -> frozenset[str]:
     """Returns the row keys of the pages in files of dead letters."""
-    paths = [root / file.path for file in files]
+    paths = [table / file.path for file in files]
     if not paths:
         return frozenset()
     return frozenset(collect(scan(paths, DEAD_LETTERS).select("key")).get_column("key"))
 
 
-def refused_pages(root: WebTable, manifest: Manifest, index: str) -> int:
+def refused_pages(table: WebTable, manifest: Manifest, index: str) -> int:
     """Returns how many pages of an index have dead letters in a snapshot."""
     component = manifest.components.get(index_component(index, "dead_letters"))
-    return len(letter_keys(root, load_files(root, component)))
+    return len(letter_keys(table, load_files(table, component)))

@@ -80,11 +80,11 @@ def decided_rows(
 def _changed(
     item: Changed, task: IndexRun, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
-    root = item.operation.root
+    table = item.operation.table
     if item.since:
-        found = root.changed_since("state", item.tablet, item.since, item.before)
+        found = table.changed_since("state", item.tablet, item.since, item.before)
     else:
-        found = ((rows["key"], rows) for rows in root.scan("state", item.tablet))
+        found = ((rows["key"], rows) for rows in table.scan("state", item.tablet))
     for keys, rows in found:
         rows = rows.select(STATE_READ)
         journal = journal_of(task, keys)
@@ -97,7 +97,7 @@ def _changed(
 def _indexed(
     item: IndexedPages, task: IndexRun, options: IndexDecisionOptions
 ) -> Iterator[pl.DataFrame]:
-    for some in item.operation.root.scan(task.component("indexed"), item.tablet):
+    for some in item.operation.table.scan(task.component("indexed"), item.tablet):
         journal = some.filter(COUNTING)
         if len(journal):
             rows = _state_of(item.operation, journal.get_column("key"), STATE_READ)
@@ -144,7 +144,7 @@ def _refused(
 
     Other items have those that have changed since then, or must go.
     """
-    keys = pl.Series("key", sorted(letter_keys(item.operation.root, item.files)), dtype=pl.String)
+    keys = pl.Series("key", sorted(letter_keys(item.operation.table, item.files)), dtype=pl.String)
     for some in keys.to_frame().iter_slices(_KEYS_AT_ONCE):
         rows = _state_of(item.operation, some.get_column("key"), STATE_READ)
         if task.batch:
@@ -204,7 +204,7 @@ def _removed(item: Removed, task: IndexRun) -> Iterator[pl.DataFrame]:
         key = pl.col("key")
         inside = [(key >= low) & (key <= high) for low, high in item.ranges]
         wanted = wanted & pl.any_horizontal(inside)
-    for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
+    for rows in item.operation.table.scan(task.component("indexed"), item.tablet):
         journal = rows.filter(wanted)
         if len(journal):
             found = _state_of(item.operation, journal.get_column("key"), ("key",))
@@ -218,7 +218,7 @@ def _purged(
 
     Pages for which a purged URL stood are added again.
     """
-    for rows in item.operation.root.scan(task.component("indexed"), item.tablet):
+    for rows in item.operation.table.scan(task.component("indexed"), item.tablet):
         before = rows.filter(COUNTING)
         keys = before.get_column("key")
         known = journal_of(task, keys, every=True)
@@ -244,7 +244,7 @@ def _decided(
 
 def _state_of(operation: Operation, keys: pl.Series, columns: Sequence[str]) -> pl.DataFrame:
     """Returns rows of the state with some keys."""
-    return operation.root.find("state", tablets(operation.files("state")), keys, columns)
+    return operation.table.find("state", tablets(operation.files("state")), keys, columns)
 
 
 def journal_of(task: IndexRun, keys: pl.Series, *, every: bool = False) -> pl.DataFrame:
@@ -253,7 +253,7 @@ def journal_of(task: IndexRun, keys: pl.Series, *, every: bool = False) -> pl.Da
     known = tablets(task.files("indexed"))
     if not known or not len(keys):
         return empty(INDEXED)
-    rows = task.operation.root.find(name, known, keys)
+    rows = task.operation.table.find(name, known, keys)
     return rows if every else rows.filter(COUNTING)
 
 

@@ -25,7 +25,7 @@ from .writer_places import places
 
 
 def dedup_in_table(
-    table: str,
+    address: str,
     index: str,
     routes: IndexRoutes,
     rule: WriterRule,
@@ -34,7 +34,7 @@ def dedup_in_table(
     """Deletes duplicates of one writer; returns ``documents`` and ``deleted``.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         index: Name of the index.
         routes: All its writers.
         rule: The writer, whose files are in the table.
@@ -44,7 +44,7 @@ def dedup_in_table(
         ConflictError: Another operation has written the index in the meantime.
         UserError: Other writers have written the index.
     """
-    operation = begin(table, "solrdedup", f"{new_id()}.solrdedup")
+    operation = begin(address, "solrdedup", f"{new_id()}.solrdedup")
     task = plan_run(operation, index, routes, cleans=True)
     writer = open_writer(rule, task.target(rule))
     assert isinstance(writer, StoredIndex)
@@ -64,13 +64,13 @@ def dedup_in_table(
 
 def _journal(task: IndexRun, writer: str, keys: pl.Series) -> Iterator[Written]:
     operation, name = task.operation, task.component("indexed")
-    root, wanted = operation.root, methodcaller("filter", pl.col("key").is_in(keys.implode()))
+    table, wanted = operation.table, methodcaller("filter", pl.col("key").is_in(keys.implode()))
     for tablet in tablets(operation.files(name)):
-        found = root.read(name, [tablet], ["key"], wanted)
+        found = table.read(name, [tablet], ["key"], wanted)
         if len(found):
             part, order = Range(None, None, tablet), operation.snapshot + 1
             how = Resolution(name, part, _without(writer, task.version), order=order)
-            yield from root.resolve(how, found)
+            yield from table.resolve(how, found)
 
 
 def _without(writer: str, time: int) -> Resolver:

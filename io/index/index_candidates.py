@@ -132,7 +132,7 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
         yield functools.partial(RefusedPages, files=(file,))
     before = _state_before(task)
     paths = frozenset(file.path for file in before)
-    changed, ranges = operation.root.changed_tablets("state", before, operation.files("state"))
+    changed, ranges = operation.table.changed_tablets("state", before, operation.files("state"))
     for tablet in changed:
         yield functools.partial(Changed, tablet=tablet, since=task.since, before=paths)
     for tablet in tablets(task.files("indexed")):
@@ -145,9 +145,9 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
 
 def _state_before(task: IndexRun) -> list[DataFile]:
     """Returns the state's files in the snapshot that the index shows."""
-    root = task.operation.root
-    known = load_manifest(root, task.since).components if task.since else {}
-    return load_files(root, known.get("state"))
+    table = task.operation.table
+    known = load_manifest(table, task.since).components if task.since else {}
+    return load_files(table, known.get("state"))
 
 
 def _near(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

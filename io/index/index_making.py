@@ -26,18 +26,18 @@ def making_of(options: IndexMakingOptions) -> DocumentRules:
     return DocumentRules(filters, options, scorings_of(options), options, options.max_inlinks)
 
 
-def check_index(options: IndexWriterOptions, table: str) -> None:
+def check_index(options: IndexWriterOptions, address: str) -> None:
     """Checks the filters and writers that options choose; sends nothing.
 
     Raises:
         UsageError: A writer is unknown, or a parameter is wrong.
         ValueError: A file is wrong.
     """
-    root, routes = open_table(table), chosen_writers(options)
+    table, routes = open_table(address), chosen_writers(options)
     if isinstance(options, IndexMakingOptions):
         making = making_of(options)
         nothing = empty(INDEX_PAGES)
         documents = documents_of_pages(nothing, making.filters, options, making.scorings)
         routes.shares(documents)  # checks the expressions
     for rule in routes.writers:
-        open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, root, 0, ""))
+        open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, table, 0, ""))

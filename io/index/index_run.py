@@ -94,9 +94,9 @@ class IndexRun:
 
     def target(self, rule: WriterRule, part: str = "") -> IndexTarget:
         """Returns the parameters of a writer for this run, or for one part of its work."""
-        root = self.operation.root
+        table = self.operation.table
         return IndexTarget(
-            self.index, rule.name, rule.parameters, root, self.version, self.operation.id,
+            self.index, rule.name, rule.parameters, table, self.version, self.operation.id,
             self.full, part,
         )  # fmt: skip
 
@@ -119,7 +119,7 @@ class IndexRun:
     @property
     def all_receipts(self) -> Place:
         """The folder with the receipts of all runs."""
-        return self.operation.root / self.component(RECEIPTS)
+        return self.operation.table / self.component(RECEIPTS)
 
     @property
     def outside(self) -> list[str]:
@@ -154,7 +154,7 @@ class IndexRun:
         }  # fmt: skip
         frame = pl.DataFrame([row], schema=to_frame(INDEX_RUNS.empty_table()).schema)
         name = self.component("index_runs")
-        files = write_bases(self.operation.root.files, name, [frame])
+        files = write_bases(self.operation.table.files, name, [frame])
         return Written(name, files, tuple(file.path for file in self.files("index_runs")))
 
     def replaced(self) -> Iterable[Written]:
@@ -230,7 +230,7 @@ def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
 def last_run(operation: Operation, index: str) -> LastRun:
     """Returns the last run of an index in the pinned snapshot."""
     with operation.reading():
-        return _run_of(operation.root, operation.manifest(), index)
+        return _run_of(operation.table, operation.manifest(), index)
 
 
 def _run_of(table: WebTable, manifest: Manifest, index: str) -> LastRun:
@@ -267,7 +267,7 @@ def _history(operation: Operation, index: str, last: LastRun) -> _History:
     made, undone, name = None, False, index_component(index, "index_runs")
     known = operation.manifest().components.get(name)
     with contextlib.suppress(UserError):
-        for manifest in lineage(operation.root, last.snapshot):
+        for manifest in lineage(operation.table, last.snapshot):
             if last.operation and manifest.operation == last.operation:
                 made = manifest
                 break
@@ -277,19 +277,19 @@ def _history(operation: Operation, index: str, last: LastRun) -> _History:
         return _History(undone)
     readable = False
     with contextlib.suppress(UserError):
-        shown = load_manifest(operation.root, last.snapshot)
-        load_files(operation.root, shown.components.get("state"))
+        shown = load_manifest(operation.table, last.snapshot)
+        load_files(operation.table, shown.components.get("state"))
         readable = True
     return _History(undone, made, readable, _has_journal(operation, index, made))
 
 
 def _has_run(operation: Operation, rollback: Manifest, name: str, known: Component | None) -> bool:
     """Returns whether a snapshot that a rollback has undone has another run of the index."""
-    root, first = operation.root, (rollback.restores or 0) + 1
-    for number in root.snapshots():
+    table, first = operation.table, (rollback.restores or 0) + 1
+    for number in table.snapshots():
         if first <= number < rollback.snapshot:
             with contextlib.suppress(UserError):
-                found = load_manifest(root, number).components.get(name)
+                found = load_manifest(table, number).components.get(name)
                 if found is not None and (known is None or found.list != known.list):
                     return True
     return False
@@ -300,9 +300,9 @@ def _has_journal(operation: Operation, index: str, made: Manifest) -> bool:
     component = made.components.get(name)
     with contextlib.suppress(UserError):
         now = {file.path for file in operation.files(name)}
-        files = load_files(operation.root, component)
+        files = load_files(operation.table, component)
         gone = [file.path for file in files if file.path not in now]
-        return all(size_of(operation.root / path) is not None for path in gone)
+        return all(size_of(operation.table / path) is not None for path in gone)
     return False
 
 
@@ -324,5 +324,5 @@ def journal_before(operation: Operation, index: str) -> tuple[DataFile, ...]:
     if component is None:
         return ()
     now = {file.path for file in operation.files(name)}
-    files = load_files(operation.root, component)
+    files = load_files(operation.table, component)
     return () if all(file.path in now for file in files) else tuple(files)

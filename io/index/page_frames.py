@@ -60,7 +60,7 @@ def page_frames(
     ranks, headers = _ranks(pinned, keys), beside.columns & {"headers", "ip"}
     wants_links = bool(beside.columns & {"anchors", "inlinks"})
     links = PageInlinks(pinned, keys, beside.most) if wants_links else None
-    for table in documents_with_keys(pinned.root, file, keys, _DOCUMENT):
+    for table in documents_with_keys(pinned.table, file, keys, _DOCUMENT):
         documents = to_frame(cut_texts(table, counts))
         if links is not None and not documents.get_column("key").is_sorted():
             documents = documents.sort("key")
@@ -100,10 +100,10 @@ def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl
     names = ["key", *sorted(columns)]
     found = [empty(PAGES).select(names)]
     for (page,), group in rows.group_by("page", maintain_order=True) if columns else ():
-        file = live_file(pinned.root, pinned.manifest(), str(page)) if page else None
+        file = live_file(pinned.table, pinned.manifest(), str(page)) if page else None
         if file is not None:
             wanted = pl.col("key").is_in(group.get_column("key").implode())
-            answers = scan([pinned.root / file.path], PAGES).select(names).filter(wanted)
+            answers = scan([pinned.table / file.path], PAGES).select(names).filter(wanted)
             found.append(collect(answers))
     return pl.concat(found).unique("key", keep="first", maintain_order=True)
 
@@ -113,7 +113,7 @@ def _ranks(pinned: Pinned, keys: pl.Series) -> pl.DataFrame:
     schema = KINDS["page_ranks"].schema
     low, high = str(keys.min()), str(keys.max())
     files = [
-        pinned.root / file.path
+        pinned.table / file.path
         for file in pinned.files("page_ranks")
         if (file.first or "") <= high and (file.last is None or file.last >= low)
     ]

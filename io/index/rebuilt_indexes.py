@@ -98,8 +98,8 @@ def _stored(
 
 def _held(task: IndexRun, made: Manifest, writer: str) -> Iterator[pl.Series]:
     """Yields the URLs of the documents that a writer holds, as the journal of a snapshot says."""
-    root, name = task.operation.root, task.component("indexed")
+    table, name = task.operation.table, task.component("indexed")
     held = COUNTING & pl.col("writers").cast(pl.List(pl.String)).list.contains(writer)
-    for tablet in tablets(load_files(root, made.components.get(name))):
-        for rows in root.scan(name, tablet):
+    for tablet in tablets(load_files(table, made.components.get(name))):
+        for rows in table.scan(name, tablet):
             yield from_keys(rows.filter(held).get_column("key"))

@@ -58,7 +58,7 @@ def _has_ended(task: IndexRun, folder: str) -> bool:
         return True
     if version < task.last.version < task.version - _LONGEST_PART_MS:
         return True
-    found = pinned_operation(task.operation.table, name)
+    found = pinned_operation(task.operation.address, name)
     return found is None or has_ended(found)
 
 

@@ -136,8 +136,8 @@ class _Part:
         return self._done()
 
     def _add(self, name: str, making: DocumentRules) -> None:
-        root, operation = self._task.operation.root, self._task.operation
-        file = live_file(root, operation.manifest(), name)
+        table, operation = self._task.operation.table, self._task.operation
+        file = live_file(table, operation.manifest(), name)
         if file is None:  # compact has dropped it
             self._counts["skipped_no_document"] += len(self._rows)
             return
@@ -220,7 +220,7 @@ class _Part:
                 written.append(Written(task.component(component), files))
             self._count(name, results)
         if len(dead := pl.concat(letters)):
-            component, root = task.component("dead_letters"), task.operation.root.files
+            component, root = task.component("dead_letters"), task.operation.table.files
             files = write_bases(root, component, [dead.sort("key")])
             written.append(Written(component, files))
         written.append(Written(counts={k: n for k, n in self._counts.items() if n}))
@@ -292,15 +292,15 @@ def outdated_letters(task: IndexRun, journal: pl.DataFrame) -> list[str]:
 
 @functools.lru_cache(maxsize=4)
 def _letter_keys(operation: Operation, index: str) -> frozenset[str]:
-    return letter_keys(operation.root, operation.files(index_component(index, "dead_letters")))
+    return letter_keys(operation.table, operation.files(index_component(index, "dead_letters")))
 
 
 def without_letters(task: IndexRun, keys: Collection[str]) -> Iterator[Written]:
     """Yields the files of dead letters that are written again without those of some pages."""
-    component, root = task.component("dead_letters"), task.operation.root.files
+    component, root = task.component("dead_letters"), task.operation.table.files
     gone = pl.Series("key", sorted(keys), dtype=pl.String)
     for file in task.files("dead_letters") if len(gone) else ():
-        rows = collect(scan([task.operation.root / file.path], DEAD_LETTERS))
+        rows = collect(scan([task.operation.table / file.path], DEAD_LETTERS))
         kept = rows.join(gone.to_frame(), on="key", how="anti", maintain_order="left")
         if len(kept) < len(rows):
             files = write_bases(root, component, [kept]) if len(kept) else ()

@@ -82,11 +82,11 @@ def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
 def _holds_any(task: IndexRun, name: str) -> bool:
     """Returns whether a writer must have documents, as the journal says."""
     held = pl.col("writers").cast(pl.List(pl.String)).list.contains(name)
-    root, component = task.operation.root, task.component("indexed")
+    table, component = task.operation.table, task.component("indexed")
     return any(
         rows.select((COUNTING & held).any()).item()
         for tablet in tablets(task.files("indexed"))
-        for rows in root.scan(component, tablet)
+        for rows in table.scan(component, tablet)
     )
 
 

@@ -39,10 +39,10 @@ def _frames(pinned: Pinned, without: Collection[str]) -> Iterator[pl.DataFrame]:
     columns = [name for name in HOSTS.names if name not in without]
     for tablet in tablets(pinned.files(_HOSTS)):
         if without:
-            rows = pinned.root.read(_HOSTS, [tablet], columns).select(columns)
+            rows = pinned.table.read(_HOSTS, [tablet], columns).select(columns)
             yield pl.concat([wide, rows], how="diagonal").sort("key")
         else:
-            yield from pinned.root.scan(_HOSTS, tablet)
+            yield from pinned.table.scan(_HOSTS, tablet)
 
 
 def find_hosts(
@@ -57,6 +57,6 @@ def find_hosts(
     """
     known, wide = tablets(pinned.files(_HOSTS)), empty(HOSTS)
     columns = [name for name in HOSTS.names if name not in without]
-    rows = pinned.root.find(_HOSTS, known, keys, columns).select(columns)
+    rows = pinned.table.find(_HOSTS, known, keys, columns).select(columns)
     pending = pending_changes(pinned).filter(pl.col("key").is_in(keys.implode()))
     return counted_hosts(pl.concat([wide, rows], how="diagonal"), pending)

@@ -30,7 +30,7 @@ def inlinks_of(pinned: Pinned, target: str, most: int) -> pl.DataFrame:
     for tablet in tablets(pinned.files(_LINKS.name)):
         if not _overlaps(tablet, low, high):
             continue
-        rows = pinned.root.read(
+        rows = pinned.table.read(
             _LINKS.name, [tablet], INLINKS.names, lambda links: links.filter(within)
         )
         found = best_inlinks(pl.concat([found, rows]), most)
@@ -56,7 +56,7 @@ def all_inlinks(pinned: Pinned, most: int) -> Iterator[pl.DataFrame]:
 def link_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
     """Yields all rows of the link table that count, in key order."""
     for tablet in tablets(pinned.files(_LINKS.name)):
-        for rows in pinned.root.scan(_LINKS.name, tablet):
+        for rows in pinned.table.scan(_LINKS.name, tablet):
             yield rows.filter(_LINKS.counting).select(INLINKS.names)
 
 

@@ -15,11 +15,11 @@ from ..tablets.tablets import tablets
 
 def living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
     """Yields pages as stored, a frame for each file of documents; memory holds one file's texts."""
-    root, manifest = pinned.root, pinned.manifest()
+    table, manifest = pinned.table, pinned.manifest()
     known = tablets(pinned.files("state"))
-    rows = root.read("state", known, choice.state_columns, choice.in_state).sort("key")
+    rows = table.read("state", known, choice.state_columns, choice.in_state).sort("key")
     for (document,), group in rows.group_by("document", maintain_order=True):
-        file = live_file(root, manifest, str(document))
+        file = live_file(table, manifest, str(document))
         if file is not None:  # else compact has dropped it: there is no text
             yield pages_of_file(pinned, file, choice, group)
 
@@ -35,7 +35,7 @@ def pages_of_file(
         choice: The wanted pages and columns.
         rows: Rows of the state that name the file, with ``choice.state_columns``.
     """
-    documents = scan([pinned.root / file.path], DOCUMENTS).select(choice.document_columns)
+    documents = scan([pinned.table / file.path], DOCUMENTS).select(choice.document_columns)
     pages = page_rows(choice, rows, collect(documents))
     if not choice.body_columns:
         return pages
@@ -48,9 +48,9 @@ def _bodies(pinned: Pinned, choice: PageChoice, pages: pl.DataFrame) -> Iterator
     columns = ["key", *choice.body_columns]
     yield empty(PAGES).select(columns).with_columns(page=pl.lit(None, pl.String))
     for (page,), group in pages.group_by("page", maintain_order=True):
-        file = live_file(pinned.root, pinned.manifest(), str(page)) if page else None
+        file = live_file(pinned.table, pinned.manifest(), str(page)) if page else None
         if file is not None:
             wanted = pl.col("key").is_in(group.get_column("key").implode())
-            rows = scan([pinned.root / file.path], PAGES).select(columns).filter(wanted)
+            rows = scan([pinned.table / file.path], PAGES).select(columns).filter(wanted)
             found = collect(rows).unique("key", keep="first", maintain_order=True)
             yield found.with_columns(page=pl.lit(page, pl.String))

@@ -32,7 +32,7 @@ INTO = ("polars", "arrow", "batches", "duckdb")
 class Snapshot(Pinned):
     """A snapshot that is read."""
 
-    table: str
+    address: str
     snapshot: int
 
 
@@ -118,15 +118,15 @@ def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
         raise UsageError(str(error)) from error
 
 
-def _pinned(table: str, snapshot: int | None) -> Snapshot:
+def _pinned(address: str, snapshot: int | None) -> Snapshot:
     if snapshot is None:
-        return Snapshot(table, newest_manifest(table).snapshot)
-    known = open_table(table).snapshots()
+        return Snapshot(address, newest_manifest(address).snapshot)
+    known = open_table(address).snapshots()
     if snapshot not in known:
         raise UsageError(
-            f"no snapshot {snapshot!r} in {table!r}: nutbeam history lists those that are kept"
+            f"no snapshot {snapshot!r} in {address!r}: nutbeam history lists those that are kept"
         )
-    return Snapshot(table, snapshot)
+    return Snapshot(address, snapshot)
 
 
 def _relation(rows: pa.Table) -> Any:
@@ -165,7 +165,7 @@ def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[
 def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
     for component in components_of(kind, pinned.manifest().components):
         for tablet in tablets(pinned.files(component)):
-            rows = pinned.root.read(
+            rows = pinned.table.read(
                 component, [tablet], stored, lambda rows: rows.filter(kind.counting)
             )
             owner = component.split("/")[1] if kind.owner_column else ""
@@ -173,8 +173,8 @@ def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[p
 
 
 def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
-    for batch, file in files_of(pinned.root, pinned.manifest(), kind):
-        for group in row_groups(pinned.root / file.path, kind.schema, stored):
+    for batch, file in files_of(pinned.table, pinned.manifest(), kind):
+        for group in row_groups(pinned.table / file.path, kind.schema, stored):
             yield with_owner(to_frame(group), kind, batch)
 
 

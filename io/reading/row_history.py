@@ -20,7 +20,7 @@ _MOST = 20
 class _At(Pinned):
     """A snapshot of a table."""
 
-    table: str
+    address: str
     snapshot: int
 
 
@@ -37,18 +37,18 @@ class Version:
     values: dict[str, Any] | None
 
 
-def row_history(table: str, key: str, columns: Sequence[str]) -> list[Version]:
+def row_history(address: str, key: str, columns: Sequence[str]) -> list[Version]:
     """Returns the versions of a row of the state, the newest first; none if it was never there.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         key: The row key.
         columns: The columns that make a version.
     """
     found: list[Version] = []
-    for made in _changing(table):
+    for made in _changing(address):
         try:
-            values = _values(_At(table, made.snapshot), key, columns)
+            values = _values(_At(address, made.snapshot), key, columns)
         except UserError:  # it has expired, or is damaged
             break
         if found and found[-1].values == values:
@@ -58,10 +58,10 @@ def row_history(table: str, key: str, columns: Sequence[str]) -> list[Version]:
     return found[:-1] if found and found[-1].values is None else found
 
 
-def _changing(table: str) -> Iterator[Manifest]:
+def _changing(address: str) -> Iterator[Manifest]:
     """Yields the newest snapshots of the lineage that have changed the state, and the oldest."""
     number, later = 0, None
-    with_gaps = lineage(open_table(table))
+    with_gaps = lineage(open_table(address))
     while number < _MOST:
         try:
             made = next(with_gaps, None)
@@ -80,5 +80,5 @@ def _changing(table: str) -> Iterator[Manifest]:
 def _values(pinned: Pinned, key: str, columns: Sequence[str]) -> dict[str, Any] | None:
     with pinned.reading():
         known = tablets(pinned.files(_STATE))
-        rows = pinned.root.find(_STATE, known, pl.Series("key", [key]), columns)
+        rows = pinned.table.find(_STATE, known, pl.Series("key", [key]), columns)
     return rows.row(0, named=True) if len(rows) else None

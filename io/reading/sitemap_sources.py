@@ -54,7 +54,7 @@ def origins_of_hosts(
     if names:
         known = tablets(operation.files("hosts"))
         keys = pl.Series([host_key(name) for name in names], dtype=pl.String)
-        found = operation.root.find("hosts", known, keys.unique().sort(), _COLUMNS)
+        found = operation.table.find("hosts", known, keys.unique().sort(), _COLUMNS)
         origins = dict(found.select("key", "robots_origin").iter_rows())
         yield from (origins.get(host_key(name)) or f"http://{name}" for name in names)
     for rows in host_frames(operation, without={"robots_text"}) if groups else ():

@@ -13,7 +13,7 @@ BLOCKLIST_COMPONENT = "blocklist"
 
 def read_blocklist(pinned: Pinned) -> Blocklist:
     """Returns the blocklist in the snapshot that ``pinned`` reads."""
-    return _read(pinned.root, tuple(file.path for file in pinned.files(BLOCKLIST_COMPONENT)))
+    return _read(pinned.table, tuple(file.path for file in pinned.files(BLOCKLIST_COMPONENT)))
 
 
 @functools.lru_cache(maxsize=4)

@@ -20,7 +20,7 @@ _COLUMNS = ("key", "linking_domains", "domain_urls")
 def _urls_of(operation: Operation, domains: pl.Series) -> pl.DataFrame:
     """Returns ``key`` and present ``domain_urls`` of domains (reversed)."""
     known, columns = tablets(operation.files("hosts")), ("key", "domain_urls")
-    rows = operation.root.find("hosts", known, domains, columns).select(columns)
+    rows = operation.table.find("hosts", known, domains, columns).select(columns)
     added = _pending_urls(operation).filter(pl.col("key").is_in(domains.implode()))
     return pl.concat([rows, added]).group_by("key").agg(pl.col("domain_urls").sum())
 
@@ -33,7 +33,7 @@ def _pending_urls(operation: Operation) -> pl.DataFrame:
 @functools.lru_cache(maxsize=2)
 def seed_domains(operation: Operation) -> frozenset[str]:
     """Returns the registered domains of seeds, reversed."""
-    seeds = read_seeds_hosts(operation.root, seed_files(operation))
+    seeds = read_seeds_hosts(operation.table, seed_files(operation))
     return frozenset(map(host_key, seeds.domains))
 
 
@@ -46,7 +46,7 @@ def domain_merits(operation: Operation, options: BudgetOptions) -> Merits:
 def _merits(operation: Operation, budget: float, unlinked: int) -> Merits:
     frames, urls = [], int(_pending_urls(operation).get_column("domain_urls").sum())
     for tablet in tablets(operation.files("hosts")):
-        rows = operation.root.read("hosts", [tablet], _COLUMNS).select(_COLUMNS)
+        rows = operation.table.read("hosts", [tablet], _COLUMNS).select(_COLUMNS)
         urls += int(rows.get_column("domain_urls").sum())
         frames.append(rows.drop("domain_urls").drop_nulls())
     hosts = pl.concat([empty(HOSTS).select("key", "linking_domains"), *frames])

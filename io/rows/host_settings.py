@@ -20,7 +20,7 @@ SettingsByHost = Mapping[str, Mapping[str, str]]
 
 def read_host_settings(pinned: Pinned) -> Mapping[str, HostSettings]:
     """Returns the settings by host (reversed), in the snapshot that ``pinned`` reads."""
-    return _settings(pinned.root, _paths(pinned))
+    return _settings(pinned.table, _paths(pinned))
 
 
 def _paths(pinned: Pinned) -> tuple[str, ...]:
@@ -56,6 +56,6 @@ def settings_rows(values: SettingsByHost) -> pl.DataFrame:
 def write_settings(pinned: Pinned, values: SettingsByHost) -> Written:
     """Writes the settings of a table with those of some hosts replaced."""
     paths = _paths(pinned)
-    left = {host: v for host, v in {**_values(pinned.root, paths), **values}.items() if v}
-    files = write_bases(pinned.root, SETTINGS_COMPONENT, [settings_rows(left)]) if left else ()
+    left = {host: v for host, v in {**_values(pinned.table, paths), **values}.items() if v}
+    files = write_bases(pinned.table, SETTINGS_COMPONENT, [settings_rows(left)]) if left else ()
     return Written(SETTINGS_COMPONENT, files, paths, counts={"hosts": len(values)})

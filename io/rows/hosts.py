@@ -33,7 +33,7 @@ COUNT_PLACES = {HOST_COUNTS_COMPONENT: HOST_COUNTS_COMPONENT}
 
 def seed_files(pinned: Pinned) -> tuple[str, ...]:
     """Returns the paths of files that name the hosts of seeds; ``read_seeds_hosts`` reads them."""
-    return tuple(file.path for file in pinned.files(pinned.root.seed_component))
+    return tuple(file.path for file in pinned.files(pinned.table.seed_component))
 
 
 @functools.lru_cache(maxsize=2)
@@ -78,7 +78,7 @@ def with_host_counts(resolved: Resolved, counts: pl.DataFrame) -> Resolved:
 def pending_counts(pinned: Pinned) -> pl.DataFrame:
     """Returns the HOST_COUNTS rows that are not in the host table yet, one per host."""
     paths = tuple(file.path for file in pinned.files(HOST_COUNTS_COMPONENT))
-    return _pending(pinned.root, paths)
+    return _pending(pinned.table, paths)
 
 
 @functools.lru_cache(maxsize=2)

@@ -38,11 +38,11 @@ _SIZES = "sizes.json"  # of an unpacked index: the size of each file
 _HEAP_BYTES = 15_000_000
 
 
-def table_cache(table: str, base: str = "") -> Path:
+def table_cache(address: str, base: str = "") -> Path:
     """Returns the folder for the unpacked indexes of a table, below ``base``.
 
     Args:
-        table: Address of the table, in any way of writing it.
+        address: Address of the table, in any way of writing it.
         base: A folder; empty: ``nutbeam`` in XDG_CACHE_HOME, or in ``~/.cache``.
     """
     above = base or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -50,7 +50,7 @@ def table_cache(table: str, base: str = "") -> Path:
         folder = Path(above).expanduser() / ("" if base else "nutbeam")
     except RuntimeError as error:
         raise UsageError("there is no home folder: set XDG_CACHE_HOME") from error
-    return folder / "indexes" / _digest(one_spelling(table))
+    return folder / "indexes" / _digest(one_spelling(address))
 
 
 def index_cache(table: Path, index: str, blocklist: str | None) -> Path:
@@ -110,13 +110,13 @@ def remove_unpacked(cache: Path, but: str = "") -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def forget_unpacked(table: str) -> None:
+def forget_unpacked(address: str) -> None:
     """Removes all unpacked indexes of a table from the usual cache of this machine, as after a purge.
 
     Those in other folders are removed by ``index_cache``, and are not used until then.
     """
     with contextlib.suppress(UsageError):
-        shutil.rmtree(table_cache(table), ignore_errors=True)
+        shutil.rmtree(table_cache(address), ignore_errors=True)
 
 
 def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> list[pl.Series]:

@@ -73,7 +73,7 @@ def commit_once(
         done = committed(operation)
         if done is not None:
             return done
-        latest = load_manifest(operation.root, operation.root.settled_snapshot())
+        latest = load_manifest(operation.table, operation.table.settled_snapshot())
         _check_unchanged(operation, before, latest, reads)
         check_there(operation, written)
         if batch is not None:
@@ -87,7 +87,7 @@ def commit_once(
             if name in used or name not in forgets
         }
         following = dataclasses.replace(following, batches=batches, **clock_notes(past or latest))
-        if store_manifest(operation.root, following, changes):
+        if store_manifest(operation.table, following, changes):
             return following
 
 
@@ -103,7 +103,7 @@ def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:
     """
     with losses_noted(operation):
         if committed(operation) is None:
-            latest = load_manifest(operation.root, operation.root.settled_snapshot())
+            latest = load_manifest(operation.table, operation.table.settled_snapshot())
             _check_unchanged(operation, operation.manifest(), latest, reads)
 
 
@@ -113,11 +113,11 @@ def check_there(operation: Operation, written: list[Written]) -> None:
     Raises:
         ConflictError: A purge has deleted one of the files.
     """
-    if purged_since(operation.root, operation.snapshot):
-        root = operation.root
+    if purged_since(operation.table, operation.snapshot):
+        table = operation.table
         for name, file in ((part.component, file) for part in written for file in part.files):
             # The commit must apply files of changes; a missing one would block the table.
-            if not root.in_files(name) or size_of(root / file.path) is None:
+            if not table.in_files(name) or size_of(table / file.path) is None:
                 raise ConflictError(
                     f"{operation.job}: {file.path} was purged in the meantime; "
                     "nothing was written: run it again"
@@ -167,7 +167,7 @@ def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
 def _new_list(
     operation: Operation, name: str, old: Component | None, written: list[Written]
 ) -> Component:
-    before = load_files(operation.root, old)
+    before = load_files(operation.table, old)
     runs: dict[str, set[str]] = {file.path: set() for file in before}
     for file in before:
         if file.base is not None:
@@ -180,12 +180,12 @@ def _new_list(
     parts = [part for part in written if part.component == name]
     applied = [part for part in parts if not part.tidies or is_as_it_was(part)]
     try:
-        files = operation.root.files_after(name, before, applied)
+        files = operation.table.files_after(name, before, applied)
     except ConflictError as error:
         raise ConflictError(f"{operation.job}: {error}") from error
     if old is not None and not applied:
         return old
-    made = store_files(operation.root, name, files)
+    made = store_files(operation.table, name, files)
     if old is not None and all(part.tidies for part in applied):
         return dataclasses.replace(made, content=old.identity)
     return made

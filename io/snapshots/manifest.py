@@ -259,16 +259,16 @@ def store_manifest(
     return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
 
-def newest_manifest(table: str) -> Manifest:
+def newest_manifest(address: str) -> Manifest:
     """Returns the newest snapshot of a table.
 
     Raises:
         NoTable: There is no table at the address.
     """
-    root = open_table(table)
-    manifest = load_manifest(root, root.latest_snapshot())
+    table = open_table(address)
+    manifest = load_manifest(table, table.latest_snapshot())
     if manifest.snapshot == 0:
-        raise NoTable(root.why_empty())
+        raise NoTable(table.why_empty())
     return manifest
 
 
@@ -306,17 +306,17 @@ class Pinned:
     """A reader of one snapshot of a table: an operation, or an export.
 
     Attributes:
-        table: The table's address.
+        address: The address of the table.
         snapshot: Number of the snapshot.
     """
 
-    table: str
+    address: str
     snapshot: int
 
     @property
-    def root(self) -> WebTable:
+    def table(self) -> WebTable:
         """The table, with its rows as of the snapshot."""
-        return open_table(self.table).at(self.snapshot)
+        return open_table(self.address).at(self.snapshot)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -327,8 +327,8 @@ class Pinned:
         try:
             yield
         except UserError as error:
-            check_kept(self.root, self.snapshot)
-            if isinstance(error, MissingFile) and purged_since(self.root, self.snapshot):
+            check_kept(self.table, self.snapshot)
+            if isinstance(error, MissingFile) and purged_since(self.table, self.snapshot):
                 raise PurgedMeanwhile(
                     f"a purge has deleted data of snapshot {self.snapshot}, which this job reads: "
                     "run it again"
@@ -337,10 +337,10 @@ class Pinned:
 
     def manifest(self) -> Manifest:
         """Returns the manifest of the snapshot."""
-        return load_manifest(self.root, self.snapshot, self)
+        return load_manifest(self.table, self.snapshot, self)
 
     def files(self, component: str) -> list[DataFile]:
         """Returns the live files of a component in the snapshot."""
         known = self.manifest().components.get(component)
         with self.reading():
-            return load_files(self.root, known)
+            return load_files(self.table, known)

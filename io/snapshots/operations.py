@@ -37,7 +37,7 @@ class Operation(Pinned):
     """A pinned operation.
 
     Attributes:
-        table: The table's address.
+        address: The address of the table.
         id: Id of the operation, unique in the table.
         job: Name of the job.
         snapshot: Number of the snapshot that it reads.
@@ -55,7 +55,7 @@ class Operation(Pinned):
         options: Options that its snapshot names; they are not recorded here.
     """
 
-    table: str
+    address: str
     id: str
     job: str
     snapshot: int
@@ -77,7 +77,7 @@ def new_id(now: float | None = None) -> str:
 
 
 def begin(
-    table: str,
+    address: str,
     job: str,
     operation: str,
     batch: str | None = None,
@@ -87,7 +87,7 @@ def begin(
     """Pins an operation, or reads its earlier record.
 
     Args:
-        table: The table's address.
+        address: The address of the table.
         job: Name of the job.
         operation: Id of the operation.
         batch: The batch that it works on.
@@ -97,26 +97,26 @@ def begin(
     Raises:
         UserError: The id belongs to another job or batch.
     """
-    root = open_table(table)
-    path, known = _pin(root, operation)
+    table = open_table(address)
+    path, known = _pin(table, operation)
     if known is None and job != "crawl":  # its phases wait, each for itself
-        wait_for_purge(root, operation)
-    snapshot = root.settled_snapshot()
-    newest = load_manifest(root, snapshot)  # a damaged table fails before anything is written
-    check_newest(root, snapshot)
-    root.prepare_components()
+        wait_for_purge(table, operation)
+    snapshot = table.settled_snapshot()
+    newest = load_manifest(table, snapshot)  # a damaged table fails before anything is written
+    check_newest(table, snapshot)
+    table.prepare_components()
     if known is None:
         if snapshot == 0:
             check_exclusive(path.parent)
         now = now_ms(newest.latest_time) if now is None else now
         seed, process = zlib.crc32(operation.encode()), this_process()
         pinned = Operation(
-            table, operation, job, snapshot, now, seed, batch, process=process, allows=allows
+            address, operation, job, snapshot, now, seed, batch, process=process, allows=allows
         )
         if create_exclusive(path, operation_record(pinned)):
             return pinned
         known = read_bytes(path)
-    pinned = operation_of_record(path, known, table)
+    pinned = operation_of_record(path, known, address)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
@@ -158,8 +158,8 @@ def _lost_to(path: Place) -> int | None:
 
 def note_loss(operation: Operation) -> None:
     """Records that an operation has lost to another commit, so that its id is pinned again."""
-    newest = str(operation.root.settled_snapshot()).encode()
-    for path, data in _pins(operation.root, operation.id):
+    newest = str(operation.table.settled_snapshot()).encode()
+    for path, data in _pins(operation.table, operation.id):
         if data is not None and operation_of_record(path, data).snapshot == operation.snapshot:
             create_exclusive(path.with_suffix(LOST), newest)
             return
@@ -197,12 +197,12 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
     """
     lost: set[int] = set()
     before = operation.snapshot
-    for manifest in lineage(operation.root, operation.snapshot):
+    for manifest in lineage(operation.table, operation.snapshot):
         yield manifest
         lost.update(manifest.lost)
         before = manifest.snapshot - 1 if manifest.restores is None else manifest.restores
     if before > operation.snapshot and before not in lost:
-        check_kept(operation.root, before)
+        check_kept(operation.table, before)
 
 
 def has_ended(operation: Operation) -> bool:
@@ -210,22 +210,22 @@ def has_ended(operation: Operation) -> bool:
     if operation.process is not None and is_dead(operation.process):
         return True
     with contextlib.suppress(SnapshotTooOld):
-        _, data = _pin(operation.root, operation.id)
+        _, data = _pin(operation.table, operation.id)
         return data is None or committed(operation) is not None
     return True
 
 
 def has_committed(operation: Operation) -> bool:
     """Returns whether an operation has made a snapshot, even if it was rolled back later."""
-    root = operation.root
-    later = (number for number in root.snapshots() if number > operation.snapshot)
-    return any(load_manifest(root, number).operation == operation.id for number in later)
+    table = operation.table
+    later = (number for number in table.snapshots() if number > operation.snapshot)
+    return any(load_manifest(table, number).operation == operation.id for number in later)
 
 
-def pinned_operation(table: str, operation: str) -> Operation | None:
+def pinned_operation(address: str, operation: str) -> Operation | None:
     """Returns the pinned operation with an id, or None."""
-    path, data = _pin(open_table(table), operation)
-    return operation_of_record(path, data, table) if data is not None else None
+    path, data = _pin(open_table(address), operation)
+    return operation_of_record(path, data, address) if data is not None else None
 
 
 def reach(table: WebTable) -> tuple[int, int]:
@@ -252,12 +252,12 @@ def seen_snapshots(table: WebTable) -> list[int]:
 def operation_record(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    for name in ("table", "idle", "round", "began", "until", "options"):
+    for name in ("address", "idle", "round", "began", "until", "options"):
         del record[name]
     return json.dumps(record).encode()
 
 
-def operation_of_record(path: Place, data: bytes, table: str = "") -> Operation:
+def operation_of_record(path: Place, data: bytes, address: str = "") -> Operation:
     """Returns the operation of a record; raises the errors of ``parse_record``."""
     record = parse_record(path, data)
-    return Operation(table=table, **record | {"allows": tuple(map(str, record["allows"]))})
+    return Operation(address=address, **record | {"allows": tuple(map(str, record["allows"]))})

@@ -30,7 +30,7 @@ def history(operation: Operation) -> dict[str, Manifest]:
 
 
 def next_round(
-    table: str, launched: str, rounds: int, due: Callable[[Clock], Due], last: str = "dedup"
+    address: str, launched: str, rounds: int, due: Callable[[Clock], Due], last: str = "dedup"
 ) -> tuple[int, str | None] | None:
     """Returns the present round of a crawl.
 
@@ -39,7 +39,7 @@ def next_round(
     round under way continues.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         launched: Id of the launch; the operation ``ID.crawl`` is pinned.
         rounds: Largest number of rounds; negative is no limit.
         due: Function that returns the due times at a given time. A round begins only if
@@ -50,7 +50,7 @@ def next_round(
         (number, the batch to finish or None); None after the last round, or if the
         crawl must stop.
     """
-    operation = pinned_operation(table, f"{launched}.crawl")
+    operation = pinned_operation(address, f"{launched}.crawl")
     if operation is None:
         return None
     done = history(operation)
@@ -60,7 +60,7 @@ def next_round(
     if 0 <= rounds < number:
         return None
     begun = any(name.startswith(f"{launched}.{number}.") for name in done)
-    if not begun and stop_file(operation.root) is not None:
+    if not begun and stop_file(operation.table) is not None:
         return None
     chosen = done.get(f"{launched}.{number}.generate")
     if chosen is not None and chosen.batch not in chosen.batches:
@@ -68,8 +68,8 @@ def next_round(
     open_batches = unfinished(operation.manifest(), operation.now)
     if number <= len(open_batches):
         return number, open_batches[number - 1]
-    latest = load_manifest(operation.root, operation.root.latest_snapshot())
-    if chosen is None and not may_have_due(operation.root, latest, due):
+    latest = load_manifest(operation.table, operation.table.latest_snapshot())
+    if chosen is None and not may_have_due(operation.table, latest, due):
         return None
     return number, None
 

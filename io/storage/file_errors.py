@@ -80,9 +80,9 @@ def _table_of(path: Place) -> str:
     return ""
 
 
-def note_address(files: Place, table: str) -> None:
+def note_address(files: Place, address: str) -> None:
     """Records the address of a table whose files are in another place."""
-    _ADDRESSES[files] = table
+    _ADDRESSES[files] = address
 
 
 def first_line(error: BaseException) -> str:

@@ -186,7 +186,7 @@ def check_client(place: Place) -> None:
         store_client_of(place)
 
 
-def folder_names(place: Place, table: str) -> list[str]:
+def folder_names(place: Place, address: str) -> list[str]:
     """Returns the names in the place of a table; checks that its store can be reached.
 
     Raises:
@@ -202,7 +202,7 @@ def folder_names(place: Place, table: str) -> list[str]:
             return found
         return [entry.name for entry in place.iterdir()] if place.exists() else []
     except NotADirectoryError as error:
-        raise UsageError(f"the table must be a folder, got the file {table!r}") from error
+        raise UsageError(f"the table must be a folder, got the file {address!r}") from error
     except OSError as error:
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
-        raise kind(f"cannot read table {table!r}: {error.strerror}") from error
+        raise kind(f"cannot read table {address!r}: {error.strerror}") from error

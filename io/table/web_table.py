@@ -47,7 +47,11 @@ class WebTable(abc.ABC):
 
     @property
     def seed_component(self) -> str:
-        """Component whose files name the hosts of seeds."""
+        """Component whose files name the hosts of seeds.
+
+        All workers of a job read these files. It is the host table if that is in files. If the host
+        table is in rows of Bigtable, each commit repeats its rows of seeds in files of ``seed_hosts``.
+        """
         hosts = KINDS[SEED_HOSTS].made_from
         return hosts if self.in_files(hosts) else SEED_HOSTS
 

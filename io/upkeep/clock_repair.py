@@ -76,24 +76,24 @@ def _with_times(manifest: Manifest) -> list[str]:
     return [name for kind in kinds for name in components_of(kind, manifest.components)]
 
 
-def repair_clock(table: str, operation: str, options: ScheduleOptions) -> Repair:
+def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repair:
     """Makes a snapshot in which no row has an impossible time.
 
     Args:
-        table: The table's address.
+        address: The address of the table.
         operation: Id of this operation.
         options: Options that limit how late a row may be due.
 
     Raises:
         ConflictError: Another operation has changed rows during the repair.
     """
-    pinned = begin(table, "fsck", operation)
+    pinned = begin(address, "fsck", operation)
     before, now = pinned.manifest(), pinned.now
     written = [
         part
-        for name, times, tablet, keys in _wrong_rows(pinned.root, before, options, now)
+        for name, times, tablet, keys in _wrong_rows(pinned.table, before, options, now)
         for how in [_resolution(name, times, tablet, pinned, options)]
-        for part in pinned.root.resolve(how, keys)
+        for part in pinned.table.resolve(how, keys)
     ]
     made = commit(pinned, written, reads=frozenset(_with_times(before)), past=Manifest())
     return Repair(made, before.snapshot, rows=made.counts)

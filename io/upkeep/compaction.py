@@ -53,8 +53,8 @@ def fold(
 
     With ``most_inlinks``, the link table keeps that number of inlinks of each page: the best.
     """
-    verify_tablets(operation.root, *group)
-    root, schema = operation.root.files, stored_schema(operation.root, component, *group)
+    verify_tablets(operation.table, *group)
+    root, schema = operation.table.files, stored_schema(operation.table, component, *group)
     frames: Iterator[pl.DataFrame] = (
         rows for tablet in group for rows in folded(root, schema, tablet)
     )
@@ -85,9 +85,9 @@ def merge_files(operation: Operation) -> Iterator[Written]:
         if len(files) < 2:
             continue
         for file in files:
-            verify_file(operation.root, file)
-        rows = collect(scan([operation.root / file.path for file in files], kind.schema))
-        written = write_bases(operation.root, kind.name, [rows.unique("key").sort("key")])
+            verify_file(operation.table, file)
+        rows = collect(scan([operation.table / file.path for file in files], kind.schema))
+        written = write_bases(operation.table, kind.name, [rows.unique("key").sort("key")])
         counts = {f"{kind.name}/merged": len(files)}
         yield Written(kind.name, written, tuple(file.path for file in files), counts, tidies=True)
 

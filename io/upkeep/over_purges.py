@@ -52,7 +52,7 @@ def commit_over_purges(
         try:
             made = commit_once(newest, left, reads, batch)
         except ConflictError:
-            if not purged_since(operation.root, newest.snapshot):
+            if not purged_since(operation.table, newest.snapshot):
                 note_loss(operation)
                 raise
         else:
@@ -78,39 +78,39 @@ def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
     This attempt, or an earlier one of the job, has written them after the purge. Components that the
     operation does not write are left alone: a parse that follows a fetch may be writing them.
     """
-    root = operation.root
-    now = dataclasses.replace(operation, snapshot=root.settled_snapshot())
+    table = operation.table
+    now = dataclasses.replace(operation, snapshot=table.settled_snapshot())
     purge = Purge(read_blocklist(now))
     if not purge.blocklist:
         return
 
-    def without_rows(table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        left, rows, _ = purge(table, component)  # a document may mention a purged name
-        return left, rows, 0
+    def without_rows(rows: pa.Table, component: str) -> tuple[pa.Table, int, int]:
+        left, removed, _ = purge(rows, component)  # a document may mention a purged name
+        return left, removed, 0
 
     purged: list[Place] = []
     components = {part.component for part in written}
     for component in (name for name in components if kind_of(name).flushed is not None):
-        found = [file.path for name in folders_of(component) for file in list_files(root / name)]
+        found = [file.path for name in folders_of(component) for file in list_files(table / name)]
         known = {file.path for file in now.files(component)}
         left = (
             path
             for path in found
-            if below(root, path) not in known and not path.name.startswith(".")
+            if below(table, path) not in known and not path.name.startswith(".")
         )
         purged += [path for path in left if is_touched(path, component, without_rows)]
     if purged:
-        named = named_files(root, readable_manifests(root), whole_from=now.snapshot)
+        named = named_files(table, readable_manifests(table), whole_from=now.snapshot)
         for path in purged:
-            if below(root, path) not in named:
+            if below(table, path) not in named:
                 remove_file(path)
     if operation.batch is not None:
-        forget_in_leases(root / batch_component(operation.batch, "leases"), purge)
+        forget_in_leases(table / batch_component(operation.batch, "leases"), purge)
 
 
 def _after_purges(operation: Operation, written: list[Written], reads: frozenset[str]) -> Operation:
     """Returns the operation with the newest snapshot, if only purges were committed since."""
-    newest = dataclasses.replace(operation, snapshot=operation.root.settled_snapshot())
+    newest = dataclasses.replace(operation, snapshot=operation.table.settled_snapshot())
     with losses_noted(operation):
         check_there(operation, written)
         check_batch(operation, newest.manifest())
@@ -134,7 +134,7 @@ def _without_blocked(operation: Operation, part: Written, purge: Purge) -> Writt
         return part
     counts, files = dict(part.counts), list[DataFile]()
     for file in part.files:
-        (left,) = [*edit_file(operation.root.files, part.component, file, purge)] or [Written()]
+        (left,) = [*edit_file(operation.table.files, part.component, file, purge)] or [Written()]
         files += left.files or (file,)
         dropped = sum(n for name, n in left.counts.items() if name.startswith("rows/"))
         if dropped:

@@ -64,8 +64,8 @@ def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> 
         names: Names to add.
         lift: Whether to remove the names instead.
     """
-    root, files = operation.root, operation.files(BLOCKLIST_COMPONENT)
-    known = collect(scan([root / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
+    table, files = operation.table, operation.files(BLOCKLIST_COMPONENT)
+    known = collect(scan([table / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
     rows = names.rows(operation.now)
     if lift:
         after = known.join(rows.select("key"), on="key", how="anti")
@@ -74,7 +74,7 @@ def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> 
     changed = abs(len(after) - len(known))
     if not changed:
         return Written()
-    written = write_bases(root, BLOCKLIST_COMPONENT, [after.sort("key")])
+    written = write_bases(table, BLOCKLIST_COMPONENT, [after.sort("key")])
     counts = {"unblocked" if lift else "blocked": changed}
     return Written(BLOCKLIST_COMPONENT, written, tuple(f.path for f in files), counts)
 

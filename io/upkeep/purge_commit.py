@@ -92,7 +92,7 @@ class PurgeTask:
         if item.tablet is None:
             yield update_blocklist(item.operation, self.names, self.lift)
         else:
-            yield from item.operation.root.edit(item.component, item.tablet, purge_of(self.names))
+            yield from item.operation.table.edit(item.component, item.tablet, purge_of(self.names))
 
 
 class PurgedFiles(NamedTuple):
@@ -152,10 +152,10 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
     """
     names: list[str] = []
     with contextlib.suppress(UserError):  # a damaged record is no reason to wait
-        names = disturbed_by(operation.root, "purge")
+        names = disturbed_by(operation.table, "purge")
     for name in names:
         with contextlib.suppress(UserError):
-            job = pinned_operation(operation.table, name)
+            job = pinned_operation(operation.address, name)
             if job is not None and not has_committed(job):
                 _wait_for(operation, job, until)
 
@@ -174,7 +174,7 @@ def _wait_for(operation: Operation, job: Operation, until: float) -> None:
 
 def rebase(purged: PurgedFiles, task: PurgeTask) -> PurgedFiles:
     """Returns purged files of the newest snapshot; reads only files that are new in it."""
-    newest = purged.operation.root.settled_snapshot()
+    newest = purged.operation.table.settled_snapshot()
     if newest == purged.operation.snapshot:
         return purged
     now = dataclasses.replace(purged.operation, snapshot=newest)
@@ -197,4 +197,4 @@ def _rebase_component(
         tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
     )
     edited = Edited(purged.operation.snapshot, before, known)
-    return now.root.edit_again(component, purge_of(task.names), edited, after)
+    return now.table.edit_again(component, purge_of(task.names), edited, after)

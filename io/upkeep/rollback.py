@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from ...policy.components.kinds import components_in_tablets, kind_of, shared_name
+from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
@@ -104,21 +104,24 @@ def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile
 
 
 def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
-    """Returns (files, rows, bytes) by component; those of all batches, and of all indexes, are summed."""
+    """Returns (files, rows, bytes) by the name that users see, as in ``sql`` and ``export``.
+
+    The components of all batches are summed, and those of all indexes.
+    """
     found: dict[str, list[tuple[int, ...]]] = {}
-    for name, component in sorted(manifest.components.items()):
-        found.setdefault(shared_name(name), []).append(component.totals)
-    return {name: tuple(map(sum, zip(*some, strict=True))) for name, some in found.items()}
+    for name, component in manifest.components.items():
+        found.setdefault(kind_of(name).shown_as, []).append(component.totals)
+    return {name: tuple(map(sum, zip(*some, strict=True))) for name, some in sorted(found.items())}
 
 
-def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> Manifest:
+def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -> Manifest:
     """Makes a new snapshot whose content is that of an older one. Nothing is deleted.
 
     Operations that were done in between do not count as done any more. Names on the
     blocklist stay there.
 
     Args:
-        table: The table's address.
+        address: The address of the table.
         to: Number of the older snapshot.
         operation: Id of this operation.
         past_purge: Whether to allow that purged rows return.
@@ -128,21 +131,21 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
         UserError: Some files of the snapshot are missing or damaged.
         ConflictError: Another operation has committed during the rollback.
     """
-    pinned = begin(table, "rollback", operation)
+    pinned = begin(address, "rollback", operation)
     done = committed(pinned)
     if done is not None:
         return done
-    root = pinned.root
-    _check_number(to, root.snapshots())
-    latest = load_manifest(root, root.latest_snapshot())
+    table = pinned.table
+    _check_number(to, table.snapshots())
+    latest = load_manifest(table, table.latest_snapshot())
     with losses_noted(pinned):
         if latest.snapshot != pinned.snapshot:
             raise ConflictError(f"the table was changed by {latest.job} meanwhile: run it again")
         if not past_purge:
-            _check_purges(root, to)
-        content = load_manifest(root, to)
-        root.check_rows_known({**latest.components, **content.components}, "rollback")
-        _check_files(root, content)
+            _check_purges(table, to)
+        content = load_manifest(table, to)
+        table.check_rows_known({**latest.components, **content.components}, "rollback")
+        _check_files(table, content)
         older = {n: some for n, some in content.components.items() if not kind_of(n).stays}
         staying = {n: some for n, some in latest.components.items() if kind_of(n).stays}
         made = Manifest(
@@ -157,7 +160,7 @@ def roll_back(table: str, to: int, operation: str, past_purge: bool = False) -> 
             lost=latest.lost,
             **clock_notes(content),
         )
-        if not store_manifest(root, made, _way_back(root, latest, content)):
+        if not store_manifest(table, made, _way_back(table, latest, content)):
             raise ConflictError("another job changed the table: run the command again")
         return made
 

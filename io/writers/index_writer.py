@@ -12,7 +12,7 @@ import polars as pl
 
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
-from ..storage.places import Folder
+from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile
 
 
@@ -24,7 +24,7 @@ class IndexTarget:
         index: Name of the index.
         name: Name of the writer.
         parameters: Parameters of the writer, such as an address.
-        root: The table, for writers that keep files in it.
+        table: The table, for writers that keep files in it.
         version: Number of the operation: its time, ms. Later operations have larger numbers, so
             servers take it as the external version of a document.
         operation: Id of the operation.
@@ -37,7 +37,7 @@ class IndexTarget:
     index: str
     name: str
     parameters: Mapping[str, str]
-    root: Folder
+    table: WebTable
     version: int
     operation: str
     full: bool = False

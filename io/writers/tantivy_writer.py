@@ -15,7 +15,6 @@ from ..shards.shard_building import MOST_DOCUMENTS, ShardBuilder
 from ..shards.shard_merging import visible_documents
 from ..shards.tantivy_schema import tantivy
 from ..snapshots.manifest import load_manifest
-from ..table.opening import open_table
 from ..tablets.file_lists import DataFile, load_files
 from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
 
@@ -76,10 +75,8 @@ class TantivyWriter(IndexWriter):
 
     def stored(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows, of the newest snapshot."""
-        table, component = (
-            open_table(str(self.target.root)),
-            index_component(self.target.index, self.component),
-        )
+        table = self.target.table
+        component = index_component(self.target.index, self.component)
         newest = load_manifest(table, table.settled_snapshot())
         for rows in visible_documents(table, load_files(table, newest.components.get(component))):
             found = ((id_, json.loads(text)) for id_, text in rows.iter_rows())
@@ -97,7 +94,7 @@ class TantivyWriter(IndexWriter):
         target = self.target
         with self._builder as builder:
             file = builder.pack(
-                target.root, index_component(target.index, self.component), target.version
+                target.table, index_component(target.index, self.component), target.version
             )
         self._builder = ShardBuilder(self._threads)
         return (file,)

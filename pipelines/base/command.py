@@ -78,7 +78,7 @@ class Invocation:
         options: Instance of the module's ``Options``.
         beam_args: Words for Beam, unchanged.
         format: ``text`` or ``json``.
-        table: The argument ``table``, if the command has one.
+        table: The argument ``table``, an address, if the command has one.
         progress: For ``live_view``.
         typed: Values of the options on the command line, by name, as they were typed.
     """

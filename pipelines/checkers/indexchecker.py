@@ -9,7 +9,7 @@ import polars as pl
 from ...io.index.index_making import check_index, making_of
 from ...io.index.write_part import DocumentRules
 from ...io.snapshots.operations import new_id
-from ...io.storage.places import place_of
+from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget
 from ...io.writers.writer_kinds import chosen_writers, open_writer
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
@@ -123,7 +123,7 @@ def _sent(documents: pl.DataFrame, options: Options) -> dict[str, int]:
     shares, nothing = routes.shares(documents), pl.Series([], dtype=pl.String)
     for rule in routes.writers:
         target = IndexTarget(
-            options.index, rule.name, rule.parameters, place_of("."), now_ms(), new_id(),
+            options.index, rule.name, rule.parameters, open_table("."), now_ms(), new_id(),
             part="0" * 16,
         )  # fmt: skip
         writer = open_writer(rule, target)

@@ -48,7 +48,7 @@ class HostFindings:
             batch = str(operation.batch)
             rows = itertools.chain((first,), tables)
             file = write_file(
-                operation.root, batch, "host_findings", rows, partition=number, name=name
+                operation.table, batch, "host_findings", rows, partition=number, name=name
             )
             yield Written(batch_component(batch, "host_findings"), (file,))
         self._files += 1

@@ -41,16 +41,16 @@ def counted_rows(
         columns: Columns of the state that the function needs.
         counting: The function.
     """
-    options, table, now = invocation.options, str(invocation.table), now_ms()
+    options, address, now = invocation.options, str(invocation.table), now_ms()
     with configuration():
         wanted_rows(options.expr)
-    warn_of_clocks(table)
+    warn_of_clocks(address)
 
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
         items | "Count" >> beam.Map(_count, tuple(columns), counting, options.expr, now)
 
     none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
-    with exported(table, build, invocation.beam_args, options) as (_, parts):
+    with exported(address, build, invocation.beam_args, options) as (_, parts):
         return summed([none, *(pl.read_parquet(read_bytes(part)) for part in parts)])
 
 
@@ -62,7 +62,7 @@ def _count(
     needed = tuple(dict.fromkeys((*columns, *(wanted.needs if wanted else ()))))
     found: list[pl.DataFrame] = []
     with reading.reading():
-        for rows in reading.root.read_in_frames("state", item.tablet, needed):
+        for rows in reading.table.read_in_frames("state", item.tablet, needed):
             some = rows.filter(wanted.expr) if wanted else rows
             found = [summed([*found, counting(some)])]
     with creating(reading.part_file(item.number, ".parquet")) as file:

@@ -136,7 +136,7 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     if rows.is_empty():
         return
     yield _weight(rows)
-    path = put_aside(operation.root, str(operation.batch), rows)
+    path = put_aside(operation.table, str(operation.batch), rows)
     yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
 
 
@@ -159,7 +159,7 @@ def _candidates(
         left.drop(blocklist.blocks(left.keys), PURGED)
     manifest = operation.manifest()
     claimed = claimed_keys(
-        operation.root, manifest, manifest.open_batches(now), tablet.first, tablet.last
+        operation.table, manifest, manifest.open_batches(now), tablet.first, tablet.last
     )
     if len(claimed):
         left.drop(left.keys.is_in(claimed.implode()), "in_batch")
@@ -174,7 +174,7 @@ def _candidates(
     left.rows, bad = delayed(left.rows)
     left.counts.update(bad)
     hosts = tuple(operation.files("hosts"))
-    resting = operation.root.resting_hosts("hosts", hosts, now, left.keys)
+    resting = operation.table.resting_hosts("hosts", hosts, now, left.keys)
     if len(resting):
         left.drop(host_keys(left.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
@@ -192,10 +192,10 @@ def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
     operation, tablet = surveyed.operation, surveyed.tablet
     clock = _clock(operation)
     needed = needed_columns(options)
-    absent = set(RARE) - operation.root.columns_with_values(tablet, RARE) - set(needed)
+    absent = set(RARE) - operation.table.columns_with_values(tablet, RARE) - set(needed)
     more = scorings_of(options).sort_columns
     columns = [n for n in dict.fromkeys((*_OF_STATE, *more, *needed)) if n not in absent]
-    return operation.root.read(
+    return operation.table.read(
         "state", [tablet], columns, lambda state: state.filter(chosen_at(clock, options)),
         due_at(clock, options),
     )  # fmt: skip

@@ -19,7 +19,7 @@ def judged_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFra
         pinned: The operation or export that reads the table.
         options: ``TargetOptions``.
     """
-    return judge_known(rows, options, read_seeds_hosts(pinned.root, seed_files(pinned)))
+    return judge_known(rows, options, read_seeds_hosts(pinned.table, seed_files(pinned)))
 
 
 def refusals_today(rows: pl.DataFrame, judged: pl.DataFrame, options: GenerateOptions) -> pl.Series:

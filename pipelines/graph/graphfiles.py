@@ -52,10 +52,10 @@ class Options(LevelOptions):
 
 
 def run(invocation: Invocation) -> int:
-    options, table = invocation.options, str(invocation.table)
+    options, address = invocation.options, str(invocation.table)
     if not Path(options.output).absolute().parent.is_dir():
         raise UsageError(f"no folder for --output {options.output!r}")
-    reading = Reading(table, "", newest_manifest(table).snapshot)
+    reading = Reading(address, "", newest_manifest(address).snapshot)
     with reading.reading():
         graph = stored_graph(reading, options.level)
         hosts = _hosts(reading) if options.level == "domain" else None
@@ -146,7 +146,7 @@ def _hosts(reading: Reading) -> pl.DataFrame:
 def _ranks(reading: Reading, level: str) -> pl.DataFrame:
     for rank in ("harmonic", "pagerank"):
         files = ranked_files(reading, level, rank)
-    paths = [reading.root / file.path for file in files]
+    paths = [reading.table / file.path for file in files]
     rows = scan(paths, KINDS[f"{level}_ranks"].schema)
     return collect(rows.select("key", "harmonic", "pagerank"))
 

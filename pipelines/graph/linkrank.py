@@ -126,8 +126,8 @@ def run(invocation: Invocation) -> int:
     with rounds.of_this_process():
         own = dataclasses.replace(invocation, options=named)
         code = run_job(own, pipelines.last, "linkrank", before=pipelines.before)
-    root = open_table(str(invocation.table))
-    path = _changes_file(root, f"{named.operation}.linkrank", options.level)
+    table = open_table(str(invocation.table))
+    path = _changes_file(table, f"{named.operation}.linkrank", options.level)
     changes = json.loads(read_if_there(path) or b"[]")
     rounds.show(changes)
     remove_file(path)
@@ -162,7 +162,7 @@ class _Pipelines:
         steps = left = self._whole.ranking.steps(self._whole.rounds)
         while left > MOST_STEPS:
             yield self._some
-            operation = pinned_operation(ticket.table, f"{ticket.operation}.linkrank")
+            operation = pinned_operation(ticket.address, f"{ticket.operation}.linkrank")
             if operation is None or committed(operation) or operation.idle:
                 left = 0
             else:
@@ -277,7 +277,7 @@ def _write(block: RankedBlock, level: str) -> Written:
     rows = pl.concat([rows.select("key"), ranks], how="horizontal")
     before = [file for file in operation.files(component) if file.order == first]
     if before:
-        known = collect(scan([operation.root / before[0].path], schema)).drop(list(block.ranks))
+        known = collect(scan([operation.table / before[0].path], schema)).drop(list(block.ranks))
         if known["key"].equals(rows["key"]):
             rows = pl.concat([rows, known.drop("key")], how="horizontal")
         else:
@@ -286,9 +286,9 @@ def _write(block: RankedBlock, level: str) -> Written:
     counts = {"nodes": len(rows)}
     if block.number == 0:
         counts["rounds"] = len(block.changes)
-        overwrite_bytes(_changes_file(operation.root, operation.id, level),
+        overwrite_bytes(_changes_file(operation.table, operation.id, level),
                         json.dumps(block.changes).encode())  # fmt: skip
-    file = write_ranks(operation.root, level, first, rows)
+    file = write_ranks(operation.table, level, first, rows)
     replaced = tuple(some.path for some in before)
     return Written(component, (file,), replaced, counts, due=due, done={RANKS: 1})
 
@@ -300,5 +300,5 @@ def _changes_file(root: Folder, operation: str, level: str) -> Place:
 def _tidy(ticket: Ticket, operation: Operation, level: str) -> Ticket:
     """Removes the files of the rounds."""
     if not operation.idle:
-        remove_rounds(operation.root.files, level)
+        remove_rounds(operation.table.files, level)
     return ticket

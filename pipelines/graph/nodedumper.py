@@ -59,9 +59,9 @@ class Options(LevelOptions, RankOptions):
 
 
 def run(invocation: Invocation) -> int:
-    options, table = invocation.options, str(invocation.table)
+    options, address = invocation.options, str(invocation.table)
     path = output_of(options.output, "--output", ".tsv").path
-    reading = Reading(table, "", newest_manifest(table).snapshot)
+    reading = Reading(address, "", newest_manifest(address).snapshot)
     with reading.reading():
         rows = best_nodes(reading, options)
     as_json = invocation.format == "json"
@@ -111,7 +111,7 @@ def _values(graph: StoredGraph, number: int, ranks: str | None, options: Options
     schema = KINDS[f"{options.level}_ranks"].schema
     if ranks is None:
         return graph.keys(number).select("key", value=pl.lit(None, pl.Float64))
-    return collect(scan([graph.root / ranks], schema).select("key", value=options.rank))
+    return collect(scan([graph.table / ranks], schema).select("key", value=options.rank))
 
 
 def _number(value: float) -> str:

@@ -103,9 +103,9 @@ def _tablets(operation: Operation, rank: str) -> Iterator[ScoredTablet]:
 
 
 def _changes(item: ScoredTablet, options: Options) -> Iterator[tuple[str, Chunk]]:
-    root, column = item.operation.root, options.rank
-    rows = root.read("state", [item.tablet], ("key", "score"))
-    paths = [root / path for path in item.ranks]
+    table, column = item.operation.table, options.rank
+    rows = table.read("state", [item.tablet], ("key", "score"))
+    paths = [table / path for path in item.ranks]
     schema = KINDS["page_ranks"].schema
     ranks = pl.DataFrame(schema={"key": pl.String, column: pl.Float64})
     if paths:

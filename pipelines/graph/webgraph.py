@@ -87,7 +87,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "webgraph", after=_advise)
 
 
-def _advise(table: str, manifest: Manifest, options: Options) -> None:
+def _advise(address: str, manifest: Manifest, options: Options) -> None:
     if line := advice(manifest.counts):
         _LOG.warning("%s", line)
 
@@ -151,15 +151,15 @@ class _Divide:
 
 def _links(item: LinkSource) -> Iterator[Any]:
     PROGRESS.add()
-    root = item.operation.root
+    table = item.operation.table
     if item.component == "links":
         counting = KINDS["links"].counting & ~says_nofollow(pl.col("rel"))
-        rows = root.read(
+        rows = table.read(
             "links", [item.tablet], ("target", "source", "rel"), lambda some: some.filter(counting)
         )
         yield from to_chunks(rows.drop("rel"), LINKS_IN)
         return
-    rows = root.read(
+    rows = table.read(
         "state", [item.tablet], ("key", "document"), PageChoice(statuses=_LINKING).in_state
     )
     for (document,), group in rows.group_by("document", maintain_order=True):
@@ -168,12 +168,12 @@ def _links(item: LinkSource) -> Iterator[Any]:
 
 
 def _outlinks(document: str, rows: pl.DataFrame, operation: Operation) -> Iterator[Chunk]:
-    file = live_file(operation.root, operation.manifest(), document)
+    file = live_file(operation.table, operation.manifest(), document)
     if file is None:  # compact has dropped it
         return
     keys = rows.get_column("key")
     with operation.reading():
-        found = scan([operation.root / file.path], DOCUMENTS).select("key", "part_of", "outlinks")
+        found = scan([operation.table / file.path], DOCUMENTS).select("key", "part_of", "outlinks")
         pages = collect(found.filter(pl.col("key").is_in(keys.implode())))
     for part in pages_first(pages).iter_slices(1024):
         yield from to_chunks(outlinks_of(part), LINKS_IN)

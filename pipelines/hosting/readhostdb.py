@@ -95,10 +95,10 @@ def run(invocation: Invocation) -> int:
     options, host = invocation.options, invocation.arguments["host"]
     if host and (options.expr or options.hostnames or options.homepages):
         raise UsageError(f"a host stands alone, without --expr, --hostnames, --homepages: {host!r}")
-    table = str(invocation.table)
+    address = str(invocation.table)
     with configuration():
         wanted = condition(options.expr, host_fields(), now_ms()) if options.expr else None
-    reading = Reading(table, "", newest_manifest(table).snapshot)
+    reading = Reading(address, "", newest_manifest(address).snapshot)
     as_json = invocation.format == "json"
     with reading.reading():
         if host:

@@ -121,11 +121,11 @@ def _tablets(operation: Operation) -> Iterator[CountedTablet]:
 
 
 def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
-    root, component = item.operation.root, item.component
+    table, component = item.operation.table, item.component
     blocklist = read_blocklist(item.operation)
     PROGRESS.add()
     columns = ("key",) if component == "hosts" else _COLUMNS
-    rows = root.read(component, [item.tablet], columns).select(columns)
+    rows = table.read(component, [item.tablet], columns).select(columns)
     if component == "state":
         rows = recount_changes(rows)
     rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))

@@ -80,7 +80,7 @@ def run(invocation: Invocation) -> int:
     return run_job(invocation, build, "index", after=check_taken)
 
 
-def check_taken(table: str, manifest: Manifest, options: IndexTableOptions) -> None:
+def check_taken(address: str, manifest: Manifest, options: IndexTableOptions) -> None:
     """Warns of documents that writers of an index have refused, now or before.
 
     Raises:
@@ -93,7 +93,7 @@ def check_taken(table: str, manifest: Manifest, options: IndexTableOptions) -> N
         _LOG.warning("%s", refusal.line)
     if manifest.counts:
         return
-    if before := refused_pages(open_table(table), manifest, options.index):
+    if before := refused_pages(open_table(address), manifest, options.index):
         _LOG.warning("%s", refused_before(before))
 
 

@@ -53,17 +53,17 @@ def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     with configuration():
         routes = chosen_writers(options)
-    table, counts, keep = str(invocation.table), Counter[str](), _KEEP[options.keep]
+    address, counts, keep = str(invocation.table), Counter[str](), _KEEP[options.keep]
     for rule in routes.writers:
         target = IndexTarget(
-            options.index, rule.name, rule.parameters, open_table(table), now_ms(), ""
+            options.index, rule.name, rule.parameters, open_table(address), now_ms(), ""
         )
         index = open_writer(rule, target)
         if not isinstance(index, StoredIndex):
             raise UsageError(f"solrdedup cannot read an index of kind {rule.kind!r}")
         if index.component:
             losers = functools.partial(_losers, keep=keep)
-            counts.update(dedup_in_table(table, options.index, routes, rule, losers))
+            counts.update(dedup_in_table(address, options.index, routes, rule, losers))
         else:
             counts += _dedup(index, keep)
     if invocation.format == "json":

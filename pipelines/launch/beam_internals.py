@@ -1,11 +1,13 @@
-"""Contains all changes to Beam at run time, and most uses of Beam's private names.
+"""Contains the changes to Beam at run time, and most uses of Beam's private names.
 
 Another module uses private names, too, but changes nothing: ``transforms/elements/beam_row_types.py``
-reads Beam's types of rows. Apart from these changes the package only drops a line that Beam logs.
+reads Beam's types of rows. One change is elsewhere, the last of the table: ``package/__init__.py`` makes
+it, because it must come before Beam is imported, and because pipelines that only use the transforms
+do not import this module.
 
 A crawl was run with each version of Beam in ``TRIED``, from the oldest that can be installed
-together with the other packages; all tests run with the newest. With any other version, no change
-is made and one warning is logged: jobs give the same results, more slowly and with more output.
+together with the other packages; all tests run with the newest. With any other version, this module
+makes no change and logs one warning: jobs give the same results, more slowly and with more output.
 That version may have renamed what is changed here; so nothing of it is needed to import this module.
 
 ================== ====================================== =====================================
@@ -44,9 +46,14 @@ silence_runners:   portable runners raise errors and      each error is printed 
 - MESSAGE_LOG_     a runner's messages are logged as      lines that are no errors, in the form
   LEVELS           errors.                                of errors.
 - PrismJobServer   Prism's log ignores the log level.     Prism's own log on standard error.
+_is_shown, in      Beam warns when it is imported that    two warnings (with 2.72 one) when a
+package/__init__   Google's clients are missing. Only     program imports the transforms without
+                   tables in gs:// need them, and say so. Google's clients.
+                   It filters the log by its text; with
+                   another text it does nothing.
 ================== ====================================== =====================================
 
-All versions in ``TRIED`` need the same changes.
+All versions in ``TRIED`` need the same changes, with the one difference that the table names.
 """
 
 import bz2

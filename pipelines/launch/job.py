@@ -81,21 +81,21 @@ def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = Fa
     Raises:
         UserError: The job cannot run.
     """
-    table, options = str(invocation.table), invocation.options
-    preflight(table, options, invocation.beam_args)
+    address, options = str(invocation.table), invocation.options
+    preflight(address, options, invocation.beam_args)
     if not begins_table:
-        newest_manifest(table)
-    check(options, local=local, table=table)
-    warn_of_clocks(table, options)
+        newest_manifest(address)
+    check(options, local=local, address=address)
+    warn_of_clocks(address, options)
 
 
-def check(options: Any, *, local: bool = False, table: str = "") -> None:
+def check(options: Any, *, local: bool = False, address: str = "") -> None:
     """Sets up rules and clients as workers do, so that a wrong configuration fails first.
 
     Args:
         options: Options of a job.
         local: Whether all seeds are local files, so that the agent needs no name.
-        table: Address of the table, for writers of an index.
+        address: Address of the table, for writers of an index.
 
     Raises:
         UsageError: Rule files, files of schedules or scorings, addresses or the agent's name cannot
@@ -115,7 +115,7 @@ def check(options: Any, *, local: bool = False, table: str = "") -> None:
         if isinstance(options, IndexWriterOptions) and options.index:
             from ...io.index.index_making import check_index  # late: few jobs need it
 
-            check_index(options, table)
+            check_index(options, address)
         if isinstance(options, HttpOptions):
             guard_of(options)
             if not local:
@@ -167,8 +167,8 @@ def prepare(
     """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
-        table = open_table(ticket.table).worker_address()
-        ticket = dataclasses.replace(ticket, table=table, versions=versions())
+        address = open_table(ticket.address).worker_address()
+        ticket = dataclasses.replace(ticket, address=address, versions=versions())
     name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
     pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
     if elsewhere and not options.deliver:
@@ -176,7 +176,7 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        check = beam.Map(check_worker, snapshot_to_find(ticket.table), chosen_plugins(options))
+        check = beam.Map(check_worker, snapshot_to_find(ticket.address), chosen_plugins(options))
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)
@@ -194,9 +194,9 @@ def job_name(job: str, operation: str) -> str:
 
 
 @contextlib.contextmanager
-def _no_empty_folder(table: str) -> Iterator[None]:
+def _no_empty_folder(address: str) -> Iterator[None]:
     """Removes a new table's folder if the job fails before it has written a file there."""
-    new = missing_folders(open_table(table).files)
+    new = missing_folders(open_table(address).files)
     try:
         yield
     except Exception:
@@ -206,13 +206,13 @@ def _no_empty_folder(table: str) -> Iterator[None]:
         raise
 
 
-def warn_of_clocks(table: str, options: Any = None) -> None:
+def warn_of_clocks(address: str, options: Any = None) -> None:
     """Warns of a wrong clock, and of impossible times in a table, one line each."""
-    root = open_table(table)
+    table = open_table(address)
     schedule = options if isinstance(options, ScheduleOptions) else None
     with contextlib.suppress(UserError):  # there is no table yet, or the job reports the error
-        manifest = load_manifest(root, root.latest_snapshot())
-        for line in clock_warnings(root, manifest, schedule):
+        manifest = load_manifest(table, table.latest_snapshot())
+        for line in clock_warnings(table, manifest, schedule):
             _LOG.warning("%s", line)
 
 
@@ -241,7 +241,7 @@ def run_job(
     launched(ticket.operation)
     check_launch(invocation, begins_table=job in ("inject", "sitemap", "copy"))
     try:
-        with _no_empty_folder(ticket.table), live_view(invocation.progress):
+        with _no_empty_folder(ticket.address), live_view(invocation.progress):
             for some in before(ticket) if before else ():
                 run_pipeline(prepare(ticket, some, options, invocation.beam_args, job))
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
@@ -254,14 +254,14 @@ def run_job(
     if not waits(pipeline):
         report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
         return 0
-    operation = pinned_operation(ticket.table, f"{ticket.operation}.{job}")
+    operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
     manifest = committed(operation) if operation else None
     if manifest is None:
         report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
         return 0
     report(invocation, job_record(manifest))
     if after:
-        after(ticket.table, manifest, options)
+        after(ticket.address, manifest, options)
     return NOTHING_TO_DO if _found_nothing(job, manifest) else DONE
 
 

@@ -77,7 +77,7 @@ def workers_elsewhere(beam_args: Sequence[str]) -> bool:
     return not (loopback or local.get(runner, False))
 
 
-def preflight(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
+def preflight(address: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
     """Checks a launch before anything is written.
 
     Raises:
@@ -87,7 +87,7 @@ def preflight(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> N
     """
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
-        _check_reach(table, options, beam_args)
+        _check_reach(address, options, beam_args)
     _check_plugins(options, elsewhere)
     if beam_args:
         check_runner(runner_of(beam_args), _options(beam_args))
@@ -104,8 +104,8 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
     return args
 
 
-def _check_reach(table: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
-    if not options.shared_path and (reason := open_table(table).why_unshared()):
+def _check_reach(address: str, options: LaunchOptions, beam_args: Sequence[str]) -> None:
+    if not options.shared_path and (reason := open_table(address).why_unshared()):
         raise UsageError(
             f"{reason}, which workers of "
             f"{_options(beam_args).view_as(StandardOptions).runner} may not find: "

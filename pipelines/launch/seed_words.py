@@ -17,12 +17,12 @@ from ...io.table.opening import open_table
 _LOG = logging.getLogger("nutbeam.inject")
 
 
-def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> list[str]:
+def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -> list[str]:
     """Prepares seeds for workers: makes paths absolute, and copies standard input to a file.
 
     Args:
         words: URLs, files, folders of files, ``-`` for standard input.
-        table: Address of the table.
+        address: Address of the table.
         elsewhere: Whether workers may be on other machines; then files are copied into the
             table.
 
@@ -32,12 +32,12 @@ def seed_words(words: Sequence[str], table: str, *, elsewhere: bool = False) -> 
     check_seeds(words)
     for folder in unread_folders([word for word in words if word != "-"]):
         _LOG.warning("folder %r is not read: give it as a seed folder of its own", folder)
-    words = [_keep(table, sys.stdin.buffer) if word == "-" else word for word in words]
+    words = [_keep(address, sys.stdin.buffer) if word == "-" else word for word in words]
     if elsewhere:
         return [
             word
             for source in sources(words)
-            for word in (source.urls or [_copy(table, str(source.path))])
+            for word in (source.urls or [_copy(address, str(source.path))])
         ]
     return [full_address(place_of(word)) if is_place(word) else word for word in words]
 
@@ -51,16 +51,16 @@ def check_seeds(words: Sequence[str]) -> None:
     sources([word for word in words if word != "-"])
 
 
-def _copy(table: str, path: str) -> str:
+def _copy(address: str, path: str) -> str:
     place = place_of(path)
-    if found_by_workers(place, open_table(table).files):
+    if found_by_workers(place, open_table(address).files):
         return path
     with opened(place) as file:
-        return _keep(table, file)
+        return _keep(address, file)
 
 
-def _keep(table: str, seeds: IO[bytes]) -> str:
-    path = absolute(open_table(table).files) / "seeds" / f"{new_id()}.txt"
+def _keep(address: str, seeds: IO[bytes]) -> str:
+    path = absolute(open_table(address).files) / "seeds" / f"{new_id()}.txt"
     with creating(path) as file:
         shutil.copyfileobj(unpacked(seeds), file)  # plain, so that purge finds names in it
     return str(path)

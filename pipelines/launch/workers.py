@@ -55,16 +55,16 @@ def _give(_: object, ticket: Ticket) -> Ticket:
     return ticket
 
 
-def snapshot_to_find(table: str) -> int:
+def snapshot_to_find(address: str) -> int:
     """Returns the number of the newest snapshot, for ``check_worker``; makes a new table's folder.
 
     It is 0, without a request, for a table whose files all machines find.
     """
-    root = open_table(table)
-    if not root.why_unshared():
+    table = open_table(address)
+    if not table.why_unshared():
         return 0
-    make_folder(root.files)
-    return root.latest_snapshot()
+    make_folder(table.files)
+    return table.latest_snapshot()
 
 
 def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
@@ -81,7 +81,7 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
     """
     check_versions(ticket)
     try:
-        table = open_table(ticket.table)
+        table = open_table(ticket.address)
         files = table.files
         check_client(files)
     except (UserError, OSError) as error:
@@ -89,7 +89,7 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
     late = snapshot > 0 and table.latest_snapshot() < snapshot
     if late or missing_folders(files):
         raise UsageError(
-            f"the workers do not find the table {ticket.table!r}: its folder is not shared "
+            f"the workers do not find the table {ticket.address!r}: its folder is not shared "
             "with them, although --shared_path says so"
         )
     try:

@@ -58,7 +58,7 @@ class SearchServer(http.server.ThreadingHTTPServer):
     @property
     def name(self) -> str:
         """The table and the index, for people."""
-        return f"{self._searched.table} ({self._searched.index})"
+        return f"{self._searched.address} ({self._searched.index})"
 
     def search(self, query: str, first: int) -> FoundPages:
         """Returns the results of a query in the newest snapshot.

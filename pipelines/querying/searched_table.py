@@ -25,10 +25,10 @@ class SearchedTable:
         opened: The index that was opened last; None if a purge has changed the table since then.
     """
 
-    def __init__(self, table: str, index: str, folder: str = "") -> None:
-        self.table, self.index = table, index
+    def __init__(self, address: str, index: str, folder: str = "") -> None:
+        self.address, self.index = address, index
         self._shards = index_component(index, "shards")
-        self._cache = table_cache(table, folder)
+        self._cache = table_cache(address, folder)
         self._state = ("", "")
         self.opened: ShardSearch | None = None
 
@@ -38,11 +38,11 @@ class SearchedTable:
         Raises:
             UserError: There is no such index, or it cannot be read.
         """
-        manifest = newest_manifest(self.table)
+        manifest = newest_manifest(self.address)
         component = manifest.components.get(self._shards)
         if component is None:
             self.opened = None
-            raise UsageError(_no_index(self.table, self.index, manifest))
+            raise UsageError(_no_index(self.address, self.index, manifest))
         purges = manifest.content_of(BLOCKLIST_COMPONENT) or ""
         if purges != self._state[1]:  # what was opened may have what was purged
             self.opened = None
@@ -53,12 +53,12 @@ class SearchedTable:
 
     def _open(self, manifest: Manifest, purges: str) -> ShardSearch:
         pinned = Pinned()
-        pinned.table, pinned.snapshot = self.table, manifest.snapshot
+        pinned.address, pinned.snapshot = self.address, manifest.snapshot
         with pinned.reading():
             files = pinned.files(self._shards)
             for _ in range(_ATTEMPTS):
                 cache = index_cache(self._cache, self.index, purges)
-                unpacked = unpack_index(pinned.root.files, files, cache)
+                unpacked = unpack_index(pinned.table.files, files, cache)
                 try:
                     return ShardSearch(unpacked)
                 except UserError:
@@ -71,12 +71,14 @@ class SearchedTable:
             )
 
 
-def _no_index(table: str, name: str, manifest: Manifest) -> str:
+def _no_index(address: str, name: str, manifest: Manifest) -> str:
     shards = components_of(KINDS["shards"], manifest.components)
     known = [component.split("/")[1] for component in shards]
     if known:
-        return f"{table!r} has no index {name!r} that can be searched: there is {', '.join(known)}"
-    return f"{table!r} has no index {name!r} that can be searched: run nutbeam index {table}"
+        return (
+            f"{address!r} has no index {name!r} that can be searched: there is {', '.join(known)}"
+        )
+    return f"{address!r} has no index {name!r} that can be searched: run nutbeam index {address}"
 
 
 def record_of_hit(hit: Hit) -> dict[str, Any]:

@@ -61,21 +61,21 @@ def run(invocation: Invocation) -> int:
     query = invocation.arguments["query"]
     if query is not None and not query.strip():
         raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
-    table = str(invocation.table)
-    root = open_table(table).files
+    address = str(invocation.table)
+    root = open_table(address).files
     duckdb = _duckdb()
-    manifest, failures = newest_manifest(table), list[UserError]()
-    with _errors(duckdb, table, failures):
-        stored = StoredRows(table, manifest.snapshot)
+    manifest, failures = newest_manifest(address), list[UserError]()
+    with _errors(duckdb, address, failures):
+        stored = StoredRows(address, manifest.snapshot)
         memory = invocation.options.memory_limit
         connection = connect_duckdb(duckdb, root, manifest, memory, stored.kinds, failures)
     with contextlib.closing(connection):
-        errors = functools.partial(_errors, duckdb, table, failures)
+        errors = functools.partial(_errors, duckdb, address, failures)
         answer = functools.partial(_answer, duckdb, connection, stored, invocation, errors)
         if query is not None:
             answer(query)
         elif sys.stdin.isatty() and sys.stdout.isatty():
-            run_shell(answer, table)
+            run_shell(answer, address)
         else:
             run_statements(answer, sys.stdin)
     return 0
@@ -134,7 +134,7 @@ def _print(result: Any, found: Iterator[tuple[Any, ...]], invocation: Invocation
 
 
 @contextlib.contextmanager
-def _errors(duckdb: Any, table: str, failures: list[UserError]) -> Iterator[None]:
+def _errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``."""
     failures.clear()
     try:
@@ -142,7 +142,7 @@ def _errors(duckdb: Any, table: str, failures: list[UserError]) -> Iterator[None
     except duckdb.Error as error:
         if failures:
             raise failures[0] from None
-        raise _refusal(duckdb, error, table) from error
+        raise _refusal(duckdb, error, address) from error
 
 
 def _duckdb() -> Any:
@@ -208,17 +208,17 @@ def _store(connection: Any, name: str, rows: pa.Table) -> None:
     connection.unregister("rows")
 
 
-def _refusal(duckdb: Any, error: Exception, table: str) -> UserError:
+def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(line for line in lines if not line.startswith(("LINE ", "^")))
     text = text or type(error).__name__
     if any(word in text for word in _FULL):
         return ScratchFull(full(scratch()))
-    if str(open_table(table).files) in text:  # a file of the table is damaged
-        return UserError(f"{text}: run nutbeam fsck {table}")
+    if str(open_table(address).files) in text:  # a file of the table is damaged
+        return UserError(f"{text}: run nutbeam fsck {address}")
     # DuckDB's reader of Parquet has no class for its errors, such as "Out of buffer", and no file.
     if type(error) is duckdb.Error:
-        return UserError(f"a file of {table} cannot be read: {text}: run nutbeam fsck {table}")
+        return UserError(f"a file of {address} cannot be read: {text}: run nutbeam fsck {address}")
     text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)

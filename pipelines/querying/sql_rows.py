@@ -23,10 +23,10 @@ class StoredRows:
         snapshot: Number of the snapshot.
     """
 
-    def __init__(self, table: str, snapshot: int) -> None:
-        self._pinned = Reading(table, "", snapshot)
-        root = self._pinned.root
-        self._waiting = {name for name, kind in KINDS.items() if not root.in_files(kind.name)}
+    def __init__(self, address: str, snapshot: int) -> None:
+        self._pinned = Reading(address, "", snapshot)
+        table = self._pinned.table
+        self._waiting = {name for name, kind in KINDS.items() if not table.in_files(kind.name)}
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -70,7 +70,7 @@ class StoredRows:
         for component in components_of(kind, pinned.manifest().components):
             for tablet in tablets(pinned.files(component)):
                 with pinned.reading():
-                    for rows in pinned.root.scan(component, tablet):
+                    for rows in pinned.table.scan(component, tablet):
                         yield from conform(rows, kind.schema).to_batches()
 
 

@@ -34,14 +34,14 @@ _QUOTED = re.compile(
 _Answer = Callable[[str], None]
 
 
-def run_shell(answer: _Answer, table: str) -> None:
+def run_shell(answer: _Answer, address: str) -> None:
     """Answers statements that are typed on a terminal, until Ctrl-D or ``.quit``; prints errors.
 
     Args:
         answer: Prints the result of statements; raises UserError.
-        table: Address of the table, for the greeting.
+        address: Address of the table, for the greeting.
     """
-    print(f"{table}: {', '.join(views())}. A statement ends with a semicolon; .help shows more.")
+    print(f"{address}: {', '.join(views())}. A statement ends with a semicolon; .help shows more.")
     text = ""
     with _history(), ENDING.shell():
         while True:

@@ -157,7 +157,7 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
     operation, counts = item.operation, Counter[str]()
     others = functools.partial(_open_batches, operation)
     most = longest_wait(options)
-    with acquire(operation.root, SITEMAP_LEASES, 0, others, most=most) as lease:
+    with acquire(operation.table, SITEMAP_LEASES, 0, others, most=most) as lease:
         before = EarlierRequests(lease.requested_until, lease.hosts)
         for sitemaps in lists_of_sitemaps(operation, item.words, item.hosts, options):
             left = in_time_left(options, operation.until)
@@ -190,7 +190,7 @@ def lists_of_sitemaps(
 
 def _open_batches(operation: Operation) -> list[str]:
     """Returns the batches whose fetches may send requests."""
-    latest = load_manifest(operation.root, operation.root.latest_snapshot())
+    latest = load_manifest(operation.table, operation.table.latest_snapshot())
     return [name for name, batch in latest.batches.items() if batch.phase != "updated"]
 
 

@@ -100,9 +100,9 @@ class SitemapFetching(Fetching):
         self._lease, self._before, self._throttling = lease, before, Throttling()
         self._blocklist = read_blocklist(operation)
         self._settings = read_host_settings(operation)
-        self._seeds: Seeds = read_seeds_hosts(operation.root, seed_files(operation))
+        self._seeds: Seeds = read_seeds_hosts(operation.table, seed_files(operation))
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
-        self.known_hosts = self._known = HostRecords(operation.root, files, none, before.notes)
+        self.known_hosts = self._known = HostRecords(operation.table, files, none, before.notes)
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
         self._rows: list[pl.DataFrame] = []

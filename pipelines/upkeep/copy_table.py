@@ -65,15 +65,15 @@ class _Item:
 
 
 def run(invocation: Invocation) -> int:
-    table, to = str(invocation.table), str(invocation.arguments["to"])
-    _check_apart(table, to)
-    manifest = newest_manifest(table)
-    open_table(table).check_rows_known(manifest.components, "copy")
+    address, to = str(invocation.table), str(invocation.arguments["to"])
+    _check_apart(address, to)
+    manifest = newest_manifest(address)
+    open_table(address).check_rows_known(manifest.components, "copy")
     open_table(to).check_place()
     _check_free(to, invocation.options.operation)
-    preflight(table, invocation.options, invocation.beam_args)
+    preflight(address, invocation.options, invocation.beam_args)
     # The launcher pins the snapshot, as in all commands that only read a table.
-    reading = Reading(open_table(table).worker_address(), "", manifest.snapshot)
+    reading = Reading(open_table(address).worker_address(), "", manifest.snapshot)
     return run_job(
         dataclasses.replace(invocation, table=to),
         lambda tickets, options: build(tickets, options, reading),
@@ -81,10 +81,10 @@ def run(invocation: Invocation) -> int:
     )
 
 
-def _check_apart(table: str, to: str) -> None:
-    source, target = (PurePosixPath(str(open_table(address))) for address in (table, to))
+def _check_apart(address: str, to: str) -> None:
+    source, target = (PurePosixPath(str(open_table(one))) for one in (address, to))
     if source == target or source in target.parents or target in source.parents:
-        raise UsageError(f"one table cannot be inside the other: {table!r} and {to!r}")
+        raise UsageError(f"one table cannot be inside the other: {address!r} and {to!r}")
 
 
 def _check_free(to: str, operation: str) -> None:
@@ -131,7 +131,7 @@ def _items(operation: Operation, reading: Reading) -> Iterator[_Item]:
 
 
 def _copy(item: _Item) -> Iterator[Written]:
-    source, target, name = item.reading.root, item.operation.root, item.component
+    source, target, name = item.reading.table, item.operation.table, item.component
     kind = f"rows/{name.rpartition('/')[2]}"
     with item.reading.reading():
         if item.tablet is not None:
@@ -149,7 +149,9 @@ def _commit(
     operation: Operation, written: list[Written], _: list[Any], reading: Reading
 ) -> Manifest:
     if operation.snapshot:
-        raise ConflictError(f"copy: a table was begun at {operation.table!r}; nothing was written")
+        raise ConflictError(
+            f"copy: a table was begun at {operation.address!r}; nothing was written"
+        )
     source = reading.manifest()
     # If another table was created there in the meantime, the commit fails: tables are not mixed.
     return commit(operation, written, reads=frozenset({"*"}), others=source.batches, past=source)

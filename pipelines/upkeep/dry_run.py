@@ -63,12 +63,12 @@ class BeginDryRun(Displayed):
 
 def _newest_snapshot(ticket: Ticket, job: str) -> Operation:
     check_versions(ticket)
-    root = open_table(ticket.table)
-    snapshot = root.latest_snapshot()
-    newest = load_manifest(root, snapshot)
+    table = open_table(ticket.address)
+    snapshot = table.latest_snapshot()
+    newest = load_manifest(table, snapshot)
     now = now_ms(newest.latest_time) if ticket.now is None else ticket.now
     # No real job has this name, so its metrics are not mistaken for changes.
-    return Operation(ticket.table, ticket.operation, f"{job}_dry_run", snapshot, now, 0)
+    return Operation(ticket.address, ticket.operation, f"{job}_dry_run", snapshot, now, 0)
 
 
 @dataclasses.dataclass

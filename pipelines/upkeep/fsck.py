@@ -129,35 +129,35 @@ class Repairs:
 
 
 def run(invocation: Invocation) -> int:
-    table, options = str(invocation.table), invocation.options
-    root = open_table(table)
-    if not root.begun_snapshot():
-        newest_manifest(table)  # raises the error for a table that does not exist
+    address, options = str(invocation.table), invocation.options
+    table = open_table(address)
+    if not table.begun_snapshot():
+        newest_manifest(address)  # raises the error for a table that does not exist
 
     def look_live() -> CheckResult:
         with live_view(invocation.progress):
-            return check_table(root, options)
+            return check_table(table, options)
 
-    finished = checks_of(root).finish_commit(options.drop) if options.repair else None
+    finished = checks_of(table).finish_commit(options.drop) if options.repair else None
     found, repairs = look_live(), Repairs(finished)
     if options.repair and not found.of_newer_version:
         damaged = [problem for problem in found.problems if problem.kind == OPERATION_PROBLEM]
-        repairs = Repairs(finished, repair_operations(root, damaged, options.drop))
+        repairs = Repairs(finished, repair_operations(table, damaged, options.drop))
         if repairs.operations:
             found = look_live()
     if options.repair and found.problems:
-        done = _repair(root, found, options)
+        done = _repair(table, found, options)
         found = look_live()
         if done.manifest is not None:
             repairs = dataclasses.replace(repairs, snapshot=done)
     if invocation.format == "json":
         print(json.dumps(_record(found, repairs)))
     else:
-        print(visible_lines(_lines(found, repairs, table, options)))
+        print(visible_lines(_lines(found, repairs, address, options)))
     return DAMAGED if found.problems else DONE
 
 
-def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
+def _repair(table: WebTable, found: CheckResult, options: Options) -> Repair:
     """Makes a snapshot of intact files and rows, and then one with corrected times."""
     done, operation = Repair(None), f"{new_id()}.fsck"
     if any(problem.kind != CLOCK_PROBLEM for problem in found.problems):
@@ -167,9 +167,9 @@ def _repair(root: WebTable, found: CheckResult, options: Options) -> Repair:
                 known = drop.get(problem.component, frozenset())
                 drop[problem.component] = known | {problem.path}
         left_out = drop if options.drop else None
-        done = checks_of(root).repair(operation, found.snapshot, found.rows, left_out)
+        done = checks_of(table).repair(operation, found.snapshot, found.rows, left_out)
     if any(problem.kind == CLOCK_PROBLEM for problem in found.problems):
-        made = repair_clock(str(root), f"{new_id()}.fsck", _schedule(options))
+        made = repair_clock(str(table), f"{new_id()}.fsck", _schedule(options))
         if done.manifest is None:
             return made
         rows = {**done.rows, **made.rows}
@@ -181,27 +181,27 @@ def _schedule(options: Options) -> ScheduleOptions:
     return ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
 
 
-def check_table(root: WebTable, options: Options) -> CheckResult:
+def check_table(table: WebTable, options: Options) -> CheckResult:
     """Checks all manifests of a table, and the files and rows of the newest that can be read."""
-    problems = [*check_manifests(root), *check_operations(root)]
-    found = CheckResult(root.latest_snapshot(), tuple(problems), Left())
+    problems = [*check_manifests(table), *check_operations(table)]
+    found = CheckResult(table.latest_snapshot(), tuple(problems), Left())
     if found.of_newer_version:
         return found  # only the newer version can determine its files
-    manifest = next(readable_manifests(root), Manifest())
-    found = CheckResult(manifest.snapshot, tuple(problems), left_over(root))
-    checks = checks_of(root)
+    manifest = next(readable_manifests(table), Manifest())
+    found = CheckResult(manifest.snapshot, tuple(problems), left_over(table))
+    checks = checks_of(table)
     if not checks.can_check(manifest.snapshot):
         return found
-    problems += check_lists(root, manifest)
-    unchecked = tuple(root.unknown_rows(manifest.components))
+    problems += check_lists(table, manifest)
+    unchecked = tuple(table.unknown_rows(manifest.components))
     judged = {name: some for name, some in manifest.components.items() if name not in unchecked}
-    files = [(name, file) for name, some in files_to_check(root, judged) for file in some]
-    problems += _check_files(root, files, options)
+    files = [(name, file) for name, some in files_to_check(table, judged) for file in some]
+    problems += _check_files(table, files, options)
     broken = {problem.path for problem in problems}
     rows = checks.check(manifest, broken, options.quick, options.readers)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
-    problems += check_clock(root, manifest, _schedule(options), now, options.quick)
+    problems += check_clock(table, manifest, _schedule(options), now, options.quick)
     for batch, known in manifest.batches.items():
         # After an update, compact drops files of the batch that are not needed any more.
         required = (
@@ -216,10 +216,10 @@ def check_table(root: WebTable, options: Options) -> CheckResult:
 
 
 def _check_files(
-    root: WebTable, files: list[tuple[str, DataFile]], options: Options
+    table: WebTable, files: list[tuple[str, DataFile]], options: Options
 ) -> list[Problem]:
     def check(named: tuple[str, DataFile]) -> Problem | None:
-        problem = file_problem(root, *named, options.quick)
+        problem = file_problem(table, *named, options.quick)
         PROGRESS.add()
         return problem
 
@@ -261,7 +261,7 @@ def _repaired(done: Repair, manifest: Manifest) -> dict[str, Any]:
     return record | ({"rows": dict(done.rows)} if done.rows else {})
 
 
-def _lines(found: CheckResult, repairs: Repairs, table: str, options: Options) -> Iterator[str]:
+def _lines(found: CheckResult, repairs: Repairs, address: str, options: Options) -> Iterator[str]:
     yield from map(str, repairs.operations)
     if repairs.finished is not None:
         yield f"finished: snapshot {repairs.finished}, which was not wholly applied"
@@ -281,7 +281,7 @@ def _lines(found: CheckResult, repairs: Repairs, table: str, options: Options) -
             f"snapshot {found.rows.unfinished} is not wholly applied: the next job that changes "
             "the table does that, or --repair"
         )
-    yield _conclusion(found, table, options)
+    yield _conclusion(found, address, options)
 
 
 def _left_lines(left: Left) -> Iterator[str]:
@@ -297,7 +297,7 @@ def _left_lines(left: Left) -> Iterator[str]:
         )
 
 
-def _conclusion(found: CheckResult, table: str, options: Options) -> str:
+def _conclusion(found: CheckResult, address: str, options: Options) -> str:
     if not found.problems:
         rows = "".join(
             f", {counted(n, 'rows')} of {name}" for name, n in found.rows.numbers.items()
@@ -309,11 +309,11 @@ def _conclusion(found: CheckResult, table: str, options: Options) -> str:
     if not found.damage:
         return f"{number}; upgrade nutbeam: only a newer version can judge that"
     if not options.repair:
-        return f"{number}; nutbeam fsck {table} --repair repairs what it can"
+        return f"{number}; nutbeam fsck {address} --repair repairs what it can"
     left = f"{number} {'is' if len(found.problems) == 1 else 'are'} left"
     if options.drop:
         return left
     # A rollback in Bigtable needs the rows changed since then, and these may be lost.
-    in_files = all(map(open_table(table).in_files, KINDS))
+    in_files = all(map(open_table(address).in_files, KINDS))
     back = "go back with nutbeam rollback, " if in_files else ""
     return f"{left}; restore the files from a copy, {back}or leave them out with --drop"

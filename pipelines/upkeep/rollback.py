@@ -27,14 +27,14 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    options, table = invocation.options, str(invocation.table)
-    manifest = newest_manifest(table)
+    options, address = invocation.options, str(invocation.table)
+    manifest = newest_manifest(address)
     if options.to == 0:
         raise UsageError("--to must be the number of a snapshot; nutbeam history lists them")
     if options.to == manifest.snapshot:
         raise UsageError(f"snapshot {options.to} is the newest: there is nothing to go back to")
     made = roll_back(
-        table, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
+        address, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
     )
     report(invocation, {**job_record(made), "restores": made.restores})
     return 0

@@ -108,7 +108,7 @@ class Explainer:
     def __init__(self, options: Options, table: TableAt | None) -> None:
         self.rules = rules_of(options)
         self._options, self._table = options, table
-        self._last = last_generate(table.pinned.table, options) if table else None
+        self._last = last_generate(table.pinned.address, options) if table else None
         with configuration():
             self._hosts = intervals_of_hosts(options)
         self._requested = RequestedRobots(options) if options.ask_robots else None
@@ -162,7 +162,7 @@ class Explainer:
             record["last_generate"] = self._last.fate(key)
         host = table.find("hosts", urls.host_key_of(key))
         return record | {
-            "history": history_records(table.pinned.table, key),
+            "history": history_records(table.pinned.address, key),
             "host": host_limits_record(table.pinned, self._options, key, table.now),
             "inlinks": table.inlinks(key),
             "robots": self._robots(key, host),

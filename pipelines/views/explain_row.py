@@ -62,12 +62,12 @@ class TableAt:
         now: The time that counts as now, ms; None is the present.
     """
 
-    def __init__(self, table: str, snapshot: int | None = None, now: int | None = None) -> None:
-        root = open_table(table)
+    def __init__(self, address: str, snapshot: int | None = None, now: int | None = None) -> None:
+        table = open_table(address)
         self.manifest = (
-            newest_manifest(table) if snapshot is None else load_manifest(root, snapshot)
+            newest_manifest(address) if snapshot is None else load_manifest(table, snapshot)
         )
-        self.pinned = Reading(table, "", self.manifest.snapshot)
+        self.pinned = Reading(address, "", self.manifest.snapshot)
         self.find = self.pinned.find
         self.clock = clock_of(self.manifest, now)
         self.now = self.clock.now
@@ -75,7 +75,7 @@ class TableAt:
     @property
     def seeds(self) -> Seeds:
         """Hosts and domains of the seeds."""
-        return read_seeds_hosts(self.pinned.root, seed_files(self.pinned))
+        return read_seeds_hosts(self.pinned.table, seed_files(self.pinned))
 
     def is_purged(self, key: str) -> bool:
         """Returns whether a key is on the blocklist."""
@@ -95,8 +95,8 @@ class TableAt:
 
     def batch_of(self, key: str) -> str | None:
         """Returns the open batch that has chosen a key."""
-        root, batches = self.pinned.root, self.manifest.open_batches(self.now)
-        chosen = (b for b in batches if len(claimed_keys(root, self.manifest, [b], key, key)))
+        table, batches = self.pinned.table, self.manifest.open_batches(self.now)
+        chosen = (b for b in batches if len(claimed_keys(table, self.manifest, [b], key, key)))
         return next(chosen, None)
 
     def better(self, row: dict[str, Any], options: GenerateOptions) -> int:
@@ -108,13 +108,13 @@ class TableAt:
         files = tablets(self.pinned.files("state"))
         near = tablets_of_keys(files, pl.Series([f"{group}{ends[-1]}", f"{group}:\x7f"]))
         columns = dict.fromkeys(("key", "score", "distance", *scorings.sort_columns))
-        rows = self.pinned.root.read(
+        rows = self.pinned.table.read(
             "state", near, tuple(columns),
             lambda state: eligible(state.filter(of_group), self.clock, options, scorings),
         )  # fmt: skip
         rows = sorted_out(rows, options, scorings)
         batches = self.manifest.open_batches(self.now)
-        claimed = claimed_keys(self.pinned.root, self.manifest, batches, None, None)
+        claimed = claimed_keys(self.pinned.table, self.manifest, batches, None, None)
         rows = self._boosted(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
         rows = ranked(rows, options)
         boost = host_limits_record(self.pinned, options, key, self.now)["boost"]

@@ -67,7 +67,7 @@ class Options(ExprOptions, LaunchOptions):
 
 
 def run(invocation: Invocation) -> int:
-    options, table = invocation.options, str(invocation.table)
+    options, address = invocation.options, str(invocation.table)
     kind = kind_of_file(invocation.format, options.output)
     output = output_of(options.output, "--output", f".{kind}")
 
@@ -80,7 +80,7 @@ def run(invocation: Invocation) -> int:
 
     divide = functools.partial(_items, what=options.what)
     schema = shown_schema(views()[options.what].columns)
-    with exported(table, build, invocation.beam_args, options, divide) as (_, parts):
+    with exported(address, build, invocation.beam_args, options, divide) as (_, parts):
         number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}
@@ -125,26 +125,26 @@ def _items(reading: Reading, what: str) -> Iterator[ReadItem]:
             owner = name.split("/")[1] if kind.owner_column else ""
             yield dataclasses.replace(item, number=number, owner=owner)
     else:
-        files = files_of(reading.root, reading.manifest(), kind)
+        files = files_of(reading.table, reading.manifest(), kind)
         for number, (owner, file) in enumerate(files):
             yield ReadItem(reading, number, file=file, owner=owner)
 
 
 def _frames(item: ReadItem, view: View) -> Iterator[pl.DataFrame]:
     """Yields stored rows, with their batch or index if they are of one."""
-    root, kind = item.reading.root, view.kind
+    table, kind = item.reading.table, view.kind
     if kind is None:
         yield batches_frame(item.reading.manifest())
         return
     # Damaged rows are not exported.
     if item.tablet is not None:
-        verify_tablets(root, item.tablet)
-        for rows in root.scan(kind.name, item.tablet):
+        verify_tablets(table, item.tablet)
+        for rows in table.scan(kind.name, item.tablet):
             yield with_owner(rows.filter(kind.counting), kind, item.owner)
         return
     assert item.file is not None
-    verify_file(root, item.file)
-    for group in row_groups(root / item.file.path, kind.schema):
+    verify_file(table, item.file)
+    for group in row_groups(table / item.file.path, kind.schema):
         yield with_owner(to_frame(group), kind, item.owner)
 
 

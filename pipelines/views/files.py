@@ -30,21 +30,21 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    table, what = str(invocation.table), invocation.arguments["what"]
+    address, what = str(invocation.table), invocation.arguments["what"]
     known = {name: view.kind for name, view in views().items() if view.kind is not None}
     if what not in known:
         raise UsageError(f"files can be listed of {', '.join(known)}, got {what!r}")
-    root, manifest = open_table(table), newest_manifest(table)
-    if not root.in_files(known[what].name):
+    table, manifest = open_table(address), newest_manifest(address)
+    if not table.in_files(known[what].name):
         raise UsageError(
-            f"{what} of {table!r} is in Bigtable, not in files: nutbeam export writes it to one"
+            f"{what} of {address!r} is in Bigtable, not in files: nutbeam export writes it to one"
         )
-    files = in_order([file for _, file in files_of(root.files, manifest, known[what])])
-    paths = [str(root / file.path) for file in files]
+    files = in_order([file for _, file in files_of(table.files, manifest, known[what])])
+    paths = [str(table / file.path) for file in files]
     runs = sum(file.base is not None for file in files)
     if invocation.options.query:
         if not paths:
-            raise UsageError(f"{what} of {table!r} has no files yet")
+            raise UsageError(f"{what} of {address!r} has no files yet")
         print(_query(paths, runs=bool(runs)))
     elif invocation.format == "json":
         listed = [_record(path, file) for path, file in zip(paths, files, strict=True)]

@@ -11,6 +11,7 @@ from ...io.reading.row_history import row_history
 from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...io.upkeep.rollback import ComponentChange, ShownSnapshot, events, sizes
+from ...policy.components.kinds import kind_of
 from ...policy.components.schema import STATE_COLUMNS
 from ...policy.components.vocabulary import iso, record_of
 from ...web.base.counting import counted
@@ -25,11 +26,11 @@ VERSIONED = ("status", "fetch_time", "score", "retries", "http_code")
 _COLUMNS = STATE_COLUMNS.pick(*VERSIONED)
 
 
-def history_records(table: str, key: str) -> list[dict[str, Any]]:
+def history_records(address: str, key: str) -> list[dict[str, Any]]:
     """Returns the versions of a row of the state in the snapshots that are kept, the newest first.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         key: The row key.
 
     Returns:
@@ -37,7 +38,7 @@ def history_records(table: str, key: str) -> list[dict[str, Any]]:
         without these if there was no row.
     """
     found = []
-    for version in row_history(table, key, VERSIONED):
+    for version in row_history(address, key, VERSIONED):
         made, values = version.made, version.values
         record = {"snapshot": made.snapshot, "time": iso(made.time), "job": made.job}
         found.append(record | ({} if values is None else record_of(values, _COLUMNS)))
@@ -53,8 +54,8 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    root = open_table(str(invocation.table))
-    found = list(events(root, invocation.options.last))
+    table = open_table(str(invocation.table))
+    found = list(events(table, invocation.options.last))
     if not found:
         newest_manifest(str(invocation.table))  # raises the error for a missing table
     try:
@@ -89,13 +90,16 @@ def _record(event: ShownSnapshot) -> dict[str, Any]:
         "restores": manifest.restores,
         "undone": event.undone,
         "counts": dict(manifest.counts),
-        "changes": {name: _change_record(change) for name, change in event.changes.items()},
+        "changes": {name: _change_record(name, change) for name, change in event.changes.items()},
     }
 
 
-def _change_record(change: ComponentChange) -> dict[str, Any]:
-    added, removed = _sizes(change.added), _sizes(change.removed)
-    return {"added": added, "removed": removed, "exact": change.exact}
+def _change_record(component: str, change: ComponentChange) -> dict[str, Any]:
+    what, (added, removed) = (
+        kind_of(component).shown_as,
+        map(_sizes, (change.added, change.removed)),
+    )
+    return {"what": what, "added": added, "removed": removed, "exact": change.exact}
 
 
 def _sizes(numbers: tuple[int, ...]) -> dict[str, int]:
@@ -114,11 +118,23 @@ def _lines(event: ShownSnapshot, counts: bool) -> Iterator[str]:
         words.append(f"as snapshot {manifest.restores}")
     if event.undone:
         words.append("(undone)")
-    own = f"batches/{manifest.batch}/"
-    changes = [f"{n.removeprefix(own)} {_change(change)}" for n, change in event.changes.items()]
+    changes = [
+        f"{_name(n, manifest.batch)} {_change(change)}" for n, change in event.changes.items()
+    ]
     yield "  ".join([*words, "; ".join(changes) or "nothing"])
     if counts and manifest.counts:
         yield "    " + ", ".join(f"{name} {number:,}" for name, number in manifest.counts.items())
+
+
+def _name(component: str, batch: str | None) -> str:
+    """Returns the name of a component as in ``sql``; with its index, or its batch if it is another.
+
+    >>> _name("links", None), _name("batches/1/pages", "1"), _name("index/main/shards", None)
+    ('inlinks', 'batch_pages', 'shards of main')
+    """
+    kind = kind_of(component)
+    owner = component.split("/")[1] if kind.folder else batch
+    return kind.shown_as if owner == batch else f"{kind.shown_as} of {owner}"
 
 
 def _change(change: ComponentChange) -> str:

@@ -14,17 +14,17 @@ from ..generating.recorded_options import as_recorded
 from .explain_row import TableAt, not_generated
 
 
-def last_generate(table: str, options: GenerateOptions) -> "LastGenerate | None":
+def last_generate(address: str, options: GenerateOptions) -> "LastGenerate | None":
     """Returns the newest generate in the history of a table that is kept, or None.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         options: Options of explain; those of choosing are replaced by those of that generate.
     """
     try:
-        for manifest in lineage(open_table(table)):
+        for manifest in lineage(open_table(address)):
             if manifest.job == "generate":
-                return LastGenerate(table, manifest, options)
+                return LastGenerate(address, manifest, options)
     except UserError:  # a damaged manifest: older ones are not reached
         return None
     return None
@@ -39,8 +39,8 @@ class LastGenerate:
         options: Options of explain.
     """
 
-    def __init__(self, table: str, made: Manifest, options: GenerateOptions) -> None:
-        self._table, self._made = table, made
+    def __init__(self, address: str, made: Manifest, options: GenerateOptions) -> None:
+        self._address, self._made = address, made
         self._options = as_recorded(options, made.options)
         self._seen: TableAt | None = None
 
@@ -59,9 +59,9 @@ class LastGenerate:
         return {"time": iso(self._made.time), "batch": batch, "reason": reason, "detail": detail}
 
     def _fate(self, key: str) -> tuple[str, str]:
-        root, made = open_table(self._table), self._made
+        table, made = open_table(self._address), self._made
         batches = [name for name in made.batches if name == made.batch]
-        if batches and len(claimed_keys(root, made, batches, key, key)):
+        if batches and len(claimed_keys(table, made, batches, key, key)):
             return CHOSEN, f"it is in batch {made.batch}"
         seen = self._before()
         row = seen.find("state", key)
@@ -75,5 +75,5 @@ class LastGenerate:
         """Returns the table as that generate read it: no job has changed the state since."""
         if self._seen is None:
             made = self._made
-            self._seen = TableAt(self._table, made.snapshot - 1, made.time)
+            self._seen = TableAt(self._address, made.snapshot - 1, made.time)
         return self._seen

@@ -36,19 +36,19 @@ class NextUrl:
     reasons: tuple[tuple[str, str], ...]
 
 
-def next_url(table: str, options: GenerateOptions, *, after_now: bool = False) -> NextUrl | None:
+def next_url(address: str, options: GenerateOptions, *, after_now: bool = False) -> NextUrl | None:
     """Returns the URL of the newest snapshot that is due first; None if there is no URL.
 
     URLs that an option excludes come last. ``add_days`` does not count: it changes what one run
     chooses, not when a URL is due.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         options: Options of generate.
         after_now: Whether to look only at URLs that are not due yet.
     """
     options = dataclasses.replace(options, add_days=0.0)
-    seen = TableAt(table)
+    seen = TableAt(address)
     since = seen.now + 1 if after_now else None
     key = _first(seen, options, since) or (_first(seen, None) if since is None else None)
     row = seen.find("state", key) if key is not None else None
@@ -82,7 +82,7 @@ def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = N
     for tablet in _by_time(seen.pinned):
         if best is not None and (tablet.min_time or 0) > best[0]:
             break  # all later tablets are due later, too
-        rows = seen.pinned.root.read("state", [tablet], columns, narrow)
+        rows = seen.pinned.table.read("state", [tablet], columns, narrow)
         if options is not None and scorings is not None:
             rows = sorted_out(rows, options, scorings).select(_COLUMNS)
         found = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()

@@ -87,7 +87,7 @@ class Options(LaunchOptions):
 
 
 def run(invocation: Invocation) -> int:
-    table, options = str(invocation.table), invocation.options
+    address, options = str(invocation.table), invocation.options
     output = output_of(options.output, "--output")
     before = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(before) if before else ())
@@ -100,7 +100,7 @@ def run(invocation: Invocation) -> int:
             | "Write" >> ForEachDocument(_write, (reading, choice, output))
         )
 
-    with exported(table, build, invocation.beam_args, options) as (manifest, parts):
+    with exported(address, build, invocation.beam_args, options) as (manifest, parts):
         number = output.join(parts, schema.names, schema)
     if before:
         write_batches(before, manifest)
@@ -114,9 +114,9 @@ def run(invocation: Invocation) -> int:
 def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
     assert item.tablet is not None
     with item.reading.reading():
-        root = item.reading.root
-        verify_tablets(root, item.tablet)  # damaged rows are not exported
-        rows = root.read("state", [item.tablet], choice.state_columns, choice.in_state)
+        table = item.reading.table
+        verify_tablets(table, item.tablet)  # damaged rows are not exported
+        rows = table.read("state", [item.tablet], choice.state_columns, choice.in_state)
     for (document,), group in rows.group_by("document", maintain_order=True):
         for chunk in to_chunks(group):
             yield str(document), chunk
@@ -125,12 +125,12 @@ def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str,
 def _write(
     document: str, rows: pl.DataFrame, reading: Reading, choice: PageChoice, output: Output
 ) -> tuple[()]:
-    file = live_file(reading.root, reading.manifest(), document)
+    file = live_file(reading.table, reading.manifest(), document)
     if file is None:
         return ()  # compact has dropped the file: there is no text to show
     path = reading.part_file(file.order, f"-{Path(document).stem}{output.suffix}")
     with reading.reading():
-        verify_file(reading.root, file)
+        verify_file(reading.table, file)
         pages = pages_of_file(reading, file, choice, rows)
     output.write_frames(path, [pages], choice.columns)
     return ()

@@ -110,7 +110,7 @@ class Figures:
 
 
 def run(invocation: Invocation) -> int:
-    options, table = invocation.options, str(invocation.table)
+    options, address = invocation.options, str(invocation.table)
     url = invocation.arguments["url"]
     if url and (options.stats or options.dump or options.top):
         raise UsageError(f"a URL stands alone, without --stats, --dump or --top: {url!r}")
@@ -123,13 +123,13 @@ def run(invocation: Invocation) -> int:
             raise UsageError(f"a URL stands alone, without --{name}: {url!r}")
     with configuration():
         wanted_rows(options.expr)
-    warn_of_clocks(table)
+    warn_of_clocks(address)
     if url:
-        return _show_url(invocation, table, url)
+        return _show_url(invocation, address, url)
     if options.dump:
-        return _dump(table, options, invocation.beam_args)
+        return _dump(address, options, invocation.beam_args)
     figures = Figures(options.top, options.min_score, options.sort, options)
-    record, best = read_statistics(table, options, invocation.beam_args, figures)
+    record, best = read_statistics(address, options, invocation.beam_args, figures)
     as_json = invocation.format == "json"
     if options.top:
         for row in best:
@@ -140,7 +140,7 @@ def run(invocation: Invocation) -> int:
 
 
 def read_statistics(
-    table: str,
+    address: str,
     options: LaunchOptions,
     beam_args: Sequence[str] = (),
     figures: Figures | None = None,
@@ -148,7 +148,7 @@ def read_statistics(
     """Returns statistics of a table, and the URLs with the highest scores, best first.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         options: Options of the launch.
         beam_args: Arguments for Beam.
         figures: What to read; None is statistics of all rows.
@@ -158,7 +158,7 @@ def read_statistics(
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
         items | "Look" >> beam.Map(_look, wanted, now)
 
-    with exported(table, build, beam_args, options) as (manifest, parts):
+    with exported(address, build, beam_args, options) as (manifest, parts):
         found = {suffix: [read_bytes(part) for part in parts if part.suffix == suffix]
                  for suffix in (_STATISTICS, _BEST, _HOSTS)}  # fmt: skip
     record = summary(merge(from_json(data.decode()) for data in found[_STATISTICS]))
@@ -199,7 +199,7 @@ def _look(item: ReadItem, figures: Figures, now: int) -> None:
     found: list[Statistics] = []
     assert item.tablet is not None
     with item.reading.reading():
-        for piece in item.reading.root.read_in_frames("state", item.tablet, names):
+        for piece in item.reading.table.read_in_frames("state", item.tablet, names):
             rows = chosen_rows(piece, figures.rows, now)
             found.append(statistics_of(rows, now))
             if figures.hosts:
@@ -234,18 +234,18 @@ def better(rows: pl.DataFrame, best: list[pl.DataFrame], number: int) -> pl.Data
     return rows.filter((pl.col("score") > score) | same)
 
 
-def _show_url(invocation: Invocation, table: str, url: str) -> int:
-    manifest = newest_manifest(table)
+def _show_url(invocation: Invocation, address: str, url: str) -> int:
+    manifest = newest_manifest(address)
     key = row_key(url, "URL")
-    row = Reading(table, "", manifest.snapshot).find("state", key)
+    row = Reading(address, "", manifest.snapshot).find("state", key)
     if row is None:
         print("null" if invocation.format == "json" else f"{from_key(key)}: not found")
         return 1
     for name in ("page", "document"):
-        file = live_file(open_table(table), manifest, row[name]) if row[name] else None
+        file = live_file(open_table(address), manifest, row[name]) if row[name] else None
         row[name] = file.path if file else None
     if row["document"] is not None:
-        row |= _parsed(open_table(table) / row["document"], key)
+        row |= _parsed(open_table(address) / row["document"], key)
     columns = {column.name: column for column in (*_COLUMNS, *_PARSED)}
     record = record_of(row, columns.values())
     if invocation.format == "json":
@@ -269,13 +269,13 @@ def _parsed(path: Place, key: str) -> dict[str, Any]:
     return found[0] if found else {}
 
 
-def _dump(table: str, options: Options, beam_args: Any) -> int:
+def _dump(address: str, options: Options, beam_args: Any) -> int:
     output, now = output_of(options.dump, "--dump"), now_ms()
 
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
         items | "Dump" >> beam.Map(_write_dump, options, output, now)
 
-    with exported(table, build, beam_args, options) as (_, parts):
+    with exported(address, build, beam_args, options) as (_, parts):
         output.join(parts, [column.name for column in _COLUMNS], shown_schema(_COLUMNS))
     return 0
 
@@ -284,7 +284,7 @@ def _write_dump(item: ReadItem, options: Options, output: Output, now: int) -> N
     path = item.reading.part_file(item.number, output.suffix)
     assert item.tablet is not None
     with item.reading.reading():
-        groups = item.reading.root.scan("state", item.tablet)
+        groups = item.reading.table.scan("state", item.tablet)
         chosen = (chosen_rows(group, options, now) for group in groups)
         if output.suffix == ".txt":
             rows = (row for group in chosen for row in group.iter_rows(named=True))

@@ -40,12 +40,12 @@ class Reading(Pinned):
     """The snapshot that an export reads, and the folder of its part files.
 
     Attributes:
-        table: Address of the table.
+        address: Address of the table.
         folder: Address of the folder for the part files.
         snapshot: Number of the snapshot; the launcher pins it, because nothing is changed.
     """
 
-    table: str
+    address: str
     folder: str
     snapshot: int
 
@@ -56,7 +56,7 @@ class Reading(Pinned):
     def find(self, component: str, key: str) -> dict[str, Any] | None:
         """Returns the row of a key in a component of tablets, or None."""
         known = tablets(self.files(component))
-        found = self.root.find(component, known, pl.Series("key", [key]))
+        found = self.table.find(component, known, pl.Series("key", [key]))
         return found.row(0, named=True) if len(found) else None
 
 
@@ -79,7 +79,7 @@ def tablets_of(reading: Reading, component: str = "state") -> Iterator[ReadItem]
 
 @contextmanager
 def exported(
-    table: str,
+    address: str,
     build: Callable[[beam.PCollection[ReadItem], Reading], Any],
     beam_args: Sequence[str],
     options: LaunchOptions,
@@ -90,17 +90,17 @@ def exported(
     The files are removed afterwards.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         build: Builds the pipeline from a collection of items.
         beam_args: Arguments for Beam.
         options: Options of the launch.
         divide: Function that divides the snapshot into items.
     """
-    preflight(table, options, beam_args)
-    manifest = newest_manifest(table)
-    table = open_table(table).worker_address()
-    folder = _folder(table, elsewhere=workers_elsewhere(beam_args))
-    reading = Reading(table, str(folder), manifest.snapshot)
+    preflight(address, options, beam_args)
+    manifest = newest_manifest(address)
+    address = open_table(address).worker_address()
+    folder = _folder(address, elsewhere=workers_elsewhere(beam_args))
+    reading = Reading(address, str(folder), manifest.snapshot)
     try:
         pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
         items = (
@@ -117,9 +117,9 @@ def exported(
         remove_tree(folder)
 
 
-def _folder(table: str, *, elsewhere: bool) -> Place:
+def _folder(address: str, *, elsewhere: bool) -> Place:
     """Returns a folder for part files, in the table so that remote workers find it."""
-    folder = open_table(table).files / "exports" / new_id()
+    folder = open_table(address).files / "exports" / new_id()
     try:
         return folder_for_part_files(folder, elsewhere=elsewhere)
     except OSError as error:

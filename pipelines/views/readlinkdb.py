@@ -65,8 +65,8 @@ def run(invocation: Invocation) -> int:
         raise UsageError("give a URL, --dump FILE or --top NUMBER")
     if options.regex and not options.dump:
         raise UsageError("--regex is only for --dump FILE, where - prints the links")
-    table = str(invocation.table)
-    reading = Reading(table, "", newest_manifest(table).snapshot)
+    address = str(invocation.table)
+    reading = Reading(address, "", newest_manifest(address).snapshot)
     as_json = invocation.format == "json"
     with reading.reading():
         if url:

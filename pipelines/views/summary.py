@@ -49,22 +49,22 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
         made: The snapshots that its jobs made.
         end: What stopped it.
     """
-    table, options = str(invocation.table), invocation.options
+    address, options = str(invocation.table), invocation.options
     total: Counter[str] = Counter()
     for manifest in made:
         total.update(manifest.counts)
     counts, work = Counter(capped(total)), work_of(made)
     # Computed in this process, because a job on a cluster would take long to start.
-    known, best = read_statistics(table, options, (), Figures(BEST))
-    waiting = next_url(table, options)
-    examples = {} if work.fetched else _examples(table, made)
+    known, best = read_statistics(address, options, (), Figures(BEST))
+    waiting = next_url(address, options)
+    examples = {} if work.fetched else _examples(address, made)
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []
     if len(seeds) == 1 and not is_place(seeds[0]):
         examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, end, waiting, examples)
     unfetched = known["status"].get("db_unfetched", 0)
     return {
-        "table": table,
+        "table": address,
         "exit_code": ending.code,
         "ending": ending.reason,
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
@@ -87,7 +87,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
                    "per_second": round(p.rate, 1)}
             for name, p in PROGRESS.snapshot().by_phase().items()
         },
-        "slow_hosts": _slow_hosts(table, made, options),
+        "slow_hosts": _slow_hosts(address, made, options),
         "best": best,
     }  # fmt: skip
 
@@ -99,16 +99,16 @@ def _next(waiting: NextUrl | None) -> dict[str, Any] | None:
     return {"url": waiting.url, "fetch_time": iso(waiting.time), "held_back": held}
 
 
-def _slow_hosts(table: str, made: Sequence[Manifest], options: Any) -> list[dict[str, Any]]:
+def _slow_hosts(address: str, made: Sequence[Manifest], options: Any) -> list[dict[str, Any]]:
     """Returns the hosts that the fetches waited for, and what to do about each."""
     found = [
         host
-        for pages in _read_pages(table, made, ("key", "fetch_time"))
+        for pages in _read_pages(address, made, ("key", "fetch_time"))
         for host in slow_hosts(pages)
     ]
     if not found:
         return []
-    seen = TableAt(table)
+    seen = TableAt(address)
     records = []
     for one in all_together(found):
         host = seen.find("hosts", one.key) or {}
@@ -118,24 +118,26 @@ def _slow_hosts(table: str, made: Sequence[Manifest], options: Any) -> list[dict
 
 
 def _read_pages(
-    table: str, made: Sequence[Manifest], columns: Sequence[str]
+    address: str, made: Sequence[Manifest], columns: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
     """Yields the pages of each batch that was fetched, of a limited number of files."""
-    root, files = open_table(table), 0
+    table, files = open_table(address), 0
     for manifest in made:
         if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
             # A purge beside the crawl deletes files that it has written again.
             with contextlib.suppress(MissingFile):
-                found = batch_files(root, manifest, manifest.batch, "pages")[: _MOST_FILES - files]
+                found = batch_files(table, manifest, manifest.batch, "pages")[: _MOST_FILES - files]
                 files += len(found)
                 if found:
-                    yield collect(scan([root / file.path for file in found], PAGES).select(columns))
+                    yield collect(
+                        scan([table / file.path for file in found], PAGES).select(columns)
+                    )
 
 
-def _examples(table: str, made: Sequence[Manifest]) -> dict[str, str]:
+def _examples(address: str, made: Sequence[Manifest]) -> dict[str, str]:
     """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
     found = dict[str, str]()
-    for rows in _read_pages(table, made, ("key", *COUNTED_OF_PAGES)):
+    for rows in _read_pages(address, made, ("key", *COUNTED_OF_PAGES)):
         same = ["protocol_status", "protocol_message", "http_code"]
         for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
             reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]

@@ -60,8 +60,8 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
     from ...io.bigtable.admin import describe_table
 
     found = describe_table(address)
-    root = open_table(str(address))
-    load_manifest(root, root.latest_snapshot())  # refuses a newer format
+    table = open_table(str(address))
+    load_manifest(table, table.latest_snapshot())  # refuses a newer format
     record = dataclasses.asdict(found) | {"table": str(address)}
     del record["address"]
     record["ranges"] = [{"first": first, "bytes": size} for first, size in found.ranges]

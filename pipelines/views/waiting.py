@@ -21,20 +21,20 @@ _SHARE = 20
 _FIRST_S, _LONGEST_S = 60.0, 3600.0
 
 
-def wait_for_due(table: str, options: GenerateOptions, until: int | None, idle: int = 0) -> bool:
+def wait_for_due(address: str, options: GenerateOptions, until: int | None, idle: int = 0) -> bool:
     """Waits until a page may be due; returns False if the crawl ends instead.
 
     It ends because of a stop file, because its time is over, or because the table has no URL.
 
     Args:
-        table: Address of the table.
+        address: Address of the table.
         options: Options of generate.
         until: Time at which the crawl ends, ms; None is no limit.
         idle: How many times in a row pages were due, and none was fetched. They are still due, so
             the next try waits for longer, unless another page becomes due.
     """
-    root, earliest = open_table(table), 0
-    waiting = next_url(table, options, after_now=idle > 0)
+    table, earliest = open_table(address), 0
+    waiting = next_url(address, options, after_now=idle > 0)
     if waiting is None and not idle:
         return False
     if idle:
@@ -44,23 +44,23 @@ def wait_for_due(table: str, options: GenerateOptions, until: int | None, idle: 
     print(f"waiting for pages that are due: until {iso(when)}", file=sys.stderr)
     PROGRESS.start("wait")
     try:
-        return _wait(root, options, until, earliest)
+        return _wait(table, options, until, earliest)
     finally:
         PROGRESS.finish()
 
 
-def _wait(root: WebTable, options: GenerateOptions, until: int | None, earliest: int) -> bool:
-    poll = look_interval(root.files)
-    while stop_file(root) is None and (until is None or now_ms() < until):
+def _wait(table: WebTable, options: GenerateOptions, until: int | None, earliest: int) -> bool:
+    poll = look_interval(table.files)
+    while stop_file(table) is None and (until is None or now_ms() < until):
         if now_ms() >= earliest:
             began = time.monotonic()
-            if _may_be_due(root, options):
+            if _may_be_due(table, options):
                 return True
             earliest = now_ms() + int(1000 * _SHARE * (time.monotonic() - began))
         pause(poll if until is None else max(0.0, min(poll, (until - now_ms()) / 1000)))
     return False
 
 
-def _may_be_due(root: WebTable, options: GenerateOptions) -> bool:
-    newest = load_manifest(root, root.latest_snapshot())
-    return may_have_due(root, newest, lambda clock: due_at(clock, options))
+def _may_be_due(table: WebTable, options: GenerateOptions) -> bool:
+    newest = load_manifest(table, table.latest_snapshot())
+    return may_have_due(table, newest, lambda clock: due_at(clock, options))

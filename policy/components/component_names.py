@@ -1,6 +1,12 @@
-"""Names of components in tables of this format and of older ones."""
+"""Names of components in tables of this format and of older ones.
 
-# Names in tables of format 2 and older, and the present names. Old files stay in their folders.
+Tables of format 2 and older can still be opened, and their manifests and folders have former names
+of two components. So a manifest is read with the present names, and files are looked for in both
+folders. New files get the present names; old files stay where they are, because older snapshots
+name them.
+"""
+
+# Names in tables of format 2 and older, and the present names.
 FORMER_NAMES = {"bars": "blocklist", "learnt": "host_findings"}
 
 

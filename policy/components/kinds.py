@@ -238,16 +238,6 @@ def kind_of(component: str) -> Kind:
     )
 
 
-def shared_name(component: str) -> str:
-    """Returns the name of a component without its batch or its index.
-
-    >>> shared_name("batches/1/pages"), shared_name("index/main/shards"), shared_name("state")
-    ('batches/pages', 'index/shards', 'state')
-    """
-    folder = kind_of(component).folder
-    return f"{folder}/{component.rpartition('/')[2]}" if folder else component
-
-
 def unknown_components(components: Iterable[str]) -> list[str]:
     """Returns the components that this version does not declare: those of a newer version.
 

@@ -109,7 +109,7 @@ def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_har
     assert nutbeam("inject", table, "http://www.example.com/") == 0
     operation = begin(table, "inject", "late.inject")
     rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
-    found = write_changes(operation.root.files, "state", rows)
+    found = write_changes(operation.table.files, "state", rows)
     # Nothing of the purge has anything to do with it, but its file may be gone.
     purge = ("purge", table, "--host", "nobody.example.com", "--now", "--wait_seconds", "1")
     assert nutbeam(*purge) == 0
@@ -125,7 +125,7 @@ def test_a_commit_that_was_cut_off_is_finished_by_the_next_job(table):
     log = open_log(table)
     operation = begin(table, "inject", "cut.inject")
     rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
-    found = write_changes(operation.root.files, "state", rows)
+    found = write_changes(operation.table.files, "state", rows)
     dying = Dying(log)
     with pytest.raises(KeyboardInterrupt):
         dying.store(change_of("state", found.file))
@@ -219,14 +219,13 @@ def test_a_large_table_is_cut_into_tablets_that_hold_all_rows(table, monkeypatch
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 100)
     monkeypatch.setattr(BigtableWebTable, "samples", every_third_key)
     rows = state(2_000, due=2_000, now=clock(table))
-    root = open_table(table)
     load(table, rows)
     load(table, rows.head(10).with_columns(key=pl.col("key") + "x"), "more")
     found = begin(table, "generate", "x.generate")
     known = tablets(found.files("state"))
     assert len(known) > 3
     assert sum(tablet.rows for tablet in known) == 2_010
-    parts = [pl.concat(root.at(found.snapshot).scan("state", tablet)) for tablet in known]
+    parts = [pl.concat(found.table.scan("state", tablet)) for tablet in known]
     assert pl.concat(parts)["key"].to_list() == state_of(table)["key"].to_list()
     for part, tablet in zip(parts, known, strict=True):
         assert tablet.first is None or part["key"].min() >= tablet.first

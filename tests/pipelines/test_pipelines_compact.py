@@ -42,7 +42,7 @@ def add_run(table, numbers, score, name):
     rows = rows_of(numbers, score).with_columns(
         pl.Series(ROW_NUMBER, list(numbers), dtype=pl.UInt32)
     )
-    run = write_run(operation.root, "state", tablet.base, rows, 0, operation.snapshot + 1)
+    run = write_run(operation.table, "state", tablet.base, rows, 0, operation.snapshot + 1)
     return operation, Written("state", (run,))
 
 

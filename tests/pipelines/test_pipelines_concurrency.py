@@ -87,8 +87,8 @@ class Interleavings(RuleBasedStateMachine):
     @initialize(numbers=st.lists(st.integers(0, 47), min_size=4, max_size=12))
     def make_table(self, numbers):
         self.counts["interleavings"] += 1
-        self.table = self.backend.fresh()
-        self.root = open_table(self.table)
+        self.address = self.backend.fresh()
+        self.table = open_table(self.address)
         self.jobs, self.under_way, self.readers, self.failed = {}, [], [], []
         self.said = {0: Said()}
         self.swept = False
@@ -99,7 +99,7 @@ class Interleavings(RuleBasedStateMachine):
     # Jobs.
 
     def begin(self, kind, numbers, top_n, pick):
-        latest = manifest_at(self.root, newest(self.table))
+        latest = manifest_at(self.table, newest(self.address))
         phase = {"fetch": "generated", "updatedb": "parsed", "dedup": "updated"}.get(kind)
         batches = sorted(
             name for name, batch in latest.batches.items()
@@ -120,7 +120,7 @@ class Interleavings(RuleBasedStateMachine):
     def let_run(self, job):
         self.swept |= job.kind == "compact" and job.retention == 0
         self.under_way.append(job)
-        job.running = Running(job.name(), lambda: job.run(self.table))
+        job.running = Running(job.name(), lambda: job.run(self.address))
 
     @precondition(lambda self: len(self.under_way) < JOBS)
     @rule(
@@ -169,7 +169,7 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: len(self.readers) < READERS)
     @rule()
     def open(self):
-        snapshot = Snapshot(self.table)
+        snapshot = Snapshot(self.address)
         self.readers.append((snapshot, list(snapshot.parts()), {}))
         self.counts["readers"] += 1
 
@@ -196,7 +196,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def may_be_too_old(self, snapshot):
         most = self.backend.versions
-        return self.swept or (most is not None and newest(self.table) >= snapshot + most)
+        return self.swept or (most is not None and newest(self.address) >= snapshot + most)
 
     # What must hold after each step.
 
@@ -216,14 +216,14 @@ class Interleavings(RuleBasedStateMachine):
 
     def look_closely(self):
         """Compares all snapshots that are new; sees what has become of jobs that have ended."""
-        for number in range(max(self.said) + 1, newest(self.table) + 1):
+        for number in range(max(self.said) + 1, newest(self.address) + 1):
             self.compare(number)
         for job in [job for job in self.under_way if job.running.done]:
             self.under_way.remove(job)
             self.ended(job)
 
     def compare(self, number):
-        snapshot = Snapshot(self.table, number)
+        snapshot = Snapshot(self.address, number)
         manifest = snapshot.manifest()
         job = self.jobs[manifest.operation]
         before, found = self.said[number - 1], read(snapshot)
@@ -239,8 +239,8 @@ class Interleavings(RuleBasedStateMachine):
 
     def committed(self, until):
         return {
-            manifest_at(self.root, number).operation
-            for number in open_table(str(self.root)).snapshots()
+            manifest_at(self.table, number).operation
+            for number in open_table(str(self.table)).snapshots()
             if number <= until
         }
 
@@ -251,7 +251,7 @@ class Interleavings(RuleBasedStateMachine):
             return
         if not isinstance(error, UserError):
             raise error
-        number = newest(self.table)
+        number = newest(self.address)
         assert job.name() not in self.committed(number), "failed, and yet committed"
         if isinstance(error, ConflictError):
             assert number > job.began, "nobody was in its way"
@@ -273,7 +273,7 @@ class Interleavings(RuleBasedStateMachine):
             if number % 2:
                 job = self.begin(job.kind, job.numbers, job.top_n, 0)
             else:
-                job.began = newest(self.table)
+                job.began = newest(self.address)
                 self.let_run(job)
             if job is not None:
                 job.running.finish()
@@ -283,7 +283,7 @@ class Interleavings(RuleBasedStateMachine):
         for reader in list(self.readers):
             while reader in self.readers:
                 self.read_on(self.readers.index(reader))
-        self.backend.remove(self.table)
+        self.backend.remove(self.address)
 
 
 def may_be_refused(job, error):

@@ -71,7 +71,7 @@ def in_memory(table, options):
     """Returns the rows that must be left in the state, and the counts, from the whole table at once."""
     pinned = Snapshot(str(table))
     rows, now = pinned.rows(), manifest_of(table).time + 1
-    seeds = read_seeds_hosts(pinned.root, seed_files(pinned))
+    seeds = read_seeds_hosts(pinned.table, seed_files(pinned))
     judged = judge_known(rows, FilterOptions(**options), seeds)
     leaving, counts = filter_rows(rows, judged, Blocklist(), now)
     joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")

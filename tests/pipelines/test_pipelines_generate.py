@@ -84,7 +84,7 @@ def store(table, state):
     if isinstance(table, Path):
         files = write_bases(table, "state", parts)
     else:
-        files = [file for part in operation.root.load("state", parts) for file in part.files]
+        files = [file for part in operation.table.load("state", parts) for file in part.files]
     commit(operation, [Written("state", tuple(files))])
     return table
 

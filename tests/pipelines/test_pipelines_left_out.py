@@ -60,7 +60,7 @@ def stored(table, rows, monkeypatch, counted=()):
     }
     found = []
     for name, frame in parts.items():
-        for part in operation.root.load(name, [frame]):
+        for part in operation.table.load(name, [frame]):
             found.append(Written(name, part.files))
     commit(operation, found)
 

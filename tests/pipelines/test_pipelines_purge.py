@@ -120,12 +120,12 @@ def found_in(what, words):
     ]
 
 
-def traces(table, words):
+def traces(address, words):
     """Returns what names what was purged, in all that there is: files, and all versions of rows."""
-    everything = {str(p): p for p in place_in(table, "").rglob("*") if p.is_file()}
-    root = open_table(table)
-    if isinstance(root, BigtableWebTable):
-        everything |= versions_of(root)
+    everything = {str(p): p for p in place_in(address, "").rglob("*") if p.is_file()}
+    table = open_table(address)
+    if isinstance(table, BigtableWebTable):
+        everything |= versions_of(table)
     return {name: found for name, one in everything.items() if (found := found_in(one, words))}
 
 
@@ -141,12 +141,12 @@ def live_traces(table, words):
     return {name: found for name, one in live.items() if (found := found_in(one, words))}
 
 
-def versions_of(root):
+def versions_of(table):
     """Returns all cells of a table in Bigtable as rows, those of ours as texts."""
     from nutbeam.io.bigtable.cell_layout import cell_kind
     from nutbeam.io.bigtable.cells import decode
 
-    cells, found = cells_of(root), {}
+    cells, found = cells_of(table), {}
     kinds = [cell_kind(name) for name in kinds_in_rows()]
     for kind in kinds:
         ours = [(k, v) for (k, family, _, _), v in cells.items() if family == kind.family]

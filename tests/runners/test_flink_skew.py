@@ -62,7 +62,7 @@ def hashes_of(table):
     """Returns a hash of each row of the state in key order, without what differs between two runs."""
     reading, found = Reading(str(table), "", manifest_of(table).snapshot), []
     for tablet in tablets_in(reading.files("state")):
-        for rows in reading.root.scan("state", tablet):
+        for rows in reading.table.scan("state", tablet):
             found.append(rows.drop(VOLATILE, strict=False).hash_rows())
     return pl.concat(found)
 

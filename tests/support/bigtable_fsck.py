@@ -33,13 +33,13 @@ def history_row(snapshot):
     return b"\0snapshot/%08d" % snapshot
 
 
-def commit_rows(table, rows, operation="test.update"):
+def commit_rows(address, rows, operation="test.update"):
     """Makes a snapshot with some rows of the state, all of them known."""
-    root, log = open_table(table), open_log(table)
-    written = write_changes(root.files, "state", rows, rows["key"])
-    base = manifest_at(root, log.head().snapshot)
+    table, log = open_table(address), open_log(address)
+    written = write_changes(table.files, "state", rows, rows["key"])
+    base = manifest_at(table, log.head().snapshot)
     made = dataclasses.replace(base, snapshot=base.snapshot + 1, operation=operation, job="update")
-    assert store_manifest(root, made, {"state": [written.file]})
+    assert store_manifest(table, made, {"state": [written.file]})
     return written.file
 
 

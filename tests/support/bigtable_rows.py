@@ -13,7 +13,7 @@ DAY = 86_400_000
 def load(table, rows, name="load", component="state"):
     """Puts rows into a table, as an inject."""
     operation = begin(table, "inject", f"{name}.inject")
-    parts = operation.root.load(component, [rows])
+    parts = operation.table.load(component, [rows])
     files = tuple(file for part in parts for file in part.files)
     return commit(operation, [Written(component, files)])
 

@@ -5,9 +5,9 @@ from crawling import (
 )
 
 
-def every_third_key(root):
+def every_third_key(table):
     """Samples of a table of so few rows; the emulator's are keys that it has drawn by lot."""
-    keys = [key.encode() for key in rows_of(root, "state")["key"]]
+    keys = [key.encode() for key in rows_of(table, "state")["key"]]
     return [
         *((key, at * 100) for at, key in enumerate(keys) if at % 3 == 1),
         (b"", len(keys) * 100),

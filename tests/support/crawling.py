@@ -80,10 +80,10 @@ def in_each_phase(table, web, *before):
     return table
 
 
-def manifest_of(table):
+def manifest_of(address):
     """Returns the newest snapshot."""
-    root = open_table(str(table))
-    return load_manifest(root, root.latest_snapshot())
+    table = open_table(str(address))
+    return load_manifest(table, table.latest_snapshot())
 
 
 def latest_snapshot(table):
@@ -96,19 +96,19 @@ def manifest_at(table, snapshot):
     return load_manifest(open_table(str(table)), snapshot)
 
 
-def manifests_of(table):
+def manifests_of(address):
     """Returns all snapshots, oldest first."""
-    root = open_table(str(table))
-    return [load_manifest(root, number) for number in range(1, root.latest_snapshot() + 1)]
+    table = open_table(str(address))
+    return [load_manifest(table, number) for number in range(1, table.latest_snapshot() + 1)]
 
 
-def links_of(table):
+def links_of(address):
     """Returns the links of the newest document of each page: URL and key of both ends, anchor, rel."""
-    root, manifest, found = open_table(str(table)), manifest_of(table), []
-    for key, document in rows_of(table, "state").select("key", "document").iter_rows():
-        file = live_file(root, manifest, document) if document else None
+    table, manifest, found = open_table(str(address)), manifest_of(address), []
+    for key, document in rows_of(address, "state").select("key", "document").iter_rows():
+        file = live_file(table, manifest, document) if document else None
         if file is not None:
-            frame = pl.read_parquet(read_bytes(root / file.path)).filter(pl.col("key") == key)
+            frame = pl.read_parquet(read_bytes(table / file.path)).filter(pl.col("key") == key)
             for link in (frame["outlinks"].to_list()[0] or ()) if len(frame) else ():
                 target = link["key"]
                 found.append(
@@ -117,19 +117,21 @@ def links_of(table):
     return found
 
 
-def files_of(table, component):
+def files_of(address, component):
     """Returns the places of a component's live files."""
-    root = open_table(str(table))
-    return [root / f.path for f in load_files(root, manifest_of(table).components.get(component))]
+    table = open_table(str(address))
+    return [
+        table / f.path for f in load_files(table, manifest_of(address).components.get(component))
+    ]
 
 
-def plain_rows(root, files):
+def plain_rows(address, files):
     """Returns the rows of a component's files in key order, as plain polars reads them.
 
     Of several rows of a key the newest run's counts, and a base's if there is none.
     """
     parts = [
-        pl.read_parquet(read_bytes(open_table(str(root)) / file.path)).with_columns(
+        pl.read_parquet(read_bytes(open_table(str(address)) / file.path)).with_columns(
             _age=pl.lit(file.order if file.base else 0)
         )
         for file in files
@@ -143,23 +145,23 @@ def plain_rows(root, files):
     return rows.select(bases.drop("_age").columns)
 
 
-def rows_of(table, name):
+def rows_of(address, name):
     """Returns the rows of a component in key order."""
-    root = open_table(str(table))
-    if not root.in_files(name):
-        return received(root, name, root.latest_snapshot())
-    files = load_files(root, manifest_of(table).components.get(name))
+    table = open_table(str(address))
+    if not table.in_files(name):
+        return received(table, name, table.latest_snapshot())
+    files = load_files(table, manifest_of(address).components.get(name))
     assert len({file.path for file in files}) == len(files)
-    return plain_rows(table, files)
+    return plain_rows(address, files)
 
 
-def received(root, name, snapshot):
+def received(table, name, snapshot):
     """Returns the rows of a snapshot of a table in Bigtable in one scan, whatever its tablets are."""
     from nutbeam.io.bigtable.cell_layout import cell_kind
     from nutbeam.io.bigtable.cells import decode
     from nutbeam.io.bigtable.key_ranges import KeyRange
 
-    cells = root.log.table.scan(cell_kind(name), KeyRange(None, None), snapshot)
+    cells = table.log.table.scan(cell_kind(name), KeyRange(None, None), snapshot)
     parts = [pl.DataFrame(pl.from_arrow(decode(some, cell_kind(name)))) for some in cells]
     return pl.concat(parts) if parts else empty(KINDS[name].schema)
 
@@ -314,10 +316,10 @@ def place_in(table, name):
 
 def tree(folder, *, ignore=("operations",)):
     """Returns a digest of each file below a folder, by relative path; of a table all its rows, too."""
-    root = open_table(str(folder))
-    if isinstance(root, BigtableWebTable):
-        rows = {f"row {name!r}": _digest(cell) for name, cell in kept_cells(root).items()}
-        return tree(root.files, ignore=ignore) | rows
+    table = open_table(str(folder))
+    if isinstance(table, BigtableWebTable):
+        rows = {f"row {name!r}": _digest(cell) for name, cell in kept_cells(table).items()}
+        return tree(table.files, ignore=ignore) | rows
     root = Path(folder)
     return {
         str(path.relative_to(root)): _digest(path.read_bytes())
@@ -330,15 +332,15 @@ def _digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def cells_of(root):
+def cells_of(table):
     """Returns all cells of a table in Bigtable by row, family, column and time, versions too."""
     from google.cloud.bigtable_v2 import types
 
-    table = root.log.table
-    request = types.ReadRowsRequest(table_name=table.address.name)
+    rows = table.log.table
+    request = types.ReadRowsRequest(table_name=rows.address.name)
     found = {}
     key = family = column = b""
-    for reply in table.client.read_rows(request=request):
+    for reply in rows.client.read_rows(request=request):
         for chunk in types.ReadRowsResponse.pb(reply).chunks:
             key = chunk.row_key or key
             family = chunk.family_name.value if chunk.HasField("family_name") else family
@@ -348,14 +350,14 @@ def cells_of(root):
     return found
 
 
-def kept_cells(root):
+def kept_cells(table):
     """Returns the cells of a table in Bigtable without versions that it removes when it likes.
 
     Those are all but the newest few. The emulator begins to remove them every second when column
     families of any of its tables are changed.
     """
     kept, seen = {}, Counter()
-    for name, value in cells_of(root).items():  # the newest version of a cell is first
+    for name, value in cells_of(table).items():  # the newest version of a cell is first
         seen[name[:3]] += 1
         if seen[name[:3]] <= (1 if name[1] == OWN_FAMILY else VERSIONS):
             kept[name] = value

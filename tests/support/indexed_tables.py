@@ -52,7 +52,7 @@ def put(table, batch, pages, *, backwards=False):
             for key, page in sorted(texts.items(), reverse=backwards)
         )  # fmt: skip
         groups = (frame_of(DOCUMENTS, *group) for group in grouped(rows))
-        file = write_file(operation.root.files, batch, "documents", groups)
+        file = write_file(operation.table.files, batch, "documents", groups)
         written.append(Written(batch_component(batch, "documents"), (file,)))
         for page in texts.values():
             page["document"] = file.path
@@ -64,7 +64,7 @@ def put(table, batch, pages, *, backwards=False):
     known = tablets(operation.files("state"))
     part = Range(None, None, known[0] if known else None)
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
-    written += operation.root.resolve(how, frame_of(STATE, *state))
+    written += operation.table.resolve(how, frame_of(STATE, *state))
     known = Batch("updated", operation.now, 1, len(pages), 0, deduped=True)
     commit(operation, written, others={batch: known})
 

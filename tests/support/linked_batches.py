@@ -32,14 +32,14 @@ def outcome(key, file=None, old=None, status=FETCHED, fetched=FETCH_SUCCESS):
             "fetch_status": fetched}  # fmt: skip
 
 
-def put_batch(table, name, files, outcomes, days_ago=0):
+def put_batch(address, name, files, outcomes, days_ago=0):
     """Commits an updated batch; returns the names of its files of documents."""
     now = int(time.time() * 1000) - days_ago * DAY_MS
-    operation = begin(str(table), "updatedb", f"{name}.updatedb")
-    root, names, written = operation.root, [], []
+    operation = begin(str(address), "updatedb", f"{name}.updatedb")
+    table, names, written = operation.table, [], []
     for documents in files:
         rows = frame_of(DOCUMENTS, *({**row, "fetch_time": now} for row in documents))
-        file = write_file(root.files, name, "documents", [rows])
+        file = write_file(table.files, name, "documents", [rows])
         names.append(file.path)
         written.append(Written(batch_component(name, "documents"), (file,)))
     results = [
@@ -47,7 +47,7 @@ def put_batch(table, name, files, outcomes, days_ago=0):
         if isinstance(row["document"], int) else {**row, "last_fetch_time": now}
         for row in outcomes
     ]  # fmt: skip
-    file = write_file(root.files, name, "outcome", [frame_of(OUTCOME, *results)])
+    file = write_file(table.files, name, "outcome", [frame_of(OUTCOME, *results)])
     written.append(Written(batch_component(name, "outcome"), (file,)))
     state = [
         {"key": row["key"], "status": row["status"], "last_fetch_time": now,
@@ -57,7 +57,7 @@ def put_batch(table, name, files, outcomes, days_ago=0):
     known = tablets(operation.files("state"))
     part = Range(None, None, known[0] if known else None)
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
-    written += root.resolve(how, frame_of(STATE, *state))
+    written += table.resolve(how, frame_of(STATE, *state))
     batch = Batch("updated", now, 1, len(outcomes), 0, deduped=True, updated=operation.snapshot)
     commit(operation, written, others={name: batch})
     return names

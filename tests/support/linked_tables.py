@@ -30,18 +30,18 @@ def link_rows(edges):
     return to_frame(conform(rows.sort("key"), INLINKS))
 
 
-def make_linked(table, edges, urls=()):
+def make_linked(address, edges, urls=()):
     """Makes a table with links, and with rows of the state for some row keys."""
-    operation = begin(str(table), "inject", f"{new_id()}.inject")
-    root = operation.root
-    written = list(root.load("links", [link_rows(edges)]))
+    operation = begin(str(address), "inject", f"{new_id()}.inject")
+    table = operation.table
+    written = list(table.load("links", [link_rows(edges)]))
     if len(urls):
         rows = pl.DataFrame({"key": sorted(urls)}).with_columns(
             status=pl.lit(int(Status.DB_FETCHED)), score=pl.lit(7.0), fetch_time=0
         )
-        written += root.load("state", [to_frame(conform(rows, STATE))])
+        written += table.load("state", [to_frame(conform(rows, STATE))])
     commit(operation, written)
-    return table
+    return address
 
 
 def in_key_order(edges):

@@ -114,17 +114,17 @@ def stored_links(table):
     }
 
 
-def true_links(table):
+def true_links(address):
     """The same, inverted row by row from the newest documents."""
-    root, manifest = open_table(str(table)), newest_manifest(str(table))
+    table, manifest = open_table(str(address)), newest_manifest(str(address))
     found = defaultdict(list)
-    for row in rows_of(table, "state").iter_rows(named=True):
+    for row in rows_of(address, "state").iter_rows(named=True):
         if row["document"] is None or row["status"] in ENDED:
             continue
-        file = live_file(root, manifest, row["document"])
+        file = live_file(table, manifest, row["document"])
         if file is None:
             continue
-        documents = collect(scan([root / file.path], DOCUMENTS)).to_dicts()
+        documents = collect(scan([table / file.path], DOCUMENTS)).to_dicts()
         own = [d for d in documents if d["key"] == row["key"]]
         own.sort(key=lambda document: document["part_of"] is not None)
         for link in (*(own[0]["outlinks"] or ()), *(own[0]["nofollow_links"] or ())):
@@ -163,7 +163,7 @@ def fill_links(table, links, time=1000):
         row["key"] = link_key(row["target"], row["source"])
     rows.sort(key=lambda row: row["key"])
     operation = begin(str(table), "fill", f"fill-{time}.fill")
-    commit(operation, operation.root.load("links", [frame_of(INLINKS, *rows)]))
+    commit(operation, operation.table.load("links", [frame_of(INLINKS, *rows)]))
 
 
 def fill_many_links(table, targets, number):
@@ -182,5 +182,5 @@ def fill_many_links(table, targets, number):
             yield to_frame(conform(rows.with_columns(key=keys), INLINKS))
 
     operation = begin(str(table), "fill", "fill-1.fill")
-    files = write_bases(operation.root.files, "links", frames())
+    files = write_bases(operation.table.files, "links", frames())
     commit(operation, [Written("links", files)])

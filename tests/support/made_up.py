@@ -53,13 +53,13 @@ class MadeUpWeb:
     def signature_of(self, key):
         return str(zlib.crc32(key.encode()) % self.contents).encode()
 
-    def fetch(self, table, batch, operation):
+    def fetch(self, address, batch, operation):
         """Brings a batch from generated to parsed, in one commit as a crawl does."""
-        pinned = begin_job(Ticket(str(table), operation, batch), "fetch", "generated", UPKEEP)
+        pinned = begin_job(Ticket(str(address), operation, batch), "fetch", "generated", UPKEEP)
         if pinned.idle:
             return
-        root, manifest = pinned.root, pinned.manifest()
-        paths = [root / file.path for file in batch_files(root, manifest, batch, "fetchlist")]
+        table, manifest = pinned.table, pinned.manifest()
+        paths = [table / file.path for file in batch_files(table, manifest, batch, "fetchlist")]
         rows = collect(scan(paths, FETCHLIST).sort("key")).to_dicts() if paths else []
         common = [
             {name: row[name] for name in ("key", "score", "distance")} | {"fetch_time": pinned.now}
@@ -81,7 +81,7 @@ class MadeUpWeb:
         written = [
             Written(
                 f"batches/{batch}/{kind}",
-                (write_file(root, batch, kind, [found], partition=0, order=order),),
+                (write_file(table, batch, kind, [found], partition=0, order=order),),
                 counts={kind: len(found)},
             )
             for kind, found in (("pages", pages), ("documents", documents))

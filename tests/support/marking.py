@@ -54,13 +54,13 @@ def put_rows(table, component, rows, name):
     part = Range(None, None, known[0] if known else None)
     frame = frame_of(kind_of(component).schema, *rows)
     how = Resolution(component, part, newer, order=operation.snapshot + 1)
-    commit(operation, operation.root.resolve(how, frame))
+    commit(operation, operation.table.resolve(how, frame))
 
 
-def values_of(table, column="mark"):
+def values_of(address, column="mark"):
     """Returns a column of the marks of a table by key."""
-    root = open_table(table)
-    root = root.at(root.latest_snapshot())
-    known = tablets(load_files(root, manifest_of(table).components.get("marks")))
-    return dict(row for t in known for rows in root.scan("marks", t)
+    table = open_table(address)
+    table = table.at(table.latest_snapshot())
+    known = tablets(load_files(table, manifest_of(address).components.get("marks")))
+    return dict(row for t in known for rows in table.scan("marks", t)
                 for row in rows.select("key", column).iter_rows())  # fmt: skip

@@ -30,23 +30,23 @@ def resolved(operation, rows, component="state", resolver=newer):
     known = tablets(operation.files(component))
     base = known[0] if known else None
     return list(
-        operation.root.resolve(
+        operation.table.resolve(
             Resolution(component, Range(None, None, base), resolver, order=operation.snapshot + 1),
             rows,
         )
     )
 
 
-def parts_of(table, component="state", snapshot=None):
+def parts_of(address, component="state", snapshot=None):
     """Returns (the table as of a snapshot, the tablets of a component)."""
-    root = open_table(table)
-    number = root.latest_snapshot() if snapshot is None else snapshot
-    listed = load_manifest(root, number).components.get(component)
-    return root.at(number), tablets(load_files(root, listed))
+    table = open_table(address)
+    number = table.latest_snapshot() if snapshot is None else snapshot
+    listed = load_manifest(table, number).components.get(component)
+    return table.at(number), tablets(load_files(table, listed))
 
 
-def scores(table, snapshot=None):
+def scores(address, snapshot=None):
     """Returns the score of each URL, as a reader of the newest or another snapshot sees it."""
-    root, known = parts_of(table, snapshot=snapshot)
-    return dict(row for t in known for rows in root.scan("state", t)
+    table, known = parts_of(address, snapshot=snapshot)
+    return dict(row for t in known for rows in table.scan("state", t)
                 for row in rows.select("key", "score").iter_rows())  # fmt: skip

@@ -58,8 +58,8 @@ class InFolder:
         """Returns the address of a copy of a table, operations and left-over files included."""
         return str(shutil.copytree(table, self.fresh()))
 
-    def remove(self, table):
-        shutil.rmtree(table, ignore_errors=True)
+    def remove(self, address):
+        shutil.rmtree(address, ignore_errors=True)
 
     def age(self, table, days):
         """Makes all files of a table older by a number of days, by the store's clock."""
@@ -106,13 +106,13 @@ def put_cells(target, cells):
 
 def pack_table(address, archive):
     """Keeps a table in Bigtable in an archive: its cells, and its files."""
-    root = open_table(address)
+    table = open_table(address)
     cells = [
         (key.hex(), family, column.hex(), time, value.hex())
-        for (key, family, column, time), value in cells_of(root).items()
+        for (key, family, column, time), value in cells_of(table).items()
     ]
     with tarfile.open(archive, "w:xz") as packed:
-        packed.add(root.files, "files")
+        packed.add(table.files, "files")
         data = json.dumps(cells).encode()
         member = tarfile.TarInfo("cells.json")
         member.size = len(data)
@@ -164,12 +164,12 @@ class InBigtable(InFolder):
         changes = list_files(open_table(table) / "changes")
         return super().left(table) + [str(found.path) for found in changes]
 
-    def remove(self, table):
-        root = open_table(table)
-        super().remove(root.files)
+    def remove(self, address):
+        table = open_table(address)
+        super().remove(table.files)
         from nutbeam.io.bigtable.admin import drop_table
 
-        drop_table(root.address)
+        drop_table(table.address)
 
 
 BACK_ENDS = {
@@ -182,7 +182,7 @@ class Snapshot(Pinned):
     """One snapshot of a table, read as an export reads it."""
 
     def __init__(self, table, snapshot=None):
-        self.table = table
+        self.address = table
         self.snapshot = newest(table) if snapshot is None else snapshot
 
     def parts(self, component="state"):
@@ -193,7 +193,7 @@ class Snapshot(Pinned):
         """Returns the rows of a part in key order."""
         with self.reading():
             names = KINDS[component].schema.names
-            return self.root.read(component, [part], names).sort("key")
+            return self.table.read(component, [part], names).sort("key")
 
     def rows(self, component="state"):
         """Returns all rows of a component in key order."""
@@ -204,7 +204,7 @@ class Snapshot(Pinned):
         """Returns the rows of a batch's files of one kind in key order, or None."""
         files = self.files(batch_component(batch, kind))
         with self.reading():
-            paths = [self.root / file.path for file in files]
+            paths = [self.table / file.path for file in files]
             return collect(scan(paths, KINDS[kind].schema).sort("key")) if paths else None
 
     def contents(self):

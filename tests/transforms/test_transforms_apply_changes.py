@@ -86,13 +86,13 @@ def apply(table, changes, range_bytes=None, **options):
 
 def rows_of(table, component, schema, *columns):
     operation = begin(table, "look", "look")
-    manifest = manifest_at(operation.root, latest_snapshot(operation.root))
-    files = load_files(operation.root, manifest.components.get(component))
+    manifest = manifest_at(operation.table, latest_snapshot(operation.table))
+    files = load_files(operation.table, manifest.components.get(component))
     if component.startswith("batches/"):
-        frames = [collect(scan([operation.root / file.path], schema)) for file in files]
+        frames = [collect(scan([operation.table / file.path], schema)) for file in files]
     else:
         known = tablets(files)
-        frames = [rows for t in known for rows in operation.root.scan(component, t)]
+        frames = [rows for t in known for rows in operation.table.scan(component, t)]
     return [row for frame in frames for row in frame.select(columns).rows()]
 
 

@@ -58,9 +58,9 @@ def write_block(item: tuple[int, BlockWork], how: GraphShape) -> Iterator[Writte
             yield Written(name, replaced=old, due=due, counts=counts)
             due, counts = {}, {}
     if work.number >= 0:
-        root, first = operation.root, layout.starts[work.number]
-        nodes = write_nodes(root, how.level, first, _nodes_of(work, how))
-        edges = write_edges(root, how.level, work.number, _pieces_of(work))
+        table, first = operation.table, layout.starts[work.number]
+        nodes = write_nodes(table, how.level, first, _nodes_of(work, how))
+        edges = write_edges(table, how.level, work.number, _pieces_of(work))
         yield Written(f"{how.level}_nodes", (nodes,))
         yield Written(f"{how.level}_edges", (edges,), done={BLOCKS: 1})
     else:
@@ -68,10 +68,10 @@ def write_block(item: tuple[int, BlockWork], how: GraphShape) -> Iterator[Writte
 
 
 def _nodes_of(work: BlockWork, how: GraphShape) -> pl.DataFrame:
-    layout, root = work.layout, work.operation.root
+    layout, table = work.layout, work.operation.table
     first, end = layout.starts[work.number : work.number + 2]
     paths = [some.path for n in layout.blocks[work.number] if (some := layout.ranges[n])]
-    nodes = collect(scan([root / path for path in paths], NODE_KEYS))
+    nodes = collect(scan([table / path for path in paths], NODE_KEYS))
     counted = nodes.get_column("out_links")
     if how.limits_sources:
         sums = np.zeros(end - first, np.int64)
@@ -91,7 +91,7 @@ def _slices(
 ) -> Iterator[pl.DataFrame]:
     """Yields the links of each file whose sources are in a range of ids, from ``ids[0]`` on."""
     for file in files:
-        rows = scan([work.operation.root / file.path], _EDGES)
+        rows = scan([work.operation.table / file.path], _EDGES)
         yield collect(rows.filter(pl.col("source").is_between(*ids, closed="left")).select(columns))
 
 

@@ -130,6 +130,6 @@ def _key(url: str) -> str | None:
 
 
 def _graph(ticket: Ticket, level: str) -> Chunk:
-    known = newest_manifest(ticket.table).components.get(f"{level}_nodes")
-    graph = LinkGraph(ticket.table, level, known.rows if known is not None else 0)
+    known = newest_manifest(ticket.address).components.get(f"{level}_nodes")
+    graph = LinkGraph(ticket.address, level, known.rows if known is not None else 0)
     return pa.Table.from_pylist([graph._asdict()], schema=_OUTPUT)

@@ -158,7 +158,7 @@ class _How:
     def files(self, operation: Operation) -> RoundFiles:
         edges = operation.manifest().components[f"{self.level}_edges"]
         parts = (edges.identity, self.ranking, self.rounds, self.tolerance)
-        return round_files(operation.root.files, self.level, *parts)
+        return round_files(operation.table.files, self.level, *parts)
 
 
 def _rounds(operations: beam.PCollection[Operation], how: _How, steps: int) -> beam.PCollection:

@@ -238,7 +238,7 @@ def _limit(
 
 def _put(operation: Operation, how: GraphShape, frame: pl.DataFrame) -> str:
     path = f"{how.folder(operation)}/{new_name()}"
-    with creating(operation.root / path) as file:
+    with creating(operation.table / path) as file:
         frame.write_parquet(file, compression="lz4", row_group_size=_ROW_GROUP_ROWS)
     return path
 
@@ -263,7 +263,7 @@ def _ids(path: Place, first: int) -> pl.DataFrame:
 def _ids_of(layout: GraphLayout, number: int) -> pl.DataFrame:
     some = layout.ranges[number]
     assert some is not None
-    return _ids(layout.plan.operation.root / some.path, layout.firsts[number])
+    return _ids(layout.plan.operation.table / some.path, layout.firsts[number])
 
 
 def _number_sources(
@@ -310,5 +310,5 @@ def _number_targets(
 
 def tidy_graph(ticket: Ticket, operation: Operation, level: str) -> Ticket:
     """Deletes the files between the steps of an operation, after its commit."""
-    remove_tree(operation.root.files / GraphShape(level, LinkLimits(), 1).folder(operation))
+    remove_tree(operation.table.files / GraphShape(level, LinkLimits(), 1).folder(operation))
     return ticket

@@ -23,7 +23,7 @@ def answer(path, _):
 def known(table, hosts, notes=None):
     pinned = Snapshot(table)
     keys = pl.Series([".".join(reversed(host.split("."))) for host in hosts], dtype=pl.String)
-    return HostRecords(pinned.root, pinned.files("hosts"), keys, notes or {})
+    return HostRecords(pinned.table, pinned.files("hosts"), keys, notes or {})
 
 
 @pytest.mark.few(1)

@@ -29,7 +29,7 @@ def operations(tmp_path):
 
 def add(operation, component, *rows):
     """Commits rows as a file of a component, beside those that are there."""
-    files = write_bases(operation.root, component, list(rows))
+    files = write_bases(operation.table, component, list(rows))
     commit(operation, [Written(component, files)])
 
 
@@ -74,10 +74,10 @@ def test_numbers_of_urls_are_summed_until_they_are_added(operations):
 
 def test_a_host_of_a_seed_stays_one(operations):
     operation = next(operations)
-    assert read_seeds_hosts(operation.root, seed_files(operation)).hosts == frozenset()
+    assert read_seeds_hosts(operation.table, seed_files(operation)).hosts == frozenset()
     hosts = ({"key": "uk.co.a.www", "seed": True}, {"key": "uk.co.b", "seed": False})
-    component = operation.root.seed_component
+    component = operation.table.seed_component
     add(operation, component, frame_of(HOSTS, *hosts))
     operation = next(operations)
-    seeds = read_seeds_hosts(operation.root, seed_files(operation))
+    seeds = read_seeds_hosts(operation.table, seed_files(operation))
     assert (seeds.hosts, seeds.domains) == ({"www.a.co.uk"}, {"a.co.uk"})

@@ -27,11 +27,11 @@ def written(component, *paths, replaced=(), **counts):
     return Written(component, files, tuple(replaced), counts)
 
 
-def live(operation_or_manifest, component="state", root=None):
+def live(operation_or_manifest, component="state", table=None):
     if isinstance(operation_or_manifest, Operation):
-        root = operation_or_manifest.root
-        operation_or_manifest = manifest_at(root, latest_snapshot(root))
-    found = module.load_files(root, operation_or_manifest.components.get(component))
+        table = operation_or_manifest.table
+        operation_or_manifest = manifest_at(table, latest_snapshot(table))
+    found = module.load_files(table, operation_or_manifest.components.get(component))
     return sorted(file.path for file in found)
 
 
@@ -62,7 +62,7 @@ def test_the_table_may_have_moved(table, tmp_path):
     moved = tmp_path / "moved"
     Path(table).rename(moved)
     again = begin(str(moved), "update", "op", batch="b1")
-    assert again == dataclasses.replace(first, table=str(moved))
+    assert again == dataclasses.replace(first, address=str(moved))
 
 
 @pytest.mark.parametrize(("job", "batch"), [("dedup", "b1"), ("update", "b2"), ("update", None)])
@@ -99,7 +99,7 @@ def test_who_is_done_is_idle_and_commits_no_more(table):
     again = begin(table, "update", "op")
     assert again.idle == "done"
     assert commit(again, [written("state", "d", added=1)]) == made
-    assert latest_snapshot(operation.root) == 2
+    assert latest_snapshot(operation.table) == 2
     assert live(operation) == ["a", "b", "c"]
 
 
@@ -127,10 +127,10 @@ def test_a_commit_says_what_was_done(table):
     )  # fmt: skip
     assert made.counts == {"added": 3, "dropped/out_of_scope": 2, "lines": 3}
     assert made.batches == {"b1": batch}
-    assert live(made, root=operation.root) == ["b", "c"]
-    assert live(made, "batches/b1/outcome", operation.root) == ["o"]
+    assert live(made, table=operation.table) == ["b", "c"]
+    assert live(made, "batches/b1/outcome", operation.table) == ["o"]
     assert (made.components["state"].files, made.components["state"].rows) == (2, 2)
-    assert manifest_at(operation.root, 2) == made
+    assert manifest_at(operation.table, 2) == made
 
 
 def test_a_component_that_nobody_touched_keeps_its_list(table):
@@ -150,14 +150,14 @@ def test_what_was_committed_meanwhile_is_kept(table):
     commit(begin(table, "fetch", "theirs"), [written("batches/b2/pages", "p")])
     made = commit(mine, [written("state", "c", replaced=["a"])], reads=frozenset({"state"}))
     assert made.snapshot == 3
-    assert live(made, root=mine.root) == ["b", "c"]
-    assert live(made, "batches/b2/pages", mine.root) == ["p"]
+    assert live(made, table=mine.table) == ["b", "c"]
+    assert live(made, "batches/b2/pages", mine.table) == ["p"]
 
 
 def test_a_component_that_both_write_and_nobody_reads_has_the_files_of_both(table):
     mine, theirs = begin(table, "a", "mine"), begin(table, "b", "theirs")
     commit(theirs, [written("host_findings", "t")])
-    assert live(commit(mine, [written("host_findings", "m")]), "host_findings", mine.root) == [
+    assert live(commit(mine, [written("host_findings", "m")]), "host_findings", mine.table) == [
         "m",
         "t",
     ]
@@ -176,7 +176,7 @@ def test_what_was_read_must_not_have_changed(table, reads, theirs):
     commit(begin(table, "inject", "theirs"), theirs)
     with pytest.raises(ConflictError, match=rf"^update: {reads} was changed by inject .*'theirs'"):
         commit(mine, [written("state", "x")], reads=frozenset({reads}))
-    assert latest_snapshot(mine.root) == 2
+    assert latest_snapshot(mine.table) == 2
     assert "x" not in live(mine)
 
 
@@ -245,10 +245,10 @@ def test_many_commits_at_once_all_count(table):
         racer.start()
     for racer in racers:
         racer.join()
-    assert latest_snapshot(operations[0].root) == 9
-    latest = manifest_at(operations[0].root, 9)
+    assert latest_snapshot(operations[0].table) == 9
+    latest = manifest_at(operations[0].table, 9)
     assert len(latest.components) == 9
-    assert {manifest_at(operations[0].root, n).operation for n in range(2, 10)} == {
+    assert {manifest_at(operations[0].table, n).operation for n in range(2, 10)} == {
         operation.id for operation in operations
     }
 
@@ -269,7 +269,7 @@ def test_one_operation_committed_by_many_at_once_counts_once(table):
         racer.join()
     assert len(made) == 6
     assert all(one == made[0] for one in made)
-    assert latest_snapshot(operation.root) == 2
+    assert latest_snapshot(operation.table) == 2
     assert len(live(operation)) == 3
 
 

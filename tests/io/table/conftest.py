@@ -6,7 +6,7 @@ PLACES = ("local", "gs", "bigtable")
 
 
 @pytest.fixture(params=PLACES)
-def table(request, tmp_path, monkeypatch):
+def address(request, tmp_path, monkeypatch):
     """The address of a table that is empty."""
     if request.param == "bigtable":
         return request.getfixturevalue("bigtable").make(tmp_path / "files")

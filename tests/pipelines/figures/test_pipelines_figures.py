@@ -54,7 +54,7 @@ ROWS = made_up()
 
 def store(table, rows):
     operation = begin(str(table), "inject", "made.inject")
-    parts = operation.root.load("state", [frame_of(STATE, *rows)])
+    parts = operation.table.load("state", [frame_of(STATE, *rows)])
     commit(operation, [Written("state", part.files) for part in parts])
     return table
 

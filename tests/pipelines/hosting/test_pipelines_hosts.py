@@ -46,7 +46,7 @@ def pinned(table, snapshot=None):
 def scanned(reading, component):
     known = tablets(reading.files(component))
     return [
-        row for t in known for rows in reading.root.scan(component, t) for row in rows.to_dicts()
+        row for t in known for rows in reading.table.scan(component, t) for row in rows.to_dicts()
     ]
 
 

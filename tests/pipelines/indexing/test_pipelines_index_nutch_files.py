@@ -33,9 +33,9 @@ def test_every_writer_of_the_file_is_taken_or_named(folder, caplog):
         assert left_out in line
     chosen_writers(options)
     assert len(caplog.records) == 1
-    root = open_table(str(folder / "table"))
+    table = open_table(str(folder / "table"))
     solr, _, _, elastic = (
-        open_writer(rule, IndexTarget("main", rule.name, rule.parameters, root, 1, ""))
+        open_writer(rule, IndexTarget("main", rule.name, rule.parameters, table, 1, ""))
         for rule in routes.writers
     )
     assert solr.target.name == "indexer_solr_1"

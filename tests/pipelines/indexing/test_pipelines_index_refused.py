@@ -96,8 +96,8 @@ def test_refused_documents_are_sent_once_more_and_nothing_else_is(tmp_path):
         assert nutbeam(*words, "--retry_refused", "true") == 1
 
 
-def dead_letters(table):
+def dead_letters(address):
     """Returns the keys of the pages with dead letters."""
-    root = open_table(table)
-    component = manifest_of(table).components["index/main/dead_letters"]
-    return sorted(letter_keys(root, load_files(root, component)))
+    table = open_table(address)
+    component = manifest_of(address).components["index/main/dead_letters"]
+    return sorted(letter_keys(table, load_files(table, component)))

@@ -18,6 +18,7 @@ from package_files import FILES, PACKAGE, imported
 from simulated_web import SimWeb
 from waiting import PATIENCE
 
+import nutbeam
 from nutbeam.pipelines.launch import beam_internals
 from nutbeam.pipelines.launch.runner import make_pipeline
 
@@ -96,6 +97,11 @@ def test_the_docs_name_these_files_and_the_versions():
     assert f"All tests run with Beam {newest} on Python" in said
     assert f"run with Beam {oldest}, the oldest that `pyproject.toml` allows" in said
     assert f"with Beam {next_one} to {before} only a crawl" in said
+
+
+def test_the_table_lists_the_change_that_the_package_makes():
+    changes = [line.split(",")[0] for line in beam_internals.__doc__.splitlines()]
+    assert nutbeam._is_shown.__name__ in changes
 
 
 def test_on_a_version_that_was_tried_beam_is_changed_and_changed_back():

@@ -142,7 +142,7 @@ def test_files_of_pages_are_spread_over_the_workers(table, tmp_path):
     def divide(operation):
         manifest = operation.manifest()
         for batch in manifest.batches:
-            for file in batch_files(operation.root, manifest, batch, "pages"):
+            for file in batch_files(operation.table, manifest, batch, "pages"):
                 yield file.path
 
     manifest = manifest_of(table)

@@ -157,14 +157,14 @@ def test_former_folders_are_known_to_the_table(old, tmp_path):
     ]
 
 
-def unnamed_names(table):
-    root = open_table(str(table))
+def unnamed_names(address):
+    table = open_table(str(address))
     named = set()
-    for number in root.snapshots():
-        for component in load_manifest(root, number).components.values():
-            named |= {component.list, *(file.path for file in load_files(root, component))}
+    for number in table.snapshots():
+        for component in load_manifest(table, number).components.values():
+            named |= {component.list, *(file.path for file in load_files(table, component))}
     return sorted(
-        below(root.files, found.path) for found in unnamed_files(root.files, named, math.inf)
+        below(table.files, found.path) for found in unnamed_files(table.files, named, math.inf)
     )
 
 

@@ -205,7 +205,7 @@ def zones(files):
 @in_files
 def test_tablets_that_do_not_fit_are_found(table, capsys):
     operation = begin(table, "mark", "wrong.mark")
-    (again,) = operation.root.load(
+    (again,) = operation.table.load(
         "marks", [frame_of(MARKS.schema, {"key": "com.a:http/07", "mark": 7})]
     )
     commit(operation, [Written(again.component, again.files)])
@@ -246,7 +246,7 @@ def test_export_and_sql_show_files(table, monkeypatch, capsys, kind, component, 
     marks = {"com.a:http/01": 1, "com.a:http/02": 2}
     frames = [frame_of(MARKS.schema, {"key": key, "mark": n}) for key, n in marks.items()]
     files = [
-        write_bases(operation.root.files, component, [frame], MARKS.schema)[0] for frame in frames
+        write_bases(operation.table.files, component, [frame], MARKS.schema)[0] for frame in frames
     ]
     commit(operation, [Written(component, tuple(files))])
     assert_seen(table, view, marks, capsys)
@@ -291,7 +291,7 @@ def test_purge_follows_the_declared_columns(table, monkeypatch):
             "org.evil:http/": mention("good")}  # fmt: skip
     operation = begin(table, "mention", "first.mention")
     frame = frame_of(MENTIONS.schema, *({"key": key, **row} for key, row in rows.items()))
-    commit(operation, operation.root.load("mentions", [frame]))
+    commit(operation, operation.table.load("mentions", [frame]))
     assert nutbeam("purge", table, "--host", "evil.org", "--now") == 0
     (path,) = files_of(table, "mentions")
     evil, good = pl.read_parquet(path).to_dicts()

@@ -88,7 +88,7 @@ def hold(table, *frames, component=OF_BATCH, inverted=False):
         file
         for keys in frames
         for file in write_bases(
-            operation.root.files, component, [frame_of(MARKS.schema, *({"key": k} for k in keys))]
+            operation.table.files, component, [frame_of(MARKS.schema, *({"key": k} for k in keys))]
         )
     ]
     batch = Batch("updated", 1, 1, 1, 0, deduped=True, inverted=inverted)
@@ -124,7 +124,7 @@ def test_rows_that_have_ended_are_not_shown_and_compact_leaves_them_out(table, c
 def test_history_sums_indexes_and_purge_looks_into_each(table, capsys):
     for component in (ONE, TWO):
         note(table, component, {"key": "com.a:http/1"}, {"key": "com.a:http/2"})
-    assert "\nindex/notes: 2 files, 4 rows, " in printed(capsys, "history", table)
+    assert "\nnotes: 2 files, 4 rows, " in printed(capsys, "history", table)
     assert nutbeam("purge", table, "--url", "http://a.com/1", "--now") == 0
     assert [notes_of(table, component) for component in (ONE, TWO)] == [["com.a:http/2"]] * 2
     assert nutbeam("fsck", table) == 0

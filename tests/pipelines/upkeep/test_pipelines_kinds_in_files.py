@@ -45,7 +45,7 @@ def add_file(table, component, marks, *, replaces=False):
     operation = begin(table, "mark", f"after{manifest_of(table).snapshot}.mark")
     before = tuple(file.path for file in operation.files(component)) if replaces else ()
     frame = frame_of(MARKS.schema, *({"key": key, "mark": n} for key, n in marks.items()))
-    files = write_bases(operation.root.files, component, [frame], MARKS.schema)
+    files = write_bases(operation.table.files, component, [frame], MARKS.schema)
     commit(operation, [Written(component, files, before)])
 
 

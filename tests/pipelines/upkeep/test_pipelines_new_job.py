@@ -47,7 +47,7 @@ def parts(operation):
 
 def keys_of(part):
     operation, tablet = part
-    for chunk in to_chunks(operation.root.read("state", [tablet], ("key",)), KEYS):
+    for chunk in to_chunks(operation.table.read("state", [tablet], ("key",)), KEYS):
         yield "state", chunk
 
 

@@ -95,9 +95,9 @@ def made(backend):
     address = backend.fresh()
     assert nutbeam("inject", address, "http://a.example.com/", "http://b.example.com/") == 0
     assert nutbeam("generate", address) == 0
-    root = open_table(address)
-    files = root.files
-    log = root.log if isinstance(root, BigtableWebTable) else None
+    table = open_table(address)
+    files = table.files
+    log = table.log if isinstance(table, BigtableWebTable) else None
     cells = (lambda: kept_cells(SimpleNamespace(log=log))) if log else dict
     return Table(address, "bigtable" if log else "folder", lambda: tree(files, ignore=()) | cells())
 
@@ -106,15 +106,15 @@ def made(backend):
 def newer(backend):
     """A table whose newest manifest is of a later version."""
     table = made(backend)
-    root, number, data = (
+    web_table, number, data = (
         open_table(table.address),
         newest(table.address),
         json.dumps(RECORD).encode(),
     )
     if table.kind == "folder":
-        manifest_path(root, number).write_bytes(data)
+        manifest_path(web_table, number).write_bytes(data)
     else:
-        root.log.rows.put(b"\0snapshot/%08d" % number, {b"record": data}, number)
+        web_table.log.rows.put(b"\0snapshot/%08d" % number, {b"record": data}, number)
     yield table
     backend.remove(table.address)
 

@@ -70,8 +70,8 @@ def test_fsck_does_not_drop_it_when_its_list_is_lost(table, capsys):
     assert "--drop" not in said
 
 
-def manifest_list(root):
-    return json.loads(root.record(root.latest_snapshot()))["components"]["marks"]["list"]
+def manifest_list(table):
+    return json.loads(table.record(table.latest_snapshot()))["components"]["marks"]["list"]
 
 
 def test_purge_refuses_in_one_line(table, monkeypatch, capsys):

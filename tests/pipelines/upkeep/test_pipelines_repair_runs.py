@@ -37,7 +37,7 @@ def add_run(table, names, numbers, score, name, fresh=0):
     operation = begin(str(table), "update", name)
     rows = rows_of(names, score).with_columns(pl.Series(ROW_NUMBER, numbers, dtype=pl.UInt32))
     base = tablets(operation.files("state"))[0].base
-    run = write_run(operation.root, "state", base, rows, fresh, operation.snapshot + 1)
+    run = write_run(operation.table, "state", base, rows, fresh, operation.snapshot + 1)
     commit(operation, [Written("state", (run,))])
 
 
@@ -156,7 +156,7 @@ def test_a_lost_list_is_made_anew(table, capsys, merged):
         rows = rows_of(["b", "c", "e1", "z"], 4.0)
         rows = rows.with_columns(pl.Series(ROW_NUMBER, [1, 2, 20, 21], dtype=pl.UInt32))
         base = tablets(operation.files("state"))[0].base
-        run = write_run(operation.root, "state", base, rows, 2, operation.snapshot + 1)
+        run = write_run(operation.table, "state", base, rows, 2, operation.snapshot + 1)
         commit(operation, [Written("state", (run,), tuple(file.path for file in older))])
     before, right = scores(table), tablet_of(table)
     (table / manifest_of(table).components["state"].list).unlink()

@@ -32,6 +32,7 @@ from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.tablets.file_lists import Component, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes
+from nutbeam.policy.components.vocabulary import views
 
 web = served_web(hosts=2, pages=8, scope="module")
 
@@ -73,7 +74,7 @@ def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
         assert f"Z  {manifest.job}  {manifest.operation}  " in line
     assert "state +1 file +1 row +" in lines[0]
     assert "hosts +1 file +1 row +" in lines[0]
-    assert "fetchlist +1 file +1 row +" in lines[1]
+    assert "  batch_fetchlist +1 file +1 row +" in lines[1]
     assert [line.partition(":")[0] for line in lines[len(made) :]] == list(sizes(made[-1]))
     assert lines[0].count("\n") == 0
     short = printed(capsys, "history", original, "--last", 2, "--counts").splitlines()
@@ -91,6 +92,7 @@ def test_what_history_says_was_added_and_removed_adds_up(original, capsys):
         assert snapshot["undone"] is False
         for name, change in snapshot["changes"].items():
             assert change["exact"]
+            assert change["what"] in views()
             for what in ("files", "rows", "bytes"):
                 total = totals.setdefault(name, {"files": 0, "rows": 0, "bytes": 0})
                 total[what] += change["added"][what] - change["removed"][what]
@@ -107,10 +109,10 @@ def test_sizes_are_summed_over_batches_and_over_indexes():
              "index/two/shards", "index/two/later"]  # fmt: skip
     summed = {
         "state": 1,
-        "batches/later": 1,
-        "batches/pages": 2,
-        "index/later": 1,
-        "index/shards": 2,
+        "batch_later": 1,
+        "batch_pages": 2,
+        "later": 1,
+        "shards": 2,
     }
     assert sizes(Manifest(components=dict.fromkeys(names, one))) == {
         name: (n, 20 * n, 300 * n) for name, n in summed.items()

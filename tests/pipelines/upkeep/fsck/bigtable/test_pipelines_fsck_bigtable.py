@@ -107,15 +107,15 @@ def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, cap
 def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
     state = rows_of(table, "state")
     keys = state["key"].to_list()
-    root, log = open_table(table), open_log(table)
-    base = manifest_at(root, newest(table))
+    files, log = open_table(table).files, open_log(table)
+    base = manifest_at(table, newest(table))
     # As a purge writes rows of others that named what is purged.
     rows = state.filter(pl.col("key") == keys[0])
-    written = write_changes(root.files, "state", rows, rows["key"], purges=True)
+    written = write_changes(files, "state", rows, rows["key"], purges=True)
     made = dataclasses.replace(
         base, snapshot=base.snapshot + 1, operation="x.purge", job="purge", counts={}
     )
-    assert store_manifest(root, made, {"state": [written.file]})
+    assert store_manifest(open_table(table), made, {"state": [written.file]})
     put(table, keys[0], BAD, made.snapshot)
     # As a rollback leaves it: a version of a snapshot that is undone.
     undone = rows_of_with(state, keys[1], 5.0)
@@ -125,8 +125,8 @@ def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
         restores=made.snapshot,
     )  # fmt: skip
     rows = state.filter(pl.col("key") == keys[1])
-    written = write_changes(root.files, "state", rows, rows["key"])
-    assert store_manifest(root, back, {"state": [written.file]})
+    written = write_changes(files, "state", rows, rows["key"])
+    assert store_manifest(open_table(table), back, {"state": [written.file]})
     put(table, keys[1], BAD, back.snapshot)
     # A row that was deleted and added again.
     put(table, keys[2], b"", base.snapshot)
@@ -200,16 +200,16 @@ def test_a_number_of_rows_that_is_wrong_is_counted_anew(table, fsck):
 # Lists and files.
 
 
-def relist(table, name, change):
+def relist(address, name, change):
     """Commits another list of a component."""
-    root = open_table(table)
-    base = manifest_at(root, newest(table))
-    component = store_files(root, name, change(load_files(root, base.components[name])))
+    table = open_table(address)
+    base = manifest_at(table, newest(address))
+    component = store_files(table, name, change(load_files(table, base.components[name])))
     components = {**base.components, name: component}
     made = dataclasses.replace(
         base, snapshot=base.snapshot + 1, operation="relist", components=components
     )
-    assert store_manifest(root, made)
+    assert store_manifest(table, made)
 
 
 def with_rows_of(files, left):

@@ -23,6 +23,8 @@ quick_stages:      a crawl runs the same short pipeline   about twice the time o
                    DoFn at each start of a stage.         signatures of its DoFns.
 - get_function_    Beam asks for the arguments of each    each start of a stage reads the
   args_defaults    DoFn's functions, too.                 signatures of its functions.
+- pickler          it unpacks each DoFn, and packs it     twice the time of a start of a stage.
+                   again with its windows.
 - concurrent       it reads the steps of a stage in a     each start of a stage starts a thread,
                    thread, so that it can give up.        and waits for it.
 - monitoring_infos it reports times and numbers of        each end of a stage makes a report that
@@ -62,6 +64,7 @@ import copy
 import functools
 import inspect
 import logging
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -72,8 +75,11 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 import grpc
+from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineRunner
+from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.window import GlobalWindows
 
 from ...transforms.wiring.spill import spilling
 from ...web.base.terminal import Relay
@@ -208,6 +214,7 @@ def _changed_stages() -> Iterator[None]:
     changed = (
         (userstate, "get_dofn_specs", functools.partial(_state_specs, look)),
         (core, "get_function_args_defaults", functools.partial(_arguments, read)),
+        (bundle_processor, "pickler", _STAGE_PICKLER),
         (bundle_processor, "concurrent", _IN_THIS_THREAD),
         (bundle_processor.BundleProcessor, "monitoring_infos", _counters),
         (StateSampler, "start", _start_without_thread),
@@ -244,6 +251,38 @@ def _arguments(read: Callable[[Any], Any], function: Any) -> tuple[list[str], li
     if known is None or known[0] is not given:
         known = _known_arguments[key] = (given, *read(function))
     return list(known[1]), list(known[2])
+
+
+class _StagePickler(threading.local):
+    """Beam's pickler for the DoFns of a stage.
+
+    Beam reads the data of a DoFn, adds the windows of its input, and packs it again. Where these are
+    the default, which jobs never change, the result is remembered.
+    """
+
+    _read: tuple[bytes, Any] = b"", None
+
+    def loads(self, packed: bytes) -> Any:
+        self._read = packed, pickler.loads(packed)
+        return self._read[1]
+
+    def dumps(self, data: Any) -> bytes:
+        packed, read = self._read
+        self._read = b"", None
+        if isinstance(read, tuple) and isinstance(data, tuple) and len(read) == len(data):
+            same = all(map(operator.is_, read[:-1], data[:-1]))
+            if same and isinstance(data[-1], Windowing) and data[-1].is_default():
+                return _with_default_windows(packed)
+        return pickler.dumps(data)
+
+
+@functools.lru_cache(1024)
+def _with_default_windows(packed: bytes) -> bytes:
+    data = (*pickler.loads(packed)[:-1], Windowing(GlobalWindows()))
+    return pickler.dumps(data)
+
+
+_STAGE_PICKLER = _StagePickler()
 
 
 class _Here(Executor):

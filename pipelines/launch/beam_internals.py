@@ -91,6 +91,7 @@ except ImportError:  # a version that was not tried, on which InProcessRunner is
 
 TRIED = ("2.72", "2.73", "2.74", "2.75", "2.76", "2.77")
 _LOG = logging.getLogger(__name__)
+_MOST = 1024  # DoFns whose packed forms are remembered
 _known_specs: dict[Any, Any] = {}
 _known_arguments: dict[Any, tuple[Any, list[str], list[Any]]] = {}
 _changing = threading.Lock()
@@ -253,30 +254,41 @@ def _arguments(read: Callable[[Any], Any], function: Any) -> tuple[list[str], li
     return list(known[1]), list(known[2])
 
 
+_read_before: dict[bytes, tuple[Any, ...]] = {}
+
+
 class _StagePickler(threading.local):
     """Beam's pickler for the DoFns of a stage.
 
-    Beam reads the data of a DoFn, adds the windows of its input, and packs it again. Where these are
-    the default, which jobs never change, the result is remembered.
+    Beam reads the data of a DoFn, adds the windows of its input, and packs it again; it does not run
+    this DoFn. So what was read is remembered, and, where the windows are the default, which jobs
+    never change, what was packed.
     """
 
     _read: tuple[bytes, Any] = b"", None
 
     def loads(self, packed: bytes) -> Any:
-        self._read = packed, pickler.loads(packed)
+        if packed not in _read_before:
+            found = pickler.loads(packed)
+            if not isinstance(found, tuple):  # not of a DoFn
+                return found
+            if len(_read_before) >= _MOST:
+                _read_before.clear()
+            _read_before[packed] = found
+        self._read = packed, _read_before[packed]
         return self._read[1]
 
     def dumps(self, data: Any) -> bytes:
         packed, read = self._read
         self._read = b"", None
-        if isinstance(read, tuple) and isinstance(data, tuple) and len(read) == len(data):
+        if read is not None and isinstance(data, tuple) and len(read) == len(data):
             same = all(map(operator.is_, read[:-1], data[:-1]))
             if same and isinstance(data[-1], Windowing) and data[-1].is_default():
                 return _with_default_windows(packed)
         return pickler.dumps(data)
 
 
-@functools.lru_cache(1024)
+@functools.lru_cache(_MOST)
 def _with_default_windows(packed: bytes) -> bytes:
     data = (*pickler.loads(packed)[:-1], Windowing(GlobalWindows()))
     return pickler.dumps(data)
@@ -315,10 +327,10 @@ def _counters(processor: Any) -> list[Any]:
 class _QuickBz2:
     """The module ``bz2`` for pickled DoFns, which are small and the same in each round."""
 
-    decompress = staticmethod(functools.lru_cache(1024)(bz2.decompress))
+    decompress = staticmethod(functools.lru_cache(_MOST)(bz2.decompress))
 
     @staticmethod
-    @functools.lru_cache(1024)
+    @functools.lru_cache(_MOST)
     def compress(data: bytes, compresslevel: int) -> bytes:
         return bz2.compress(data, min(compresslevel, 1))
 

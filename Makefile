@@ -38,9 +38,9 @@ help:
 	@echo "make test-servers"
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
-	@echo "                run the tests of pipelines with the oldest Beam that pyproject.toml allows"
+	@echo "                run the tests of transforms and crawls with the oldest Beam that pyproject.toml allows"
 	@echo "make test-pythons"
-	@echo "                run the tests of pipelines with Python 3.12 and 3.13, where they are installed"
+	@echo "                run the same tests with Python 3.12 and 3.13, where they are installed"
 	@echo "make test-long  run all of them, the long ones too (three hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
@@ -72,7 +72,7 @@ with_tools = @./.ci/tools $(1) || { code=$$?; [ $$code = 3 ]; exit $$?; }; \
 # Chooses tests with marks, in the files that have some: to collect all tests takes a minute.
 marked = -m "($(subst |, or ,$(1))) $(2)" $(shell grep -rlE --include='test_*.py' 'mark\.($(1))\b' tests)
 
-# The tests of pipelines and transforms on other runners.
+# The tests of transforms and crawls on other runners; tests/conftest.py chooses them.
 on_runners = @for runner in $(2); do \
 	  echo "on $$runner"; $(1) NUTBEAM_TEST_RUNNER=$$runner $(BIN)/pytest -q -n auto $(ARGS) || exit 1; \
 	done

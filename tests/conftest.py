@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 # on the other back ends. NUTBEAM_TEST_BACKEND names one that all of them run on.
 BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
 
-# The tests that NUTBEAM_TEST_RUNNER puts on another runner: those that run pipelines.
+# The tests that NUTBEAM_TEST_RUNNER puts on another runner: those of the transforms, of generate, of
+# each job in a crawl, of whole crawls, and of bad input. Others that run pipelines say more about what
+# the jobs store than about who runs them.
 PIPELINE_TESTS = (
     "test_pipelines_bad_input",
     "test_pipelines_damage",

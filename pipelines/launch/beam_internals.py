@@ -75,11 +75,8 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 import grpc
-from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineRunner
-from apache_beam.transforms.core import Windowing
-from apache_beam.transforms.window import GlobalWindows
 
 from ...transforms.wiring.spill import spilling
 from ...web.base.terminal import Relay
@@ -268,6 +265,8 @@ class _StagePickler(threading.local):
     _read: tuple[bytes, Any] = b"", None
 
     def loads(self, packed: bytes) -> Any:
+        from apache_beam.internal import pickler
+
         if packed not in _read_before:
             found = pickler.loads(packed)
             if not isinstance(found, tuple):  # not of a DoFn
@@ -279,6 +278,9 @@ class _StagePickler(threading.local):
         return self._read[1]
 
     def dumps(self, data: Any) -> bytes:
+        from apache_beam.internal import pickler
+        from apache_beam.transforms.core import Windowing
+
         packed, read = self._read
         self._read = b"", None
         if read is not None and isinstance(data, tuple) and len(read) == len(data):
@@ -290,6 +292,10 @@ class _StagePickler(threading.local):
 
 @functools.lru_cache(_MOST)
 def _with_default_windows(packed: bytes) -> bytes:
+    from apache_beam.internal import pickler
+    from apache_beam.transforms.core import Windowing
+    from apache_beam.transforms.window import GlobalWindows
+
     data = (*pickler.loads(packed)[:-1], Windowing(GlobalWindows()))
     return pickler.dumps(data)
 

@@ -4,6 +4,7 @@ import sys
 
 import apache_beam as beam
 import pytest
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, GlobalWindows
 from short_form import first
 from waiting import PATIENCE
 
@@ -82,6 +83,64 @@ def test_a_runner_that_is_not_there_is_bad_usage_in_one_line(beam_args, message)
 
 
 @pytest.mark.long
+def append(line, path):
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+
+
+def test_windows_of_a_pipeline_are_kept_however_often_it_runs(tmp_path):
+    def in_window(pair, window=beam.DoFn.WindowParam):
+        return f"{sorted(pair[1])} {window.end}"
+
+    pipeline = make_pipeline([])
+    stamped = (
+        pipeline
+        | beam.Create([1, 2, 11, 12])
+        | "Stamp" >> beam.Map(lambda at: beam.window.TimestampedValue(("a", at), at))
+    )
+    for name, into in (("Fixed", FixedWindows(10)), ("All", GlobalWindows())):
+        (
+            stamped
+            | f"{name}Windows" >> beam.WindowInto(into)
+            | f"{name}Groups" >> beam.GroupByKey()
+            | f"{name}Lines" >> beam.Map(in_window)
+            | f"{name}Written" >> beam.Map(append, tmp_path / name)
+        )
+    for runs in (1, 2):  # as the rounds of a crawl do
+        run_pipeline(pipeline)
+        fixed = ["[11, 12] Timestamp(20)", "[1, 2] Timestamp(10)"]
+        assert sorted((tmp_path / "Fixed").read_text().splitlines()) == sorted(fixed * runs)
+        (end,) = set((tmp_path / "All").read_text().splitlines())
+        assert end == f"[1, 2, 11, 12] {GlobalWindow().end}"
+
+
+def test_functions_of_the_same_code_keep_their_own_defaults(tmp_path):
+    def adding(number):
+        def add(one, more=number):
+            return one + more
+
+        return add
+
+    pipeline = make_pipeline([])
+    for number in (10, 20):
+        (
+            pipeline
+            | f"One{number}" >> beam.Create([1])
+            | f"Add{number}" >> beam.Map(adding(number))
+            | f"Written{number}" >> beam.Map(append, tmp_path / "sums")
+        )
+    run_pipeline(pipeline)
+    assert sorted((tmp_path / "sums").read_text().split()) == ["11", "21"]
+
+
+def test_counters_of_steps_are_reported():
+    pipeline = make_pipeline([])
+    count = beam.metrics.Metrics.counter("nutbeam-test", "elements")
+    pipeline | beam.Create([1, 2, 3]) | beam.Map(lambda _: count.inc())
+    counters = run_pipeline(pipeline).metrics().query()["counters"]
+    assert [(one.key.metric.name, one.committed) for one in counters] == [("elements", 3)]
+
+
 def test_worker_processes_are_quiet():
     code = (
         "from nutbeam.pipelines.command_line.cli import quiet\n"

@@ -186,5 +186,10 @@ def split_by_range(chunk: pa.Table, ranges: Sequence[Range]) -> Iterator[tuple[i
         yield 0, chunk
         return
     number = range_numbers(frame.get_column("key"), ranges)
-    for (at,), rows in frame.with_columns(number).group_by("range"):
-        yield int(str(at)), conform(rows, chunk.schema)
+    rows = frame.with_columns(number).sort("range", maintain_order=True)
+    firsts = pl.Series(range(len(ranges) + 1), dtype=pl.Int32)
+    bounds = rows.get_column("range").search_sorted(firsts).to_list()
+    table = conform(rows, chunk.schema)
+    for at, (start, end) in enumerate(itertools.pairwise(bounds)):
+        if start < end:
+            yield at, table.slice(start, end - start)

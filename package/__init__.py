@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from nutbeam.transforms.graph.rank_iterations import RankIterations as RankIterations
     from nutbeam.transforms.invert_links import InvertLinks as InvertLinks
     from nutbeam.transforms.join_by_hash import JoinByHash as JoinByHash
-    from nutbeam.transforms.lead_near_pages import LeadNearPages as LeadNearPages
-    from nutbeam.transforms.near_pairs import NearPairs as NearPairs
+    from nutbeam.transforms.near_pages.lead_near_pages import LeadNearPages as LeadNearPages
+    from nutbeam.transforms.near_pages.near_pairs import NearPairs as NearPairs
     from nutbeam.transforms.parse_pages import ParsePages as ParsePages
     from nutbeam.transforms.partition import PartitionByHost as PartitionByHost
     from nutbeam.transforms.top_n_per_key import TopNPerKey as TopNPerKey
@@ -45,8 +45,8 @@ _MODULES = {
     "GraphBlocks": "transforms.graph.graph_blocks",
     "InvertLinks": "transforms.invert_links",
     "JoinByHash": "transforms.join_by_hash",
-    "LeadNearPages": "transforms.lead_near_pages",
-    "NearPairs": "transforms.near_pairs",
+    "LeadNearPages": "transforms.near_pages.lead_near_pages",
+    "NearPairs": "transforms.near_pages.near_pairs",
     "ParsePages": "transforms.parse_pages",
     "PartitionByHost": "transforms.partition",
     "RankIterations": "transforms.graph.rank_iterations",

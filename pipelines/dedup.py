@@ -49,7 +49,7 @@ from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
-from ..transforms.lead_near_pages import LeadNearPages
+from ..transforms.near_pages.lead_near_pages import LeadNearPages
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.partition import grouped_by_hash, partitions_of_rows
 from ..transforms.wiring.display import Displayed

@@ -40,7 +40,7 @@ from nutbeam.policy.dedup.duplicates import (
     signature_rows,
 )
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
-from nutbeam.transforms.lead_near_pages import lead_near_pages
+from nutbeam.transforms.near_pages.lead_near_pages import lead_near_pages
 
 NOW = 1_700_000_000_000
 ORDERINGS = [words for size in (1, 2, 3, 4) for words in itertools.permutations(ORDERS, size)]

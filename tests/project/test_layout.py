@@ -61,7 +61,7 @@ FOLDERS = {
         *("sitemaps", "hosting", "figures", "dedup", "choosing", "", "components"),
         *("schedules", "scoring", "expressions", "base"),
     ),
-    "transforms": ("graph", "", "elements", "wiring"),
+    "transforms": ("graph", "near_pages", "", "elements", "wiring"),
 }
 MODULES = 16  # of a folder
 WITHOUT_BEAM = ("policy", "web")

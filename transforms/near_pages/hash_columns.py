@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
-from ..policy.components.schema import to_frame
-from ..policy.dedup.duplicates import simhashes
-from .elements.chunks import Chunk
-from .elements.rows import check_columns
-from .partition import hashes_of
+from ...policy.components.schema import to_frame
+from ...policy.dedup.duplicates import simhashes
+from ..elements.chunks import Chunk
+from ..elements.rows import check_columns
+from ..partition import hashes_of
 
 _NUMBER = pa.uint64()
 

@@ -10,15 +10,15 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..policy.components.dedup_schema import NEAR_PAIRS
-from ..policy.components.schema import to_frame
-from ..policy.dedup import near_pairs as bands_of
-from ..policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
-from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .elements.row_types import arrow_schema, field_names, field_types, row_type_with
-from .elements.rows import check_chunk, check_columns, row_type_of, through_chunks
+from ...policy.components.dedup_schema import NEAR_PAIRS
+from ...policy.components.schema import to_frame
+from ...policy.dedup import near_pairs as bands_of
+from ...policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
+from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
+from ..elements.row_types import arrow_schema, field_names, field_types, row_type_with
+from ..elements.rows import check_chunk, check_columns, row_type_of, through_chunks
+from ..wiring.display import Displayed
 from .hash_columns import hashes_as, with_hashes
-from .wiring.display import Displayed
 
 # Band, partition of the band, number of slices, number of a pair of slices.
 Key: TypeAlias = tuple[int, int, int, int]

@@ -9,11 +9,11 @@ import pytest
 from running import STEP_FAILED, apply, run
 
 from nutbeam.policy.dedup import clusters
-from nutbeam.transforms import lead_near_pages as lead_module
-from nutbeam.transforms import near_pairs as module
 from nutbeam.transforms.join_by_hash import JoinByHash
-from nutbeam.transforms.lead_near_pages import LeadNearPages, lead_near_pages
-from nutbeam.transforms.near_pairs import NearPairs, make_layout, near_pairs
+from nutbeam.transforms.near_pages import lead_near_pages as lead_module
+from nutbeam.transforms.near_pages import near_pairs as module
+from nutbeam.transforms.near_pages.lead_near_pages import LeadNearPages, lead_near_pages
+from nutbeam.transforms.near_pages.near_pairs import NearPairs, make_layout, near_pairs
 
 
 class Page(NamedTuple):

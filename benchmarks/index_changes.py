@@ -66,7 +66,8 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
     written += operation.table.resolve(
         Resolution("state", part, newer, order=operation.snapshot + 1), rows
     )
-    commit(operation, written, others={batch: Batch("updated", operation.now, 1, 1, 0, True)})
+    record = Batch("updated", operation.now, 1, 1, 0, taken_in=frozenset({"dedup"}))
+    commit(operation, written, others={batch: record})
 
 
 def _documents(numbers: list[int], words: int) -> "Iterator[pl.DataFrame]":

@@ -20,6 +20,7 @@ import polars as pl
 
 from ..io.batches.batches import batch_component
 from ..io.rows.hosts import COUNT_PLACES, counting_hosts
+from ..io.snapshots.manifest import DEDUP
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving
@@ -116,7 +117,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
         {_STATE: Target(VERDICTS, verdict_resolver, COUNT_PLACES)}
     )
     return (operations, written, probed[_DONE], *reports) | Commit(
-        reads=(_STATE,), dedups=True, whole=(*steps, "Tablets", RESOLVE)
+        reads=(_STATE,), takes_in=DEDUP, takes_all=True, whole=(*steps, "Tablets", RESOLVE)
     )
 
 
@@ -258,7 +259,7 @@ def _probed(operation: Operation) -> Iterator[Probed]:
     if operation.batch is not None:
         phase_of(manifest, operation.batch, "updated", operation.job)
         # A killed crawl may leave several batches without a dedup.
-        waiting = {operation.batch, *manifest.without_dedup()}
+        waiting = {operation.batch, *manifest.waiting_for(DEDUP)}
         files = (operation.files(batch_component(batch, "outcome")) for batch in sorted(waiting))
         outcome = tuple(file.path for some in files for file in some)
     for tablet in tablets(operation.files(_STATE)):

@@ -83,7 +83,7 @@ def run(invocation: Invocation) -> int:
     """
     if invocation.options.batch or only_submits(invocation.beam_args):
         return run_job(invocation, build, "invertlinks")
-    waiting = newest_manifest(str(invocation.table)).without_links()
+    waiting = newest_manifest(str(invocation.table)).waiting_for(LINKS_COMPONENT)
     if len(waiting) < 2:
         return run_job(invocation, build, "invertlinks")
     operation = invocation.options.operation
@@ -101,7 +101,9 @@ def build(
     tickets: beam.PCollection[Ticket], options: InvertTableOptions
 ) -> beam.PCollection[Ticket]:
     """Inverts the links of a batch; the returned ticket is for the next job."""
-    operations = tickets | "Begin" >> Begin("invertlinks", needs="updated")
+    operations = tickets | "Begin" >> Begin(
+        "invertlinks", needs="updated", takes_in=LINKS_COMPONENT
+    )
     changes = operations | "Files" >> ForEach(
         functools.partial(_items, options=options), _changes, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Files", reports=_COUNTS,
@@ -115,7 +117,7 @@ def build(
             "batches/{batch}/documents",
             "batches/{batch}/outcome",
         ),
-        inverts=True,
+        takes_in=LINKS_COMPONENT,
         whole=("Files", RESOLVE),
     )
 

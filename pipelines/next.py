@@ -8,10 +8,11 @@ import dataclasses
 from typing import Any
 
 from ..io.index.index_run import waits_for_index
-from ..io.snapshots.manifest import Manifest, newest_manifest
+from ..io.snapshots.manifest import DEDUP, Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.choosing.selection import GenerateOptions
+from ..transforms.end_links import LINKS_COMPONENT
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .base.command import DONE, NOTHING_TO_DO, TABLE, Invocation
@@ -96,10 +97,10 @@ def next_phase(
         batch = min(waiting)[1]
         module = FOLLOWING[manifest.batches[batch].phase]
         return module, module.__name__.rpartition(".")[2], batch
-    inverting = manifest.without_links() if links else []
+    inverting = manifest.waiting_for(LINKS_COMPONENT) if links else []
     if inverting:
         return invertlinks, "invertlinks", inverting[0]
-    undone = manifest.without_dedup()
+    undone = manifest.waiting_for(DEDUP)
     if undone:
         return dedup, "dedup", undone[0]
     if indexing:

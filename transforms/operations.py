@@ -94,15 +94,18 @@ class Begin(Displayed):
         allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before this job does. A job
             that changes tablets allows none; a job that only reads them allows ``compact``.
         takes: An earlier phase that is enough for a batch that the user names.
+        takes_in: The component that takes in the batch, as in ``Commit``. Without a named batch the
+            job gets the oldest that the component has not taken in yet. Empty: none.
     """
 
     job: str
     needs: str | None = None
     allows: tuple[str, ...] = ()
     takes: str | None = None
+    takes_in: str = ""
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
-        begins = beam.Map(begin_job, self.job, self.needs, self.allows, self.takes)
+        begins = beam.Map(begin_job, self.job, self.needs, self.allows, self.takes, self.takes_in)
         return tickets | "Begin" >> begins.with_output_types(Operation)
 
 
@@ -112,6 +115,7 @@ def begin_job(
     needs: str | None,
     allows: tuple[str, ...] = (),
     takes: str | None = None,
+    takes_in: str = "",
 ) -> Operation:
     """Returns the operation of a job: the pinned operation with its id, or a new one.
 
@@ -129,7 +133,7 @@ def begin_job(
     if known is None and needs == "":
         batch = new_id()
     elif known is None and needs and batch is None:
-        batch = next_batch(ticket.address, job, needs, takes)
+        batch = next_batch(ticket.address, job, needs, takes, takes_in)
     elif known is None and needs and ticket.round is None:
         # Nothing is pinned for a batch that a user has named wrong: a purge would wait for it.
         phase_of(_newest(ticket.address), batch, takes or needs, job)
@@ -145,23 +149,26 @@ def begin_job(
     return operation
 
 
-def next_batch(address: str, job: str, needs: str, takes: str | None = None) -> str:
-    """Returns the oldest batch that waits for a job; of updated ones, one without inverted links.
+def next_batch(
+    address: str, job: str, needs: str, takes: str | None = None, takes_in: str = ""
+) -> str:
+    """Returns the oldest batch that waits for a job.
 
     Args:
         address: The address of the table.
         job: Name of the job.
         needs: The phase of batches that wait for it.
         takes: An earlier phase, of batches that it takes if they are named.
+        takes_in: A component; the batch is an updated one that it has not taken in yet.
 
     Raises:
         NothingInLine: No batch waits. The message names a batch of the earlier phase, if any.
     """
     manifest = _newest(address)
-    if needs == "updated":
-        if not manifest.without_links():
-            raise NothingInLine(f"the links of all updated batches are inverted: nothing to {job}")
-        return manifest.without_links()[0]
+    if takes_in:
+        if not (left := manifest.waiting_for(takes_in)):
+            raise NothingInLine(f"all updated batches are in {takes_in}: nothing to {job}")
+        return left[0]
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
     if not waiting:
         early = [(b.created, name) for name, b in manifest.batches.items() if b.phase == takes]
@@ -222,8 +229,8 @@ class Commit(Displayed):
         reads: Components that must not have changed since the operation was
             pinned; ``{batch}`` is replaced by the batch's id.
         phase: Phase of the batch after this commit, or None.
-        dedups: Whether to mark the batches that wait for dedup as done.
-        inverts: Whether to mark the batch as one whose links are in the link table.
+        takes_in: Name that is added to ``Batch.taken_in`` of the batch; empty adds none.
+        takes_all: Whether to add it also to all other batches that wait for it.
         opens: Function that makes the record of a new batch from the operation and the counts; it
             returns None if the batch would have no URLs. None if the job makes no batch.
         whole: Steps whose work must be complete.
@@ -235,8 +242,8 @@ class Commit(Displayed):
 
     reads: tuple[str, ...] = ()
     phase: str | None = None
-    dedups: bool = False
-    inverts: bool = False
+    takes_in: str = ""
+    takes_all: bool = False
     opens: Opens | None = None
     whole: tuple[str, ...] = ()
     over_purges: bool = False
@@ -375,14 +382,9 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
         if how.phase == "updated":
             batch = dataclasses.replace(batch, updated=operation.snapshot)
     names = frozenset(name.format(batch=operation.batch) for name in how.reads)
+    waiting = operation.manifest().waiting_for(how.takes_in) if how.takes_all else ()
+    taken = {str(operation.batch), *waiting} if how.takes_in else ()
+    takes_in = dict.fromkeys(taken, how.takes_in)
     if how.over_purges:
-        return commit_over_purges(operation, written, names, batch)
-    before = operation.manifest()
-    others = {
-        name: dataclasses.replace(before.batches[name], deduped=True)
-        for name in (before.without_dedup() if how.dedups else ())
-    }
-    if how.inverts and operation.batch in before.batches:
-        name = str(operation.batch)
-        others[name] = dataclasses.replace(before.batches[name], inverted=True)
-    return commit(operation, written, reads=names, batch=batch, others=others)
+        return commit_over_purges(operation, written, names, batch, takes_in)
+    return commit(operation, written, reads=names, batch=batch, takes_in=takes_in)

@@ -145,7 +145,7 @@ def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
     columns = ("key", "document", "status", "last_fetch_time")
     rows = operation.table.find("state", known, sources.unique(), columns)
     created = {
-        name: batch.created if batch.inverted or name == operation.batch else 0
+        name: batch.created if "links" in batch.taken_in or name == operation.batch else 0
         for name, batch in operation.manifest().batches.items()
     }
     times = pl.DataFrame(

@@ -22,7 +22,7 @@ from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.view_columns import BATCHES_COLUMNS
 from ...policy.components.vocabulary import LIVING, View, views
-from ..snapshots.manifest import Manifest
+from ..snapshots.manifest import DEDUP, Manifest
 from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import ROW_NUMBER, Tablet, tablets
@@ -45,7 +45,10 @@ MACROS = (
 
 def batches_frame(manifest: Manifest) -> pl.DataFrame:
     """Returns the batches of a snapshot, one row per batch, with ``BATCHES_COLUMNS`` as stored."""
-    rows = [{"batch_id": name, **vars(batch)} for name, batch in sorted(manifest.batches.items())]
+    rows = [
+        {"batch_id": name, **vars(batch), "deduped": DEDUP in batch.taken_in}
+        for name, batch in sorted(manifest.batches.items())
+    ]
     return to_frame(pa.Table.from_pylist(rows, schema=BATCHES_COLUMNS.schema))
 
 

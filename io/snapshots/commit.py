@@ -28,6 +28,7 @@ def commit(
     others: Mapping[str, Batch] | None = None,
     forgets: frozenset[str] = frozenset(),
     past: Manifest | None = None,
+    takes_in: Mapping[str, str] | None = None,
 ) -> Manifest:
     """Makes the next snapshot, once.
 
@@ -45,13 +46,17 @@ def commit(
         forgets: Batches whose records are removed if they have no files left.
         past: The snapshot whose notes of clocks are continued; None means the newest
             snapshot of this table.
+        takes_in: A name to add to ``Batch.taken_in``, by batch. It is added to the newest record,
+            because another operation may have taken in the batch in between.
 
     Raises:
         ConflictError: A component of ``reads``, or the record of the batch,
             has changed; nothing was committed.
     """
     with losses_noted(operation):
-        return commit_once(operation, list(written), reads, batch, others or {}, forgets, past)
+        return commit_once(
+            operation, list(written), reads, batch, others or {}, forgets, past, takes_in or {}
+        )
 
 
 def commit_once(
@@ -62,6 +67,7 @@ def commit_once(
     others: Mapping[str, Batch] = MappingProxyType({}),
     forgets: frozenset[str] = frozenset(),
     past: Manifest | None = None,
+    takes_in: Mapping[str, str] = MappingProxyType({}),
 ) -> Manifest:
     """Commits as ``commit`` does, but does not record a conflict: the caller tries again."""
     before = operation.manifest()
@@ -79,7 +85,8 @@ def commit_once(
         if batch is not None:
             check_batch(operation, latest)
         own = {operation.batch: batch} if batch is not None and operation.batch is not None else {}
-        following = _following(operation, latest, written, {**others, **own}, lists)
+        noted = _with_notes(latest.batches, takes_in)
+        following = _following(operation, latest, written, {**noted, **others, **own}, lists)
         used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
         batches = {
             name: some
@@ -122,6 +129,15 @@ def check_there(operation: Operation, written: list[Written]) -> None:
                     f"{operation.job}: {file.path} was purged in the meantime; "
                     "nothing was written: run it again"
                 )
+
+
+def _with_notes(batches: Mapping[str, Batch], takes_in: Mapping[str, str]) -> dict[str, Batch]:
+    """Returns the batches that are taken in, with the note. A rollback may have removed some."""
+    return {
+        name: dataclasses.replace(batch, taken_in=batch.taken_in | {takes_in[name]})
+        for name, batch in batches.items()
+        if name in takes_in and batch.phase == "updated"
+    }
 
 
 def _following(
@@ -217,7 +233,7 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
         ConflictError: Another operation has changed its phase.
     """
     name = str(operation.batch)
-    if _stage(operation.manifest(), name) != _stage(latest, name):
+    if _phase(operation.manifest(), name) != _phase(latest, name):
         # Two operations did the same work; only the first one may commit.
         phase = latest.batches[name].phase if name in latest.batches else "gone"
         raise ConflictError(
@@ -226,7 +242,6 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
         )
 
 
-def _stage(manifest: Manifest, name: str) -> tuple[str, bool] | None:
-    """Returns the phase of a batch without its times, which a repair may have corrected."""
+def _phase(manifest: Manifest, name: str) -> str | None:
     batch = manifest.batches.get(name)
-    return None if batch is None else (batch.phase, batch.deduped)
+    return None if batch is None else batch.phase

@@ -27,11 +27,18 @@ from ..tablets.file_lists import Component, DataFile, load_files
 # its base. Format 1 is the same without runs.
 MANIFEST_FORMAT = 3
 PHASES = ("generated", "fetched", "parsed", "updated")
+DEDUP = "dedup"
+# The first two names of ``Batch.taken_in`` have a field of their own in stored records.
+_FLAGS = {DEDUP: "deduped", "links": "inverted"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
     """The record of a batch.
+
+    In the manifest ``dedup`` and ``links`` of ``taken_in`` are stored as the fields ``deduped`` and
+    ``inverted``, which are true or false. The field ``taken_in`` lists the other names, if it is
+    there. Versions that do not know it drop it; then a batch is taken in again.
 
     Attributes:
         phase: One of ``PHASES``.
@@ -39,9 +46,9 @@ class Batch:
         partitions: Number of partitions into which generate divided it.
         urls: Number of URLs to fetch.
         blocks_until: Time until which its URLs may be in no other batch, ms.
-        deduped: Whether its pages were compared with the other pages of the table.
         updated: Number of the snapshot that its update read; 0 is unknown.
-        inverted: Whether its links are in the link table.
+        taken_in: Names of the components of the table that have taken in the batch, such as
+            ``links``; and ``dedup``, if its pages were compared with the other pages of the table.
     """
 
     phase: str
@@ -49,9 +56,8 @@ class Batch:
     partitions: int
     urls: int
     blocks_until: int
-    deduped: bool = False
     updated: int = 0
-    inverted: bool = False
+    taken_in: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,22 +119,18 @@ class Manifest:
             if batch.phase != "updated" and batch.blocks_until > now
         )
 
-    def without(self, note: str) -> dict[str, Batch]:
-        """Returns the updated batches whose records lack a note: ``deduped`` or ``inverted``."""
-        updated = {name: batch for name, batch in self.batches.items() if batch.phase == "updated"}
-        return {name: batch for name, batch in updated.items() if not getattr(batch, note)}
+    def waiting_for(self, taker: str) -> list[str]:
+        """Returns the updated batches that are not taken in yet, oldest first.
 
-    def without_dedup(self) -> list[str]:
-        """Returns the updated batches whose pages dedup has not compared yet."""
-        waiting = self.without("deduped")
-        return sorted(waiting, key=lambda name: (waiting[name].created, name))
-
-    def without_links(self) -> list[str]:
-        """Returns the updated batches whose links are not in the link table, oldest first."""
-        waiting = self.without("inverted")
-        return sorted(
-            waiting, key=lambda name: (waiting[name].updated, waiting[name].created, name)
-        )
+        Args:
+            taker: One of the names of ``Batch.taken_in``.
+        """
+        waiting = [
+            (batch.updated, batch.created, name)
+            for name, batch in self.batches.items()
+            if batch.phase == "updated" and taker not in batch.taken_in
+        ]
+        return [name for _, _, name in sorted(waiting)]
 
     def is_newest(self, batch: str) -> bool:
         """Returns whether no other batch was updated after a batch, as far as is known."""
@@ -252,9 +254,9 @@ def store_manifest(
         False if another commit has taken its number.
     """
     record: dict[str, Any] = {"format": MANIFEST_FORMAT, WRITER: this_version()} | vars(manifest)
-    for name in ("components", "batches"):
-        # vars(), not asdict(), for speed: their number grows with the number of batches.
-        record[name] = {key: vars(value) for key, value in record[name].items()}
+    # vars(), not asdict(), for speed: their number grows with the number of batches.
+    record["components"] = {name: vars(some) for name, some in manifest.components.items()}
+    record["batches"] = {name: _batch_record(batch) for name, batch in manifest.batches.items()}
     record["digest"] = _digest(record)  # a flipped bit may leave valid JSON
     return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
@@ -290,11 +292,23 @@ def _digest(record: Mapping[str, Any]) -> str:
 
 
 def _from_record(record: dict[str, Any]) -> Manifest:
-    record["components"] = {present_name(name): one for name, one in record["components"].items()}
-    for name, kind in (("components", Component), ("batches", Batch)):
-        record[name] = {key: _known(kind, value) for key, value in record[name].items()}
+    components, batches = record["components"].items(), record["batches"].items()
+    record["components"] = {present_name(name): _known(Component, one) for name, one in components}
+    record["batches"] = {name: _batch(one) for name, one in batches}
     found: Manifest = _known(Manifest, record | {"lost": tuple(record.get("lost") or ())})
     return found
+
+
+def _batch_record(batch: Batch) -> dict[str, Any]:
+    flags = {flag: name in batch.taken_in for name, flag in _FLAGS.items()}
+    return vars(batch) | flags | {"taken_in": sorted(batch.taken_in - _FLAGS.keys())}
+
+
+def _batch(record: dict[str, Any]) -> Batch:
+    flagged = {name for name, flag in _FLAGS.items() if record.get(flag)}
+    taken_in = flagged.union(record.get("taken_in", ()))
+    batch: Batch = _known(Batch, record | {"taken_in": frozenset(taken_in)})
+    return batch
 
 
 def _known(kind: type, record: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from ..storage.places import Place
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Due, tablets
-from .manifest import Manifest, load_manifest
+from .manifest import DEDUP, Manifest, load_manifest
 from .operations import Operation, pinned_operation, since_pinned
 from .table_clock import clock_of
 
@@ -84,4 +84,4 @@ def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], 
 
 def unfinished(manifest: Manifest, now: int) -> list[str]:
     """Returns the batches that a crawl finishes first: one that needs dedup, and all open ones."""
-    return manifest.without_dedup()[:1] + manifest.open_batches(now)
+    return manifest.waiting_for(DEDUP)[:1] + manifest.open_batches(now)

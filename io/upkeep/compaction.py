@@ -8,7 +8,7 @@ from ...policy.components.declaration import Kept, Kind
 from ...policy.components.kinds import KINDS, kind_of, kinds_of_batches
 from ...policy.inlinks.best_sources import keep_best
 from ..batches.batches import batch_component
-from ..snapshots.manifest import Manifest
+from ..snapshots.manifest import DEDUP, Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
@@ -107,7 +107,7 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
         name
         for name in older
         if (batch := manifest.batches[name]).phase == "updated"
-        and batch.deduped
+        and DEDUP in batch.taken_in
         and batch.created <= now - retention_s * 1000
     ]
 
@@ -137,7 +137,7 @@ def superseded(
 def _waiting(manifest: Manifest, kind: Kind) -> Container[str]:
     """Returns the batches that a component still has to take in; see ``Kind.kept_until``."""
     there = kind.kept_until in manifest.components
-    return manifest.without(KINDS[kind.kept_until].noted) if there else ()
+    return manifest.waiting_for(kind.kept_until) if there else ()
 
 
 def _dropped(

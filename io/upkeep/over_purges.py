@@ -6,7 +6,7 @@ are not lost: blocked rows are removed from the new files before these are commi
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -32,7 +32,11 @@ _DROPPED = f"dropped/{REASON}"
 
 
 def commit_over_purges(
-    operation: Operation, written: Iterable[Written], reads: frozenset[str], batch: Batch | None
+    operation: Operation,
+    written: Iterable[Written],
+    reads: frozenset[str],
+    batch: Batch | None,
+    takes_in: Mapping[str, str],
 ) -> Manifest:
     """Makes the next snapshot, once; see ``commit``.
 
@@ -41,6 +45,7 @@ def commit_over_purges(
         written: Reports of its workers.
         reads: Components that it has read; only a purge may have changed them.
         batch: The new record of the operation's batch.
+        takes_in: As in ``commit``.
 
     Raises:
         ConflictError: Another job has changed a component of ``reads``, or a purge
@@ -50,7 +55,7 @@ def commit_over_purges(
     newest, left = operation, written
     while True:
         try:
-            made = commit_once(newest, left, reads, batch)
+            made = commit_once(newest, left, reads, batch, takes_in=takes_in)
         except ConflictError:
             if not purged_since(operation.table, newest.snapshot):
                 note_loss(operation)

@@ -88,10 +88,9 @@ class Kind:
             writes none.
         kept: How long compact keeps files of a batch.
         kept_with: The other kind of ``Kept.WITH_OTHERS``.
-        kept_until: A component that takes in batches. If a table has it, compact keeps files of a
-            batch at least until then. Empty: none.
-        noted: The field of a batch's record that says that the component has taken in the batch,
-            such as ``inverted``; empty if it takes in none.
+        kept_until: A component that takes in batches: the record of a batch has its name then. If a
+            table has this component, compact keeps files of a batch at least until then. Empty:
+            none.
         refers: Columns with names of files of batches, which compact keeps therefore.
         partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
         paired_with: The kind whose files have the same partitions and orders; empty if none.
@@ -137,7 +136,6 @@ class Kind:
     kept: Kept = Kept.ALWAYS
     kept_with: str = ""
     kept_until: str = ""
-    noted: str = ""
     refers: tuple[str, ...] = ()
     partitioned: bool = False
     paired_with: str = ""

@@ -95,7 +95,6 @@ KINDS = {
             in_tablets=True,
             in_rows=True,
             in_order=True,
-            noted="inverted",
             zone=Zone("last_seen"),
             ended="gone_since",
             view="inlinks",

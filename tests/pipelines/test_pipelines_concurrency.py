@@ -103,7 +103,7 @@ class Interleavings(RuleBasedStateMachine):
         phase = {"fetch": "generated", "updatedb": "parsed", "dedup": "updated"}.get(kind)
         batches = sorted(
             name for name, batch in latest.batches.items()
-            if batch.phase == phase and not (kind == "dedup" and batch.deduped)
+            if batch.phase == phase and not (kind == "dedup" and kind in batch.taken_in)
         )  # fmt: skip
         if phase and not batches:
             return None

@@ -107,7 +107,7 @@ def contents(table):
     batches = snapshot.manifest().batches
     ordered = sorted(batches, key=lambda name: (batches[name].created, name))
     names = {name: f"batch {at}" for at, name in enumerate(ordered)}
-    found = {"batches": {names[n]: (b.phase, b.urls, b.deduped) for n, b in batches.items()}}
+    found = {"batches": {names[n]: (b.phase, b.urls, b.taken_in) for n, b in batches.items()}}
     for name, rows in snapshot.contents().items():
         parts = [names.get(part, part) for part in name.split("/")]
         found["/".join(parts)] = rows.drop(UNSTEADY & set(rows.columns)) if len(rows) else None

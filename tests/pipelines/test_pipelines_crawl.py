@@ -238,7 +238,7 @@ def test_a_dedup_that_never_came_is_made_up_for(tables, tmp_path):
         assert crawl(table, web) == 4  # there is no such page
         lost = state_of(table).filter(pl.col("status") == Status.DB_DUPLICATE)
         assert len(lost) == sum(len(same) - 1 for same in web.site.duplicates())
-    assert manifest_of(table).without_dedup() == []
+    assert manifest_of(table).waiting_for("dedup") == []
 
 
 def test_a_host_that_asks_for_a_pause_costs_no_rounds(tables, tmp_path):

@@ -74,7 +74,7 @@ class History:
         self.safe = newest(self.table)
 
     def compact(self):
-        self.lossy = self.lossy or bool(newest_manifest(self.table).without_links())
+        self.lossy = self.lossy or bool(newest_manifest(self.table).waiting_for("links"))
         assert nutbeam("compact", self.table, *DROPS) == 0
         self.safe = newest(self.table)
 
@@ -97,7 +97,7 @@ class History:
         assert newest(self.table) > before
 
     def settle(self):
-        while newest_manifest(self.table).without_links():
+        while newest_manifest(self.table).waiting_for("links"):
             assert nutbeam("invertlinks", self.table) == 0
 
     def truth(self):

@@ -122,7 +122,7 @@ def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
     crawl.rounds("--rounds", "1", "--add_days", "200")  # without links
     assert nutbeam("compact", table, "--snapshot_retention", "0", "--keep_batches", "0") == 0
     assert nutbeam("invertlinks", table) == 0
-    assert newest_manifest(str(table)).without_links() == []
+    assert newest_manifest(str(table)).waiting_for("links") == []
     truth, after = true_links(table), stored_links(table)
     assert truth.items() <= after.items()
     stale = after.keys() - truth.keys()
@@ -205,7 +205,7 @@ def test_batches_in_the_wrong_order_give_the_newest_links(crawl):
         for page in range(web.pages):
             web.change(page)
         crawl.rounds("--rounds", "1", "--add_days", "200")
-    first, second = newest_manifest(str(table)).without_links()
+    first, second = newest_manifest(str(table)).waiting_for("links")
     for batch in (second, first, first, second):
         assert nutbeam("invertlinks", table, "--batch", batch) == 0
     assert stored_links(table) == true_links(table)

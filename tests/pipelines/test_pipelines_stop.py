@@ -39,7 +39,7 @@ def test_it_ends_the_loop_after_the_round_and_keeps_what_is_done(tables, tmp_pat
         assert record["message"] == f"stopped by {place_in(table, '.STOP')}: remove it to go on"
         # That round came to its end: its batch is in the table, duplicates are sought.
         assert {b.phase for b in manifest_of(table).batches.values()} == {"updated"}
-        assert not manifest_of(table).without_dedup()
+        assert not manifest_of(table).waiting_for("dedup")
         before = len(server.requests)
         assert nutbeam(*words) == 0  # still told to stop
         assert len(server.requests) == before

@@ -65,7 +65,7 @@ def put(table, batch, pages, *, backwards=False):
     part = Range(None, None, known[0] if known else None)
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
     written += operation.table.resolve(how, frame_of(STATE, *state))
-    known = Batch("updated", operation.now, 1, len(pages), 0, deduped=True)
+    known = Batch("updated", operation.now, 1, len(pages), 0, taken_in=frozenset({"dedup"}))
     commit(operation, written, others={batch: known})
 
 

@@ -58,6 +58,6 @@ def put_batch(address, name, files, outcomes, days_ago=0):
     part = Range(None, None, known[0] if known else None)
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
     written += table.resolve(how, frame_of(STATE, *state))
-    batch = Batch("updated", now, 1, len(outcomes), 0, deduped=True, updated=operation.snapshot)
+    batch = Batch("updated", now, 1, len(outcomes), 0, operation.snapshot, frozenset({"dedup"}))
     commit(operation, written, others={name: batch})
     return names

@@ -49,7 +49,7 @@ def read(snapshot):
         if batch.phase != "updated":
             chosen = snapshot.of_batch(name, "fetchlist")
             batches[name] = (batch.phase, keys_of(chosen))
-        elif not batch.deduped:
+        elif "dedup" not in batch.taken_in:
             waiting[name] = keys_of(snapshot.of_batch(name, "outcome"))
     blocklist = manifest.components.get("blocklist")
     return Said(urls, batches, waiting, blocklist.rows if blocklist else 0)

@@ -190,36 +190,36 @@ def test_a_declared_component_says_what_compact_keeps(table, monkeypatch, kept, 
     assert found == [names["drafts"] + name for name in dropped]
 
 
-def dropped_of_updated(table, kind, made, **notes):
+def dropped_of_updated(table, kind, made, taken_in):
     """Returns the files of a kind that are dropped; a batch and a component of the table have some."""
     parts = [written(table, name, f"{name}/a") for name in (f"batches/b1/{kind}", made)]
     make(table, "more", *parts, batch="b1", phase="updated", created=1, partitions=1, urls=1,
-         blocks_until=1, **notes)  # fmt: skip
+         blocks_until=1, taken_in=frozenset(taken_in))  # fmt: skip
     operation = begin(str(table), "compact", "one.compact")
     return [path for part in superseded(operation, ["b1"], frozenset()) for path in part.replaced]
 
 
 @pytest.mark.parametrize(
-    ("made", "deduped", "kept"),
-    [("gists", False, True), ("gists", True, False), ("others", False, False)],
+    ("made", "taken_in", "kept"),
+    [("gists", {"links"}, True), ("gists", {"gists"}, False), ("others", {"links"}, False)],
 )
 def test_a_declared_component_says_until_when_compact_keeps_files(
-    table, monkeypatch, made, deduped, kept
+    table, monkeypatch, made, taken_in, kept
 ):
     columns, until = KINDS["pages"].columns, {"kept": Kept.NO_LONGER, "kept_until": "gists"}
     for kind in (
         Kind("drafts", columns, of_batch=True, **until),
-        Kind("gists", columns, noted="deduped"),
+        Kind("gists", columns),
     ):
         monkeypatch.setitem(KINDS, kind.name, kind)
-    dropped = dropped_of_updated(table, "drafts", made, deduped=deduped)
+    dropped = dropped_of_updated(table, "drafts", made, taken_in)
     assert dropped == ([] if kept else ["batches/b1/drafts/a"])
 
 
-@pytest.mark.parametrize("inverted", [False, True])
-def test_an_outcome_is_kept_until_the_links_of_its_batch_are_in_the_table(table, inverted):
-    dropped = dropped_of_updated(table, "outcome", "links", inverted=inverted)
-    assert dropped == (["batches/b1/outcome/a"] if inverted else [])
+@pytest.mark.parametrize("taken_in", [{"dedup"}, {"dedup", "links"}])
+def test_an_outcome_is_kept_until_the_links_of_its_batch_are_in_the_table(table, taken_in):
+    dropped = dropped_of_updated(table, "outcome", "links", taken_in)
+    assert dropped == (["batches/b1/outcome/a"] if "links" in taken_in else [])
 
 
 def test_a_folder_that_stayed_empty_goes(table):

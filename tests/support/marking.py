@@ -57,10 +57,10 @@ def put_rows(table, component, rows, name):
     commit(operation, operation.table.resolve(how, frame))
 
 
-def values_of(address, column="mark"):
-    """Returns a column of the marks of a table by key."""
+def values_of(address, column="mark", component="marks"):
+    """Returns a column of the marks of a table, or of another component, by key."""
     table = open_table(address)
     table = table.at(table.latest_snapshot())
-    known = tablets(load_files(table, manifest_of(address).components.get("marks")))
-    return dict(row for t in known for rows in table.scan("marks", t)
+    known = tablets(load_files(table, manifest_of(address).components.get(component)))
+    return dict(row for t in known for rows in table.scan(component, t)
                 for row in rows.select("key", column).iter_rows())  # fmt: skip

@@ -42,6 +42,39 @@ def test_a_manifest_comes_back(tmp_path, stored):
     assert latest_snapshot(tmp_path) == 3
 
 
+@pytest.mark.parametrize(
+    ("taken_in", "fields"),
+    [
+        ((), {"deduped": False, "inverted": False, "taken_in": []}),
+        (("links",), {"deduped": False, "inverted": True, "taken_in": []}),
+        (("b", "dedup", "a"), {"deduped": True, "inverted": False, "taken_in": ["a", "b"]}),
+    ],
+)
+def test_names_of_what_has_taken_in_a_batch_are_stored_as_older_versions_do(
+    tmp_path, taken_in, fields
+):
+    batch = dataclasses.replace(MANIFEST.batches["2-y"], taken_in=frozenset(taken_in))
+    made = dataclasses.replace(MANIFEST, batches={"2-y": batch})
+    assert store_manifest(open_table(str(tmp_path)), made)
+    record = json.loads(manifest_path(tmp_path, 3).read_text())["batches"]["2-y"]
+    assert {name: record[name] for name in fields} == fields
+    assert manifest_at(tmp_path, 3) == made
+
+
+@pytest.mark.parametrize("flags", [{}, {"deduped": True}, {"deduped": True, "inverted": True}])
+def test_an_older_record_of_a_batch_is_read(tmp_path, stored, flags):
+    def change(record):
+        older = record["batches"]["2-y"]
+        for name in ("deduped", "inverted", "taken_in"):
+            del older[name]
+        older.update(flags)
+        del record["digest"]
+
+    damage(stored, change)
+    names = {"deduped": "dedup", "inverted": "links"}
+    assert manifest_at(tmp_path, 3).batches["2-y"].taken_in == {names[flag] for flag in flags}
+
+
 def test_a_number_is_given_once(tmp_path, stored):
     other = dataclasses.replace(MANIFEST, operation="other")
     assert store_manifest(open_table(str(tmp_path)), other) is False

@@ -221,6 +221,23 @@ def test_the_list_of_open_batches_can_be_read(table, batch, record, conflict):
         }  # fmt: skip
 
 
+def test_a_batch_that_is_taken_in_keeps_what_others_have_noted_meanwhile(table):
+    updated = dataclasses.replace(BATCH, phase="updated")
+    commit(begin(table, "update", "u", batch="b1"), [], batch=updated)
+    one, two = (begin(table, "take", name, batch="b1") for name in ("one", "two"))
+    commit(one, [], takes_in={"b1": "one"})
+    made = commit(two, [], takes_in={"b1": "two"})
+    assert made.batches["b1"].taken_in == {"one", "two"}
+    again = begin(table, "take", "again", batch="b1")
+    commit(begin(table, "undo", "undo"), [], others={"b1": updated})  # as a rollback does
+    assert commit(again, [], takes_in={"b1": "more"}).batches["b1"].taken_in == {"more"}
+
+
+def test_a_batch_that_is_not_updated_any_more_is_not_taken_in(table):
+    taker = begin(table, "take", "t")
+    assert commit(taker, [], takes_in={"b1": "t", "gone": "t"}).batches == {"b1": BATCH}
+
+
 def test_of_two_who_do_the_same_work_on_a_batch_one_commits(table):
     one, two = (begin(table, "parse", name, batch="b1") for name in ("one", "two"))
     parsed = dataclasses.replace(BATCH, phase="parsed")

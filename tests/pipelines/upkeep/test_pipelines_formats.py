@@ -80,6 +80,20 @@ def test_it_says_what_it_said(table, written, capsys):
     assert {url for url, _ in found} & set(capsys.readouterr().out.split())
 
 
+def taken_in(table):
+    """Returns by batch what has taken it in: as the file says, and as it is read."""
+    stored = json.loads(max((table / "manifest").glob("*.json")).read_text())["batches"]
+    names = {"dedup": "deduped", "links": "inverted"}
+    said = {n: {name for name in names if b.get(names[name])} for n, b in stored.items()}
+    return said, {n: b.taken_in for n, b in manifest_of(table).batches.items()}
+
+
+def test_its_batches_are_taken_in_as_before(table):
+    said, found = taken_in(table)
+    assert said == found
+    assert {"dedup"} in said.values()
+
+
 @pytest.mark.few(1)
 def test_its_batch_is_finished_and_it_has_the_new_format(table, written):
     before = state_of(table)
@@ -187,6 +201,9 @@ def complete(tmp_path):
 def test_later_components_say_what_they_said(complete, tmp_path, capsys):
     kinds = {name.rpartition("/")[2] for name in manifest_of(complete).components}
     assert kinds >= LATER_KINDS
+    said, found = taken_in(complete)
+    assert said == found
+    assert {"dedup", "links"} in said.values()
     assert nutbeam("fsck", complete) == 0
     capsys.readouterr()
     said = json.loads((TABLES / "complete.json").read_text())

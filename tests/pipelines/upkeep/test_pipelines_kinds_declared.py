@@ -81,9 +81,9 @@ def notes_of(table, component):
     return sorted(rows.get_column("key"))
 
 
-def hold(table, *frames, component=OF_BATCH, inverted=False):
+def hold(table, *frames, component=OF_BATCH):
     """Commits files of an old batch; returns their paths."""
-    operation = begin(table, "hold", f"{len(frames)}{inverted}.hold")
+    operation = begin(table, "hold", f"{len(frames)}.hold")
     files = [
         file
         for keys in frames
@@ -91,7 +91,7 @@ def hold(table, *frames, component=OF_BATCH, inverted=False):
             operation.table.files, component, [frame_of(MARKS.schema, *({"key": k} for k in keys))]
         )
     ]
-    batch = Batch("updated", 1, 1, 1, 0, deduped=True, inverted=inverted)
+    batch = Batch("updated", 1, 1, 1, 0, taken_in=frozenset({"dedup"}))
     commit(operation, [Written(component, tuple(files))], others={"b": batch})
     return [file.path for file in files]
 
@@ -153,17 +153,3 @@ def test_compact_keeps_files_of_batches_to_which_rows_refer(table, purged):
     rows = collect(scan([kept], MARKS.schema)).get_column("key").to_list()
     assert rows == ["com.a:http/2"] if purged else ["com.a:http/1", "com.a:http/2"]
     assert nutbeam("fsck", table) == 0
-
-
-def test_compact_keeps_files_until_a_component_has_taken_in_the_batch(table, monkeypatch):
-    taker = Kind("taker", MARKS, in_tablets=True, in_order=True, noted="inverted")
-    waiting = Kind("held", MARKS, of_batch=True, kept=Kept.NO_LONGER, kept_until="taker")
-    for kind in (taker, waiting):
-        monkeypatch.setitem(KINDS, kind.name, kind)
-    put_rows(table, "taker", [{"key": "com.a:http/1", "mark": 1}], "take")
-    hold(table, ["com.a:http/1"])
-    assert nutbeam("compact", table, *AT_ONCE) == 0
-    assert len(files_of(table, OF_BATCH)) == 1
-    hold(table, inverted=True)
-    assert nutbeam("compact", table, *AT_ONCE) == 0
-    assert files_of(table, OF_BATCH) == []

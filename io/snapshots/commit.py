@@ -85,8 +85,9 @@ def commit_once(
         if batch is not None:
             check_batch(operation, latest)
         own = {operation.batch: batch} if batch is not None and operation.batch is not None else {}
-        noted = _with_notes(latest.batches, takes_in)
-        following = _following(operation, latest, written, {**noted, **others, **own}, lists)
+        known = {**others, **own}
+        known |= _with_notes({**latest.batches, **known}, takes_in)
+        following = _following(operation, latest, written, known, lists)
         used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
         batches = {
             name: some

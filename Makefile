@@ -91,6 +91,7 @@ build/airflow/ready: templates/airflow/constraints.txt
 	@touch $@
 
 # The emulator is part of the Google Cloud SDK. Without it the tests are skipped, and say so.
+# ARGS="-m 'bigtable and long and not flink'" runs the long ones; test-here runs most of these.
 test-bigtable: $(READY)
 	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m "bigtable and not (flink or long)" $(ARGS)
 

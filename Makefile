@@ -32,9 +32,9 @@ help:
 	@echo "make demo       crawl a simulated web and show what was found"
 	@echo "make test       run the tests; ARGS='-k urls' chooses some"
 	@echo "make test-flink, test-prism, test-dataflow, test-airflow"
-	@echo "                run the short tests on these, where Java, Maven and Go are"
+	@echo "                run the short tests on these, if Go is there (Flink: Java and Maven, too)"
 	@echo "make test-bigtable"
-	@echo "                run the tests on the Bigtable emulator, which make test runs, too"
+	@echo "                run all tests of tables on the Bigtable emulator; make test runs some of them"
 	@echo "make test-servers"
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
@@ -91,8 +91,9 @@ build/airflow/ready: templates/airflow/constraints.txt
 	@touch $@
 
 # The emulator is part of the Google Cloud SDK. Without it the tests are skipped, and say so.
+# ARGS="-m 'bigtable and long and not flink'" runs the long ones; test-here runs most of these.
 test-bigtable: $(READY)
-	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m "bigtable and not flink" $(ARGS)
+	@NUTBEAM_TEST_BACKEND=bigtable $(BIN)/pytest -q -n auto -m "bigtable and not (flink or long)" $(ARGS)
 
 # One server at a time: each takes half a GB. They are built from packages of Maven Central.
 test-servers: $(READY)
@@ -137,7 +138,7 @@ test-pythons: $(READY)
 
 ON_CLUSTERS := flink|prism|dataflow|yaml|servers
 
-# Each part takes up to two hours. `make -k test-long` goes on after a part that failed.
+# Each part takes up to two and a half hours. `make -k test-long` goes on after a part that failed.
 test-long: test-airflow test-clusters test-here test-runners test-beam-oldest test-pythons
 
 # The long tests that need a cluster, Prism or a server.

@@ -150,7 +150,7 @@ def _show(folder: pathlib.Path, found: dict[str, list[measure.Figures]]) -> None
         ("Scrapy", theirs, seconds["scrapy"], cpu["scrapy"], base, 1.0),
     ]  # fmt: skip
     heads = ("fresh process", "pages", "seconds", "CPU s", "pages/s", "x Scrapy")
-    title = f"whole crawl, median of {len(found['nutbeam'])} and {len(found['scrapy'])}; "
+    title = f"whole crawl, median of {len(found['nutbeam'])} (nutbeam) and {len(found['scrapy'])} (Scrapy); "
     measure.table(title + "budget: 5 x, aim: 10 x", heads, rows)
     only = [len(ours_urls - theirs_urls), len(theirs_urls - ours_urls)]
     print(f"  pages that only one of them has: {only[0]} ours, {only[1]} Scrapy's")

@@ -66,8 +66,8 @@ ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
 _UNCHANGED = "unchanged"
 _FILES = "Files"
-# A batch of so many pages is one part of the work on pages that answered 304, and a batch of twice as
-# many is two. Each part reads an older file of documents at most once.
+# Pages per part of the work on pages that answered 304. Each part reads an older file of documents at
+# most once.
 _UNCHANGED_ROWS = 20_000
 
 

@@ -201,7 +201,7 @@ def _events(pages: pl.DataFrame, documents: pl.DataFrame, origin: BatchOrigin) -
 
 
 def _with_own(events: pl.DataFrame, pages: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
-    """Adds what scorings keep of the pages themselves."""
+    """Adds the columns that scorings store in rows of pages."""
     if not scorings.own:
         return events
     own = pages.select("key", *(column.name for column in scorings.own))

@@ -138,9 +138,9 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
             raise LeaseLost(self._lost)
 
     def note(self, source: Callable[[], _Notes]) -> None:
-        """Sets the function that returns findings about hosts: a ``Note`` or such a tuple by host.
+        """Sets the function that returns what was found about hosts.
 
-        Another thread calls it.
+        It returns a dict from host to ``Note`` (or an equal tuple). Another thread calls it.
         """
         self._notes = source
 

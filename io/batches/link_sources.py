@@ -174,7 +174,7 @@ def _outcome(operation: Operation) -> pl.LazyFrame:
 
 
 def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl.Series:
-    """Returns the keys whose rows in the state name one of some files, and that are pages."""
+    """Returns the keys of living pages whose newest document is in one of the files."""
     if not len(keys):
         return keys
     known = tablets(operation.files("state"))

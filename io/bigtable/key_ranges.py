@@ -92,7 +92,9 @@ def grown(
 
 
 def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
-    """Returns whether a list has ranges of rows, whose paths have their first key, not files.
+    """Returns whether a list has key ranges instead of files.
+
+    The path of a range has its first key.
 
     >>> are_ranges("hosts", [DataFile("hosts/com.b", 1, 1, "com.b")])
     True

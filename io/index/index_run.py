@@ -30,7 +30,7 @@ from .receipts import RECEIPTS, were_lost
 
 @dataclasses.dataclass(frozen=True)
 class LastRun:
-    """The operation that was the last to write an index; of a new index all is empty.
+    """The operation that was the last to write an index. All fields are empty for a new index.
 
     Attributes:
         operation: Its id.
@@ -49,7 +49,7 @@ class LastRun:
     places: tuple[str, ...] = ()
 
     def place_of(self, rule: WriterRule) -> str | None:
-        """Returns where a writer wrote; empty: this is unknown; None: it took no part."""
+        """Returns the place of a writer: empty if unknown, None if it was not in the run."""
         name = name_of(rule)
         if name not in self.writers:
             return None

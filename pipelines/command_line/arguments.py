@@ -12,10 +12,10 @@ from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.quoting import quoted
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
+from ..base.suggestions import endings, misspelt, one_of, suggestion
 from .config import Known, from_environment, from_file
 from .nutch_names import flag_hint
 from .option_names import listed_options
-from .suggestions import endings, misspelt, one_of, suggestion
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -29,11 +29,11 @@ from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_record
 from ...web.base.visible import visible
 from ..base.command import CommandModule, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
+from ..base.suggestions import suggestion
 from .arguments import command_options, read_invocation, split
 from .commands import COMMANDS, overview
 from .config import Known
 from .nutch_names import command_hint
-from .suggestions import suggestion
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

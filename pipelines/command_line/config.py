@@ -9,8 +9,8 @@ from typing import Any
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, check_value, parse_value
+from ..base.suggestions import misspelt, suggestion
 from .option_names import listed_options
-from .suggestions import misspelt, suggestion
 
 DEFAULT_FILE = "nutbeam.toml"
 PREFIX = "NUTBEAM_"

@@ -126,7 +126,7 @@ class TableAt:
     def _boosted(self, rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
         """Returns rows with the boosts of their hosts, and without those of blocked hosts.
 
-        Hosts with a limit of their own count apart, unless it is such a host that is asked about.
+        Leaves out hosts with their own limit, except the host in question.
         """
         limits = limits_of_hosts(self.pinned, options, rows.get_column("key"), self.now)
         rows, _ = without_blocked_hosts(rows, read_host_settings(self.pinned))

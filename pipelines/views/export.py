@@ -28,6 +28,7 @@ from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..base.command import TABLE, Invocation, configuration
+from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
 from .reading_job import Output, Reading, ReadItem, exported, output_of, tablets_of
 
@@ -62,7 +63,7 @@ class Options(ExprOptions, LaunchOptions):
         known = _names()
         if self.what not in known:
             made = {"pages": "nutbeam pages writes them", "outlinks": "nutbeam pages writes them"}
-            advice = f"; {made[self.what]}" if self.what in made else ""
+            advice = f"; {made[self.what]}" if self.what in made else suggestion(self.what, known)
             raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
 
 

@@ -14,6 +14,7 @@ from ...policy.components.vocabulary import views
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
+from ..base.suggestions import suggestion
 
 WHAT = Argument("what", "state, hosts, or a component of batches, such as batch_pages.")
 ARGUMENTS = (TABLE, WHAT)
@@ -33,7 +34,8 @@ def run(invocation: Invocation) -> int:
     address, what = str(invocation.table), invocation.arguments["what"]
     known = {name: view.kind for name, view in views().items() if view.kind is not None}
     if what not in known:
-        raise UsageError(f"files can be listed of {', '.join(known)}, got {what!r}")
+        advice = suggestion(what, known)
+        raise UsageError(f"files can be listed of {', '.join(known)}, got {what!r}{advice}")
     table, manifest = open_table(address), newest_manifest(address)
     if not table.in_files(known[what].name):
         raise UsageError(

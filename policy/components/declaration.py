@@ -80,7 +80,7 @@ class Kind:
         in_tablets: Whether it has one row per key, in tablets: bases with runs on them. If not, it
             is a list of files that are read separately.
         in_rows: Whether a table in Bigtable keeps it in rows. If not, it is in files there, too.
-            It must be in tablets, and a table's components stay where they are.
+            Needs ``in_tablets``. Cannot be changed for a table that exists.
         in_order: Whether each file is in key order.
         of_batch: Whether each batch has its own component of this kind.
         of_index: Whether each index has its own component of this kind.
@@ -91,7 +91,7 @@ class Kind:
         kept_until: A component that takes in batches: the record of a batch has its name then. If a
             table has this component, compact keeps files of a batch at least until then. Empty:
             none.
-        refers: Columns with names of files of batches, which compact keeps therefore.
+        refers: Columns that name files of batches. compact keeps the named files.
         partitioned: Whether a file belongs to a partition of its batch, which only the list knows.
         paired_with: The kind whose files have the same partitions and orders; empty if none.
         shards: Whether each file is a shard of a tantivy index. compact merges shards; a purge
@@ -107,9 +107,8 @@ class Kind:
         ended: Column that is null in all rows that count. Readers never see a row with a value; it
             is left out when its tablet is rewritten, and at once from rows in Bigtable.
         merged: Whether compact merges its files into one, with one row per key.
-        made_from: Another kind. Where that kind is in rows, each of its rows is repeated here, in
-            files, when its ``made_where`` becomes true. A copy of the table makes its own. Empty: it
-            has rows of its own.
+        made_from: Kind whose rows are copied into files here when ``made_where`` is true; only if
+            that kind is in rows. A copy of the table makes its own. Empty: it has rows of its own.
         made_where: A boolean column of ``made_from``.
         stays: Whether it is not rolled back.
         required: Whether a batch must have it until it is updated.

@@ -80,7 +80,7 @@ def host_values(rows: pl.DataFrame, needs: Sequence[str]) -> pl.DataFrame:
 
 
 def is_shown() -> pl.Expr:
-    """Returns a condition: a row is of a host that users see.
+    """Returns the condition for rows of hosts that are shown to users.
 
     Rows of registered domains without URLs, and those of hosts that were purged and were not
     requested since, are not shown.

@@ -50,7 +50,7 @@ class SitemapLimits:
     )
     sitemap_redir_max: int = option(
         3,
-        "How many redirects of a sitemap in a row are followed.",
+        "Follow at most this many redirects in a row.",
         nutch="sitemap.redir.max",
         minimum=0,
         maximum=20,

@@ -40,7 +40,7 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
 
 
 def _references(archive: Archive, part: str, element: str, attribute: str) -> list[str]:
-    """Returns the names of the entries that the elements of a part name in an attribute."""
+    """Returns the archive entries to which an attribute of these elements refers."""
     found = (names.get(attribute, "") for tag, names in archive.elements(part) if tag == element)
     return [entry_name("", reference) for reference in found]
 

@@ -68,7 +68,7 @@ class _Cells:
         self._formula = ""
 
     def read(self, archive: Archive, part: str) -> None:
-        """Takes the cells of a part."""
+        """Collects the texts of a worksheet's cells, and the links at them."""
         element = ""
         for kind, value, attributes in archive.events(part):
             if kind == CHARACTERS:

@@ -6,12 +6,12 @@ from collections import defaultdict
 
 import pytest
 
+from nutbeam.pipelines.base.suggestions import similar
 from nutbeam.pipelines.command_line import nutch_names
 from nutbeam.pipelines.command_line.arguments import command_options, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, main, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.command_line.suggestions import similar
 from nutbeam.web.base.errors import UsageError
 
 # All commands of Nutch 1.0 to 1.22 and 2.4, those of bin/nutch and of the crawl script.

@@ -140,6 +140,7 @@ def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbi
         (["-o", "none/x.csv"], "no folder"),
         (["--what", "bars"], "--what"),
         (["--what", "outlinks"], "got 'outlinks'; nutbeam pages writes them"),
+        (["--what", "batch_page"], "got 'batch_page'; did you mean 'batch_pages'?"),
         (
             ["--what", "documents"],
             "--what must be one of state, hosts, inlinks, batches, batch_fetchlist",

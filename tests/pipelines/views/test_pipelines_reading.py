@@ -302,6 +302,11 @@ def test_the_query_of_files_reads_right(table, crawled, capsys):
             assert sorted(found, key=str) == sorted(rows, key=str)
 
 
+def test_files_of_a_misspelt_component_names_the_nearest_one(crawled, capsys):
+    assert command("files", crawled, "statte") == 2
+    assert "got 'statte'; did you mean 'state'?" in capsys.readouterr().err
+
+
 def test_files_of_what_has_none_is_refused(crawled, capsys):
     assert command("files", crawled, "pages") == 2
     assert (

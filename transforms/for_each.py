@@ -12,7 +12,7 @@ from ..io.storage.errors import PurgedMeanwhile
 from ..io.tablets.written import Written
 from .wiring.display import Displayed
 from .wiring.phase_logs import logs_of
-from .wiring.threads import FlatMapInThreads
+from .wiring.threads import flat_map
 
 _RESHUFFLE = "beam:transform:reshuffle:v1"  # as Beam's protocol names it
 
@@ -53,14 +53,12 @@ class ForEach(Displayed):
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         numbered = tuple[int, Any]
         args = ((self.step, self.reports), self.work, *self.args)
-        works = beam.ParDo(FlatMapInThreads(_work), *args)
-        step = works if self.at_once else beam.FlatMap(_work, *args)
-        step = step.with_output_types(self.element)
+        works = flat_map(_work, args, self.element, self.outputs, at_once=self.at_once)
         return (
             operations
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)
             | Spread()
-            | "Work" >> (step.with_outputs(*self.outputs, main="main") if self.outputs else step)
+            | "Work" >> works
         )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from ..policy.components.schema import to_frame
 from .elements.chunks import Chunk
 from .wiring.display import Displayed
-from .wiring.threads import FlatMapInThreads
+from .wiring.threads import flat_map
 
 
 @dataclasses.dataclass
@@ -41,13 +41,9 @@ class ForEachDocument(Displayed):
     at_once: bool = False
 
     def expand(self, rows: beam.PCollection[tuple[Any, Chunk]]) -> Any:
-        works = beam.ParDo(FlatMapInThreads(_work), self.work, *self.args)
-        step = works if self.at_once else beam.FlatMap(_work, self.work, *self.args)
-        step = step.with_output_types(self.element)
-        grouped = rows | "ByDocument" >> beam.GroupByKey()
-        return grouped | "Work" >> (
-            step.with_outputs(*self.outputs, main="main") if self.outputs else step
-        )
+        args = (self.work, *self.args)
+        works = flat_map(_work, args, self.element, self.outputs, at_once=self.at_once)
+        return rows | "ByDocument" >> beam.GroupByKey() | "Work" >> works
 
 
 def _work(

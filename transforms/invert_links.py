@@ -9,7 +9,7 @@ import polars as pl
 
 from ..policy.components.schema import to_frame
 from ..policy.inlinks.invert_options import InvertOptions
-from ..policy.inlinks.page_edges import BEST_LAST, INLINK, page_edges
+from ..policy.inlinks.page_edges import ALL_LINKS, BEST_LAST, INLINK, page_edges
 from .elements.chunks import Chunk, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .top_n_per_key import TopNPerKey, top_n_per_key
@@ -85,7 +85,7 @@ class InvertLinks(Displayed):
 
 
 def invert_links(
-    pages: pl.DataFrame, max_inlinks: int = 10_000, options: InvertOptions | None = None
+    pages: pl.DataFrame, max_inlinks: int = 10_000, options: InvertOptions = ALL_LINKS
 ) -> pl.DataFrame:
     """Returns the links to pages, in no particular order; see ``page_edges`` and ``InvertLinks``.
 
@@ -94,9 +94,7 @@ def invert_links(
     >>> invert_links(pages).rows()
     [('http://a.com/b', 'http://a.com/', 'B', None, 0.0, False)]
     """
-    return top_n_per_key(
-        page_edges(pages, options or InvertOptions()), max_inlinks, "url", BEST_LAST
-    )
+    return top_n_per_key(page_edges(pages, options), max_inlinks, "url", BEST_LAST)
 
 
 def _edges(chunk: Chunk, options: InvertOptions) -> Iterator[Chunk]:

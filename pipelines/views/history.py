@@ -95,10 +95,8 @@ def _record(event: ShownSnapshot) -> dict[str, Any]:
 
 
 def _change_record(component: str, change: ComponentChange) -> dict[str, Any]:
-    what, (added, removed) = (
-        kind_of(component).shown_as,
-        map(_sizes, (change.added, change.removed)),
-    )
+    added, removed = _sizes(change.added), _sizes(change.removed)
+    what = kind_of(component).shown_as
     return {"what": what, "added": added, "removed": removed, "exact": change.exact}
 
 

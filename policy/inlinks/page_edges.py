@@ -20,12 +20,12 @@ INLINK = pa.schema(
 )
 # The best inlinks of a page are the last ones in this order.
 BEST_LAST = ("score", "external", "source")
-_ALL = InvertOptions()
+ALL_LINKS = InvertOptions()
 # Without user and port.
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
 
 
-def page_edges(pages: pl.DataFrame, options: InvertOptions = _ALL) -> pl.DataFrame:
+def page_edges(pages: pl.DataFrame, options: InvertOptions = ALL_LINKS) -> pl.DataFrame:
     """Returns the links of pages: INLINK rows, one per source and target.
 
     Args:

@@ -6,7 +6,7 @@ core; with them this module has no effect.
 
 import collections
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -38,7 +38,7 @@ class FlatMapInThreads(beam.DoFn):
             are held until all results of earlier elements are output.
     """
 
-    def __init__(self, function: Callable[..., Iterator[Any]]) -> None:
+    def __init__(self, function: Callable[..., Iterable[Any]]) -> None:
         self._function = function
         self._running: collections.deque[Future[list[Any]]] = collections.deque()
         # A bundle often has one element, for which no thread is started.
@@ -98,6 +98,29 @@ class FlatMapInThreads(beam.DoFn):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FlatMapInThreads, (self._function,)
+
+
+def flat_map(
+    function: Callable[..., Iterable[Any]],
+    args: tuple[Any, ...],
+    element: Any,
+    outputs: tuple[str, ...] = (),
+    *,
+    at_once: bool = False,
+) -> Any:
+    """Returns the step that calls ``function(element, *args)`` for each element.
+
+    Args:
+        function: It yields elements.
+        args: Further arguments, which may be side inputs.
+        element: Type of the elements without a tag.
+        outputs: Tags; the other elements are in ``main`` then.
+        at_once: Whether to work on several elements at once.
+    """
+    works = beam.ParDo(FlatMapInThreads(function), *args)
+    step = works if at_once else beam.FlatMap(function, *args)
+    step = step.with_output_types(element)
+    return step.with_outputs(*outputs, main="main") if outputs else step
 
 
 def _in_window(value: Any) -> Any:

@@ -26,6 +26,7 @@ from reference_update import (
     UNCHANGED,
     UNFETCHED,
     Rules,
+    was_fetched,
 )
 
 START = 1_750_000_000_000
@@ -80,6 +81,7 @@ class Web:
         orphans: Pages without links become gone, and later orphans.
         gap_days: Longest time between two updates.
         redirects: Redirects lead to some pages.
+        parts: Some pages have parts with URLs of their own, and the parts are documents.
         schedule: ``default``, ``adaptive``, ``mime_adaptive``, ``rate``, or ``lively``: that of the
             plug-in. With another one than the default some seeds have an interval for good.
         others: Schedules that the operator changes to, and back, with other settings each time.
@@ -94,6 +96,7 @@ class Web:
     too_long: bool = False
     orphans: bool = False
     redirects: bool = False
+    parts: bool = False
     schedule: str = "default"
     others: tuple[str, ...] = ()
     host_file: bool = False
@@ -130,7 +133,7 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
     numbers = random.Random(seed)
     limits = LIMITS[seed % len(LIMITS)]
     rules = _rules(numbers, limits, numbers.random() < 0.5, web, folder)
-    keys = [f"com.example.h{at % 7}:http/{at:05}" for at in range(web.pages)]
+    keys = [_key(at) for at in range(web.pages)]
     rows = {key: _seed(numbers, key, limits, web) for key in keys[: web.pages // 3]}
     product = reference = Updated(rows, {})
     now = START
@@ -142,9 +145,15 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
         now += numbers.randrange(*(1, 60_000) if soon else (hour, round(web.gap_days * DAY_MS)))
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
+        if web.parts:
+            keys += [_key(len(keys) + at) for at in range(4)]
+        parts = _parts(numbers, keys, reference.rows, now) if web.parts else []
         links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
         links += _redirects(numbers, keys) if web.redirects else []
-        changes = [*fetched.values(), *_ignored(numbers, reference.rows, fetched), *links]
+        fetched_now = fetched | _parts_that_count(parts, reference.rows, fetched)
+        ignored = _ignored(numbers, reference.rows, fetched_now)
+        changes = [*fetched.values(), *ignored, *links, *parts]
+        fetched = fetched_now
         numbers.shuffle(changes)
         before = product.rows
         if web.others and numbers.random() < 0.2:
@@ -155,6 +164,10 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
         reference = run_reference(reference.rows.values(), changes, now, rules)
         sums = {key: sum(c["inlink_score"] for c in links if c["key"] == key) for key in keys}
         yield Step(now, rules, before, fetched, sums, product, reference)
+
+
+def _key(number: int) -> str:
+    return f"com.example.h{number % 7}:http/{number:05}"
 
 
 def _rules(
@@ -279,6 +292,38 @@ def _body(numbers: random.Random, row: Row, mark: int, strange: bool) -> Row:
     parsed = None if signature is None else FAILED_TO_PARSE if failed else 1
     return {"signature": signature, "parse_status": parsed, "etag": numbers.choice((None, f"{mark}")),
             "batch_id": f"b{mark}", "page": f"p{mark}", "document": f"d{mark}" if parsed else None}  # fmt: skip
+
+
+def _parts(numbers: random.Random, keys: list[str], rows: dict[str, Row], now: int) -> list[Row]:
+    """Returns the events of parts of pages, some of them repeated, each with a link without score."""
+    found: list[Row] = []
+    for order in range(-numbers.randrange(16), 0):  # before the page, which counts nevertheless
+        # Often one of the last items of a feed, which has each for a while.
+        key = numbers.choice(keys[-12:] if numbers.random() < 0.7 else keys)
+        row = rows.get(key, dict.fromkeys(KNOWN))
+        mark = numbers.randrange(10**6)
+        found += [
+            {"key": key, "order": order, "part": True, "fetch_status": SUCCESS, "protocol_status": 1,
+             "fetch_time": max(now - numbers.randrange(1, 7_200_000), row["last_fetch_time"] or 0),
+             "content_type": "application/rss+xml", "batch_id": f"b{mark}", "document": f"d{mark}",
+             "signature": numbers.choice((b"a", b"b", row["signature"] or b"c")),
+             "parse_status": numbers.choice((1, 1, 1, FAILED_TO_PARSE))},
+            {"key": key, "order": order, "inlink_score": 0.0, "inlink_distance": 3},
+        ]  # fmt: skip
+    return found
+
+
+def _parts_that_count(
+    parts: list[Row], rows: dict[str, Row], fetched: dict[str, Row]
+) -> dict[str, Row]:
+    """Returns the first part of each URL that was not fetched itself, neither now nor before."""
+    events = sorted((part for part in parts if part.get("part")), key=lambda part: -part["order"])
+    return {
+        event["key"]: event
+        for event in events
+        if event["key"] not in fetched
+        and not (event["key"] in rows and was_fetched(rows[event["key"]]))
+    }
 
 
 def _ignored(numbers: random.Random, rows: dict[str, Row], fetched: dict[str, Row]) -> list[Row]:

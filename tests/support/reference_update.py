@@ -24,7 +24,10 @@ Where the specification leaves a choice:
 - Of several redirects to a new URL the first by ``order`` hands on its interval and metadata; and
   the first to any URL says which URL stands for it, even if another one stands no more.
 - A page that is gone remembers since which fetch; an older row was gone at its last fetch.
-- Wrong clocks and parts of pages are not in the reference: times are assumed to be possible.
+- A part of a page is a body without headers and without a status of its own. It counts only while
+  the URL was never fetched itself: the page's event comes first in a batch, and any event of the URL
+  itself, even a failure, ends what parts may say.
+- Wrong clocks are not in the reference: times are assumed to be possible.
 """
 
 import dataclasses
@@ -71,6 +74,9 @@ KNOWN = ("key", "status", "fetch_time", "fetch_interval", "retries", "last_fetch
          "gone_since", "repr_url", "duplicate_of", "change_shape", "change_days", *OF_EVENT,
          *OF_BODY)  # fmt: skip
 
+# Of the reference alone: whether the last event of a row was that of a part of a page.
+OF_PART = "of_part"
+
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
@@ -109,7 +115,9 @@ def update_url(
     changes = sorted(changes, key=lambda change: change["order"])
     links = [change for change in changes if change.get("fetch_status") is None]
     events = [change for change in changes if change.get("fetch_status") is not None]
-    if events and old and (old["last_fetch_time"] or 0) > events[0]["fetch_time"]:
+    events.sort(key=_is_part)
+    if events and old and ((old["last_fetch_time"] or 0) > events[0]["fetch_time"]
+                           or (_is_part(events[0]) and was_fetched(old))):  # fmt: skip
         events = []
     if old is None and not (rules.additions_allowed and changes):
         return None, None
@@ -128,6 +136,15 @@ def update_url(
     if events or row["status"] != GONE:
         row["gone_since"] = since if row["status"] == GONE else None
     return row, _outcome(row, old, events[0]) if events else None
+
+
+def _is_part(event: Row) -> bool:
+    return bool(event.get("part"))
+
+
+def was_fetched(row: Row) -> bool:
+    """Returns whether an URL was fetched itself, not only as part of other pages."""
+    return row["last_fetch_time"] is not None and not row.get(OF_PART)
 
 
 def gone_since(row: Row) -> int | None:
@@ -177,7 +194,7 @@ def _told(links: list[Row]) -> list[Row]:
 def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     """Applies an event: nutch.md's transition table."""
     row |= {name: event.get(name) for name in OF_EVENT}
-    row |= {"last_fetch_time": event["fetch_time"], "duplicate_of": None}
+    row |= {"last_fetch_time": event["fetch_time"], "duplicate_of": None, OF_PART: _is_part(event)}
     row["fetch_interval"] = interval_of(row, rules.limits)
     row["retries"] = row["retries"] or 0
     status = event["fetch_status"]

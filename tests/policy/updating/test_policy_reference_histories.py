@@ -27,6 +27,7 @@ ALL = Web(returning=True, too_long=True)
 ORPHANS = Web(pages=100, returning=True, orphans=True)
 ADAPTIVE = Web(returning=True, too_long=True, schedule="adaptive", redirects=True)
 REDIRECTED = Web(returning=True, redirects=True)
+PARTS = Web(returning=True, redirects=True, orphans=True, parts=True)
 # The short form has the first and the last, which the last test of this file looks at, too.
 HISTORIES = [(ALL, 0), (Web(), 0), (Web(returning=True), 1), (Web(too_long=True), 2), (ORPHANS, 0),
              (ORPHANS, 2), (ADAPTIVE, 0), (ADAPTIVE, 1), (ADAPTIVE, 2), (REDIRECTED, 1),
@@ -68,6 +69,21 @@ def test_two_years_agree(web, seed):
 @pytest.mark.parametrize("seed", first(1, range(3)))  # each has other limits
 def test_two_years_agree_with_each_schedule(name, seed, folder):
     check(history(seed, SCHEDULES[name], folder))
+
+
+@pytest.mark.parametrize("seed", first(1, range(3)))
+def test_two_years_with_parts_of_pages_agree(seed):
+    history_of_table = list(history(seed, PARTS))
+    check(history_of_table)
+    of_parts = Counter()
+    for step in history_of_table:
+        for key in step.product.outcomes:
+            after, before = step.reference.rows[key], step.before.get(key)
+            known = before is not None and before["last_fetch_time"] is not None
+            of_parts[after["of_part"], known] += 1
+    # Parts that were new, parts that were seen again, and pages after parts or without any.
+    new, again, pages = (of_parts[case] for case in [(True, False), (True, True), (False, True)])
+    assert min(new, again, pages) >= 10
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -85,6 +86,19 @@ def pytest_configure() -> None:
         folders.add(str(TESTS / "support"))
         missing = sorted(folders.difference(known))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*missing, *known]))
+    _let_signals_through()
+
+
+def _let_signals_through() -> None:
+    """Lets signals end the commands that tests start.
+
+    ``nohup`` and a shell's ``&`` let this process ignore them, and each program that it starts, too.
+    A handler is forgotten by the programs that are started.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_finish() -> None:

@@ -238,7 +238,7 @@ def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
     beat.parent.mkdir(parents=True, exist_ok=True)
     beat.write_text(json.dumps({"hosts": {HOST: [None, 0], "h3.example.com": [None, 0]}}))
     fetch_writes = [Written(f"batches/{batch}/{kind}") for kind in ("pages", "documents")]
-    made = over_purges.commit_over_purges(done, fetch_writes, frozenset(), None)
+    made = over_purges.commit_over_purges(done, fetch_writes, frozenset(), None, {})
     assert made.snapshot == fetched
     assert (files / page).exists()
     assert (files / written.path).exists()

@@ -145,15 +145,15 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
         now += numbers.randrange(*(1, 60_000) if soon else (hour, round(web.gap_days * DAY_MS)))
         _mark(numbers, product.rows, reference.rows)
         fetched = _fetches(numbers, reference.rows, now, web)
+        parts = []
         if web.parts:
             keys += [_key(len(keys) + at) for at in range(4)]
-        parts = _parts(numbers, keys, reference.rows, now) if web.parts else []
+            parts = _parts(numbers, keys, reference.rows, now)
         links = _links(numbers, keys, (1, 2, 5) if web.orphans else (None, 1, 2, 5))
         links += _redirects(numbers, keys) if web.redirects else []
-        fetched_now = fetched | _parts_that_count(parts, reference.rows, fetched)
-        ignored = _ignored(numbers, reference.rows, fetched_now)
+        events = fetched | _parts_that_count(parts, reference.rows, fetched)
+        ignored = _ignored(numbers, reference.rows, events)
         changes = [*fetched.values(), *ignored, *links, *parts]
-        fetched = fetched_now
         numbers.shuffle(changes)
         before = product.rows
         if web.others and numbers.random() < 0.2:
@@ -163,7 +163,7 @@ def history(seed: int, web: Web, folder: Path | None = None) -> Iterator[Step]:
         product = run_product(before.values(), changes, now, rules)
         reference = run_reference(reference.rows.values(), changes, now, rules)
         sums = {key: sum(c["inlink_score"] for c in links if c["key"] == key) for key in keys}
-        yield Step(now, rules, before, fetched, sums, product, reference)
+        yield Step(now, rules, before, events, sums, product, reference)
 
 
 def _key(number: int) -> str:

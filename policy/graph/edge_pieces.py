@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-# Most links of a piece; a round needs about 32 bytes of memory per link.
+# Most links of a piece; a round needs about 40 bytes of memory per link.
 PIECE_LINKS = 1 << 20
 _TYPES = (np.dtype("<u1"), np.dtype("<u2"), np.dtype("<u4"))
 
@@ -110,9 +110,9 @@ def unpack_piece(row: dict) -> Piece:
     if row["counts"] is not None:
         bits = np.frombuffer(row["counts"], np.uint8)
         counts = np.unpackbits(bits, count=row["links"]).astype(bool)
-    return Piece(
-        np.cumsum(steps, dtype=np.int64).astype(np.int32), targets.astype(np.int32), counts
-    )
+    # The type of indexes: numpy would convert another one in every round, which takes longer than
+    # the sums themselves.
+    return Piece(np.cumsum(steps, dtype=np.intp), targets.astype(np.intp), counts)
 
 
 def _small(numbers: np.ndarray) -> np.ndarray:

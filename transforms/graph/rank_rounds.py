@@ -12,6 +12,7 @@ from ...io.graph.stored_graph import StoredGraph, stored_graph
 from ...io.snapshots.operations import Operation
 from ...policy.graph.ranking import Ranking, Values, has_converged, one_block, sum_totals
 from ...web.base.errors import UserError
+from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from ..wiring.display import Displayed
 from ..wiring.phase_logs import logs_of
@@ -253,7 +254,7 @@ def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[
     if receipts and (receipts[0].ended or number > how.ranking.steps(how.rounds)):
         done = tuple(receipts[block] for block in meeting.blocks)
     else:
-        with logs_of(meeting.operation):
+        with logs_of(meeting.operation), keep_free_blocks():
             work = _Work(how, meeting.graph, meeting.files, number, receipts)
             done = tuple(work.receipt(block) for block in meeting.blocks)
     for other in range(_groups(meeting.graph)):

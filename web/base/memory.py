@@ -1,13 +1,19 @@
 """Limits the use of memory: fewer heaps, return of free memory; makes garbage collection rare."""
 
+import contextlib
 import ctypes
 import functools
 import gc
+from collections.abc import Iterator
 
-_M_ARENA_MAX = -8  # from glibc's malloc.h
-_ARENAS = 2
+_M_TRIM_THRESHOLD = -1  # from glibc's malloc.h
 _M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+_ARENAS = 2
 _LARGE = 1 << 20  # bytes
+_FREE_AT_END = 128 << 10  # bytes; glibc's default
+# Within ``keep_free_blocks``: glibc's largest, and room for several such blocks.
+_LARGEST, _KEPT_AT_END = 32 << 20, 256 << 20
 
 
 def share_heaps() -> None:
@@ -24,6 +30,27 @@ def share_heaps() -> None:
     if libc is not None:
         libc.mallopt(_M_ARENA_MAX, _ARENAS)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+
+
+@contextlib.contextmanager
+def keep_free_blocks() -> Iterator[None]:
+    """Within it, large blocks that are freed, up to 256 MB, are kept for the next ones.
+
+    The system clears each page of memory that it gives. So sums over arrays of 8 MB, made anew for
+    each of them, take twice as long without it. It holds for all threads.
+    """
+    libc = _glibc()
+    if libc is None:
+        yield
+        return
+    libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST)
+    libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_AT_END)
+    try:
+        yield
+    finally:
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+        libc.mallopt(_M_TRIM_THRESHOLD, _FREE_AT_END)
+        libc.malloc_trim(0)
 
 
 def collect_seldom() -> None:

@@ -160,7 +160,11 @@ def changes_of(
         counts["dropped/too_deep"] = too_deep
     parts = documents.filter(pl.col("part_of").is_not_null())
     parts = parts.join(once, on="key", how="anti", maintain_order="left")
-    given = _given_to_targets(once, scorings, before.known) if scorings.passed else None
+    given = None
+    if scorings.passed:
+        sources = pl.concat([redirects.get_column("source"), parts.get_column("part_of")])
+        giving = once.filter(pl.col("key").is_in(sources.implode()))
+        given = _given_to_targets(giving, scorings, before.known)
     parts, by_pages = _linked_parts(parts, given, options, scorings)
     of_parts = _events_of_parts(parts, origin)
     if given is not None:

@@ -41,17 +41,26 @@ def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         before: The rows before, with the columns ``COUNTED_OF_STATE``, in key order.
         after: The rows after. It is faster if they begin with the keys of those before.
     """
+    if after.get_column("key")[: len(before)].equals(before.get_column("key")):
+        return updated_counts(before, after)
+    keys = pl.concat([rows.get_column("key") for rows in (before, after)])
+    return _differences(*_tallied(keys, [(-1, 0, before), (1, len(before), after)]))
+
+
+def updated_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Returns the same as ``changed_counts`` for rows after that begin with the keys of those before.
+
+    Of most rows only a link was found: their hosts are not looked for.
+    """
     before, after = before.select(COUNTED_OF_STATE), after.select(COUNTED_OF_STATE)
     known, new = after[: len(before)], after[len(before) :]
-    if known.get_column("key").equals(before.get_column("key")):
-        # Of most rows only a link was found: their hosts are not looked for.
-        differ = _codes(before) != _codes(known)
-        before, after = before.filter(differ), pl.concat([known.filter(differ), new])
-        tallied = _tallied(after.get_column("key"), [(-1, 0, before), (1, 0, after)])
-    else:
-        keys = pl.concat([rows.get_column("key") for rows in (before, after)])
-        tallied = _tallied(keys, [(-1, 0, before), (1, len(before), after)])
-    counted = _summed(*tallied)
+    differ = _codes(before) != _codes(known)
+    before, after = before.filter(differ), pl.concat([known.filter(differ), new])
+    return _differences(*_tallied(after.get_column("key"), [(-1, 0, before), (1, 0, after)]))
+
+
+def _differences(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
+    counted = _summed(hosts, numbers)
     return counted.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 

@@ -229,9 +229,13 @@ def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
 
 def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     """Returns the values of documents for the rows of their pages."""
+    own = [column.name for column in scorings.own]
+    tried = pl.col("fetch_status").is_not_null()
+    events = changes.select("at", "order", "fetch_status", *own).filter(tried)
+    if _all_different(events.get_column("at")):
+        return events.select("at", *own)
     merged = (column.merge.alias(column.name) for column in scorings.own)
-    events = changes.filter(pl.col("fetch_status").is_not_null()).sort("order", maintain_order=True)
-    return events.group_by("at").agg(*merged)
+    return events.sort("order", maintain_order=True).group_by("at").agg(*merged)
 
 
 def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:

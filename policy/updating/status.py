@@ -27,7 +27,7 @@ from ...web.exchange.status import (
 from ..components.clocks import COUNT, set_right
 from ..components.schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
 from ..heirs import INHERITED, NO_URL
-from ..hosting.host_counts import COUNTED_OF_STATE, changed_counts
+from ..hosting.host_counts import COUNTED_OF_STATE, updated_counts
 from ..hosting.interval_bounds import Bounds, within_bounds
 from ..hosting.merit import KnownUrls, Room
 from ..schedules.built_in import LIMITING_SCHEDULES
@@ -178,7 +178,7 @@ def _host_counts(
     at, after = pl.Series(tried), arrived.select(COUNTED_OF_STATE)
     numbers = ("status", "retries")
     of_tried = (put(after.get_column(n), at, resolved.get_column(n)) for n in numbers)
-    return changed_counts(before, after.with_columns(of_tried))
+    return updated_counts(before, after.with_columns(of_tried))
 
 
 def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: int) -> pl.DataFrame:

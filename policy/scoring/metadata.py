@@ -46,6 +46,8 @@ class Metadata(Scoring):
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Sets the metadata of new rows; values from their own document count more."""
+        if rows.get_column(_PASSED).null_count() == len(rows):
+            return rows
         from_links = pl.col("status").is_null() & pl.col(_PASSED).is_not_null()
         found = rows.select(
             metadata=pl.when(from_links).then(_PASSED).otherwise("metadata"),

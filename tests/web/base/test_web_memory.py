@@ -4,14 +4,16 @@ import pathlib
 
 import pytest
 
-from nutbeam.web.base.memory import _glibc, give_back
+from nutbeam.web.base.memory import _glibc, give_back, keep_free_blocks
 
 STATM = pathlib.Path("/proc/self/statm")
 
 
-@pytest.mark.skipif(
+pytestmark = pytest.mark.skipif(
     not STATM.exists() or _glibc() is None, reason="needs glibc, and /proc to look at"
 )
+
+
 def test_what_is_free_between_what_is_not_goes_back():
     # Pieces that come from the heap, and stay there: used ones come after free ones.
     pieces = [bytes(100_000) for _ in range(1_500)]
@@ -20,6 +22,15 @@ def test_what_is_free_between_what_is_not_goes_back():
     give_back()
     assert resident() < used - 75_000_000
     assert len(kept) == 150
+
+
+def test_free_blocks_are_kept_only_within():
+    with keep_free_blocks():
+        before = resident()
+        block = b"x" * (20 << 20)
+        del block
+        assert resident() > before + 15_000_000
+    assert resident() < before + 5_000_000
 
 
 def resident():

@@ -49,7 +49,8 @@ class ScheduleOptions:
     def check_given(self, given: Collection[str]) -> None:
         """Refuses an interval that was given and is too long.
 
-        Who lowers the limit alone gets shorter intervals; who gives both has made a mistake.
+        If only the limit was given, the usual interval is shortened. If both were given, they
+        contradict each other.
         """
         if "fetch_interval" in given and self.fetch_interval > self.max_fetch_interval:
             raise ValueError(

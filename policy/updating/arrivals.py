@@ -163,7 +163,10 @@ def _first(frame: pl.DataFrame, *priority: str) -> pl.DataFrame:
 
 
 def _events(changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns the first event of each URL that was tried: what chooses it, and its ``row``."""
+    """Returns the first event of each URL that was tried, and its ``row`` in the changes.
+
+    It has the columns that decide which event is the first, and the time of the fetch.
+    """
     row = changes.get_column("fetch_status").is_not_null().arg_true()
     events = changes.select("at", "part", "order", "fetch_time")[row].with_columns(row=row)
     # The event of a page has priority over that of a part of another page.

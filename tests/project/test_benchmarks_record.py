@@ -69,3 +69,48 @@ def test_all_commands_of_the_page_are_there():
     commands = re.findall(r"<!-- (benchmarks/\S+)", text)
     assert commands
     assert all((ROOT / command).is_file() for command in commands)
+
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def test_readme_has_the_figures_of_the_page():
+    blocks = re.findall(
+        r"```text\n(.*?)```", (ROOT / "docs" / "performance.md").read_text(), re.DOTALL
+    )
+    found = [[value_of(number) for number in NUMBER.findall(block)] for block in blocks]
+    rows = rows_of_readme()
+    assert len(rows) > 20
+    for row in rows:
+        shown = NUMBER.findall(" ".join(row[1:4]))
+        assert any(all(is_in(one, block) for one in shown) for block in found), row
+
+
+def test_readme_says_which_budgets_are_missed():
+    missed = 0
+    for _, ours, _, ratio, budget in rows_of_readme():
+        limit = re.match(r"(at most|at least|under) ([\d.]+)( ×| M|)", budget)
+        if limit is None:
+            continue
+        figure = value_of(NUMBER.findall(ratio if limit[3] == " ×" else ours)[0])
+        met = figure >= float(limit[2]) if limit[1] == "at least" else figure <= float(limit[2])
+        assert met != budget.endswith(", missed"), (ratio, budget)
+        missed += not met
+    words = "no one two three four five six seven eight nine".split()
+    assert f"\n{words[missed]} in this table" in (ROOT / "README.md").read_text()
+
+
+def rows_of_readme():
+    table = (ROOT / "README.md").read_text().partition("| what | nutbeam | baseline |")[2]
+    lines = table.partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def value_of(number):
+    return float(number.replace(",", ""))
+
+
+def is_in(shown, measured):
+    """Whether one of the measured numbers is shown like this."""
+    digits = len(shown.partition(".")[2])
+    return any(abs(value_of(shown) - value) <= 0.5001 * 10**-digits for value in measured)

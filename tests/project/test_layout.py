@@ -21,7 +21,8 @@ from nutbeam.io.writers.writer_kinds import BUILT_IN_WRITERS
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 
-# The same for the folders of a room; "" is the room itself. A folder's modules may import one another.
+# The folders of each room, from the top down: a module imports only from its own folder and from later
+# ones. "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line"),

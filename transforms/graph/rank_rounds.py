@@ -215,7 +215,7 @@ def _start(operation: Operation, how: _How) -> Iterator[tuple[int, _Report]]:
 
 @dataclasses.dataclass(frozen=True)
 class _Meeting:
-    """What a group of blocks knows after a round: all reports, and the files that they tell of."""
+    """The reports of all blocks after a round, and the files with their values, for one group."""
 
     group: int
     operation: Operation

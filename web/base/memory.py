@@ -34,10 +34,10 @@ def share_heaps() -> None:
 
 @contextlib.contextmanager
 def keep_free_blocks() -> Iterator[None]:
-    """Within it, large blocks that are freed, up to 256 MB, are kept for the next ones.
+    """Keeps freed blocks for the next ones, up to 256 MB, while the context is open.
 
-    The system clears each page of memory that it gives. So sums over arrays of 8 MB, made anew for
-    each of them, take twice as long without it. It holds for all threads.
+    Without it, each array of 8 MB is memory that the system has to clear first: sums over such
+    arrays take twice as long. It holds for all threads.
     """
     libc = _glibc()
     if libc is None:

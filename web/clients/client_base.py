@@ -10,7 +10,7 @@ from ..base.agent import agent_token, missing_agent, user_agent
 from ..base.clock import now_ms
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
-from ..exchange.http_options import _HEADER, HttpOptions, guard_of, limit_of, limits_of
+from ..exchange.http_options import HEADER_VALUE, HttpOptions, guard_of, limit_of, limits_of
 from ..exchange.response import Response
 from ..network.body import ACCEPTED, Body, read_body
 from ..network.connection import Connection
@@ -210,7 +210,7 @@ class ClientBase(ABC):
         self, url: str, more: Iterable[tuple[str, str]]
     ) -> tuple[dict[str, str], bool]:
         """Returns (headers to send, whether they include credentials)."""
-        headers = self._headers | {n: value for n, value in more if _HEADER.fullmatch(value)}
+        headers = self._headers | {n: value for n, value in more if HEADER_VALUE.fullmatch(value)}
         authorization = self._credentials.header(url)
         if authorization is not None:
             headers["Authorization"] = authorization

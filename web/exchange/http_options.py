@@ -11,7 +11,7 @@ from ..network.limits import Limits
 from ..network.proxy import parse_proxy
 from .file_options import FileOptions
 
-_HEADER = re.compile(r"[\t\x20-\x7e]*")
+HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 # These files are unreadable if truncated: zip archives, and files with an index at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 
@@ -112,7 +112,7 @@ class HttpOptions(AgentOptions, FileOptions):
 
     def __post_init__(self) -> None:
         for name in ("accept", "accept_language"):
-            if not _HEADER.fullmatch(getattr(self, name)):
+            if not HEADER_VALUE.fullmatch(getattr(self, name)):
                 raise ValueError(f"{name} must be printable ASCII, got {getattr(self, name)!r}")
         guard_of(self)
         parse_headers(self.http_header)

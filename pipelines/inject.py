@@ -104,8 +104,7 @@ def build(
         reads, whole = [*reads, "batches", *ENDED_LINKS], [*whole, "Known"]
         targets |= ENDED_LINKS
     targets["state"] = state
-    together = changes[0] if len(changes) == 1 else changes | "Together" >> beam.Flatten()
-    written = (operations, together) | ApplyChanges(targets)
+    written = (operations, *changes) | ApplyChanges(targets)
     return (operations, written, *counts) | Commit(reads=tuple(reads), whole=tuple(whole))
 
 

@@ -153,7 +153,6 @@ def build(
         _changes_of_unchanged, (beam.pvalue.AsSingleton(operations), options), tuple[str, Chunk],
         outputs=(_COUNTS,), at_once=True,
     )  # fmt: skip
-    changes = (files["main"], unchanged["main"]) | "Changes" >> beam.Flatten()
     # A built-in schedule reads its files here; a plug-in is loaded where it works.
     schedule = built_in_schedule(options)
     resolver = functools.partial(_status_resolver, options=options, schedule=schedule)
@@ -161,7 +160,7 @@ def build(
         "state": Target(CHANGES, resolver, {"outcome": "batches/{batch}/outcome", **COUNT_PLACES}),
         "hosts": Target(HOSTS, merge_resolver),
     }
-    written = (operations, changes) | ApplyChanges(targets)
+    written = (operations, files["main"], unchanged["main"]) | ApplyChanges(targets)
     return (operations, written, files[_COUNTS], unchanged[_COUNTS]) | Commit(
         reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
         phase="updated",

@@ -22,6 +22,7 @@ from .wiring.threads import FlatMapInThreads
 
 RESOLVE = "Resolve"  # the step that Commit checks; it counts rows of changes
 _ALL = ("", 0)  # key of the whole plan
+_Change = tuple[str, Chunk]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Plan:
 class ApplyChanges(Displayed):
     """Adds runs with changes to the tablets of components.
 
-    Input:  (operations, changes): one operation; pairs of a component's name
-        and a chunk of changes to it.
+    Input:  (operations, changes, ...): one operation; collections of pairs of a component's
+        name and a chunk of changes to it.
     Output: ``Written``, one per component and range; and, as the step ``RESOLVE``, the numbers
         with which ``Commit`` checks that all changes were applied.
 
@@ -74,22 +75,26 @@ class ApplyChanges(Displayed):
     trial: bool = False
 
     def expand(self, inputs: Any) -> beam.PCollection[Written]:
-        operations, changes = inputs
-        samples = changes | "Sample" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
+        operations, *changes = inputs
+        # Each collection by itself, where it is made: what Flatten returns would be copied for it.
+        samples = [
+            some | f"Sample{at}" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
+            for at, some in enumerate(changes)
+        ]
         plans = (
             # One small group: samples of the keys.
-            (operations, samples) | Together() | "Plan" >> beam.Map(_plan).with_output_types(Plan)
+            (operations, *samples) | Together() | "Plan" >> beam.Map(_plan).with_output_types(Plan)
         )
         plan = beam.pvalue.AsSingleton(plans)
-        parts = tuple[tuple[str, int], Chunk]
         schemas = {name: target.schema for name, target in self.targets.items()}
+        touch = operations | "Touch" >> beam.Map(_no_change, schemas).with_output_types(_Change)
         return (
-            (
-                changes
-                | "Split" >> beam.ParDo(FlatMapInThreads(_split), plan).with_output_types(parts),
-                plans | "Touch" >> beam.FlatMap(_touch, schemas).with_output_types(parts),
+            (*changes, touch)
+            | "Changes" >> beam.Flatten()
+            | "Split"
+            >> beam.ParDo(FlatMapInThreads(_split), plan, schemas).with_output_types(
+                tuple[tuple[str, int], Chunk]
             )
-            | "Join" >> beam.Flatten()
             | "ByRange" >> beam.GroupByKey()
             | "Resolve"
             >> beam.ParDo(
@@ -98,7 +103,12 @@ class ApplyChanges(Displayed):
         )
 
 
-def _sample(change: tuple[str, Chunk]) -> tuple[str, Sample]:
+def _no_change(_: Operation, schemas: Mapping[str, pa.Schema]) -> _Change:
+    """Returns what stands for the whole plan among the changes."""
+    return _ALL[0], next(iter(schemas.values())).empty_table()
+
+
+def _sample(change: _Change) -> tuple[str, Sample]:
     return change[0], sample_keys(change[1])
 
 
@@ -117,14 +127,20 @@ def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
     return Plan(operation, ranges, rows)
 
 
-def _split(change: tuple[str, Chunk], plan: Plan) -> Iterator[tuple[tuple[str, int], Chunk]]:
+def _split(
+    change: _Change, plan: Plan, schemas: Mapping[str, pa.Schema]
+) -> Iterator[tuple[tuple[str, int], Chunk]]:
     name, chunk = change
+    if name == _ALL[0]:
+        yield _ALL, chunk
+        yield from _touch(plan, schemas)
+        return
     for number, part in split_by_range(chunk, plan.ranges[name]):
         yield (name, number), part
 
 
 def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple[str, int], Chunk]]:
-    """Yields empty changes for the plan, and for each part of a divided tablet.
+    """Yields empty changes for each part of a divided tablet.
 
     All parts of a divided tablet are rewritten, even without changes.
     """
@@ -132,7 +148,6 @@ def _touch(plan: Plan, schemas: Mapping[str, pa.Schema]) -> Iterator[tuple[tuple
         for number, part in enumerate(ranges):
             if not part.whole and part.base is not None:
                 yield (name, number), schemas[name].empty_table()
-    yield _ALL, next(iter(schemas.values())).empty_table()
 
 
 def _resolve(

@@ -95,6 +95,8 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     key = pl.col("key")
     sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
     found = collect(scan(paths, kind_of(component).schema, row_index=_AT).filter(sought))
+    if not tablet.runs:  # the rows of a base have their own order as numbers
+        return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
     numbers = _numbers(root, tablet)
     at = found.get_column(_AT).to_numpy()
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])

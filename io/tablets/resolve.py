@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
-from ...policy.components.schema import conform, empty, to_frame
+from ...policy.components.schema import conformed, empty
 from ..storage.places import Folder
 from .checksums import verify_tablets
 from .file_lists import DataFile
@@ -116,7 +116,8 @@ def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Itera
 
 
 def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
-    return changes.get_column("key").n_unique() > RUN_SHARE * tablet.base.rows
+    most = RUN_SHARE * tablet.base.rows
+    return len(changes) > most and changes.get_column("key").n_unique() > most
 
 
 class Extras(contextlib.ExitStack):
@@ -197,7 +198,7 @@ def _add_run(
     component = how.component
     old = rows_with_keys(root, component, tablet, changes.get_column("key"))
     resolved = how.resolver(old.drop(ROW_NUMBER), changes)
-    new = to_frame(conform(extras.take(resolved), how.schema))
+    new = conformed(extras.take(resolved), how.schema)
     gone = resolved.gone(old)
     if len(gone):
         kept = old.filter(~pl.col("key").is_in(gone.implode()))

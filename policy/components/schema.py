@@ -386,6 +386,11 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def conformed(frame: pl.DataFrame, schema: pa.Schema) -> pl.DataFrame:
+    """Returns the same as ``conform``, as a frame: the given one if it has these columns already."""
+    return frame if frame.schema == empty(schema).schema else to_frame(conform(frame, schema))
+
+
 def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     column = table.column(field.name)
     if column.type == field.type:

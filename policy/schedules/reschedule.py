@@ -33,7 +33,7 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
     if schedule is default_schedule:
         # It looks at each row by itself, so it may see all. The others get their times below.
         scheduled = default_schedule(tried, context)
-    elif visited.all():
+    elif len(tried) and visited.all():
         scheduled = tried.with_columns(_visit(tried, schedule, context))
     else:
         scheduled = tried.with_columns(modified_time=content_time())

@@ -50,6 +50,21 @@ def test_update_uses_the_schedule_for_visits_only(what, days):
     assert row["fetch_time"] == NOW + waits * DAY_MS
 
 
+def test_a_schedule_gets_no_frame_without_rows():
+    seen = []
+
+    def schedule(visits, context):
+        seen.append(len(visits))
+        return visits.with_columns(fetch_time="event.fetch_time")
+
+    old = old_row(Status.DB_FETCHED, signature=A)
+    updated([old], schedule=schedule, name="mine")  # nothing was tried
+    updated([old], event(FETCH_GONE), schedule=schedule, name="mine")
+    assert seen == []
+    updated([old], event(FETCH_SUCCESS, signature=B), schedule=schedule, name="mine")
+    assert seen == [1]
+
+
 def test_visits_have_their_values_from_before_and_no_failures():
     seen = []
 

@@ -164,7 +164,8 @@ def changes_of(
     if scorings.passed:
         sources = pl.concat([redirects.get_column("source"), parts.get_column("part_of")])
         giving = once.filter(pl.col("key").is_in(sources.implode()))
-        given = _given_to_targets(giving, scorings, before.known)
+        if len(giving):
+            given = _given_to_targets(giving, scorings, before.known)
     parts, by_pages = _linked_parts(parts, given, options, scorings)
     of_parts = _events_of_parts(parts, origin)
     if given is not None:

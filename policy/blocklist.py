@@ -14,7 +14,7 @@ import polars as pl
 from ..web.base.columns import falses
 from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import host_key_of
-from .components.schema import BLOCKLIST, conform, to_frame
+from .components.schema import BLOCKLIST, conformed
 
 REASON = "purged"  # the reason under which blocked URLs are counted
 
@@ -46,7 +46,7 @@ class Names:
         ]
         frame = pl.DataFrame(records, schema={"key": pl.String, "host": pl.String})
         frame = frame.with_columns(time=pl.lit(now, pl.Int64)).unique("key").sort("key")
-        return to_frame(conform(frame, BLOCKLIST))
+        return conformed(frame, BLOCKLIST)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
 from .blocklist import REASON as PURGED
 from .blocklist import Blocklist
-from .components.schema import HOSTS, STATE, TEXT, Status, conform, to_frame
+from .components.schema import HOSTS, STATE, TEXT, Status, conformed
 from .rule_counts import by_rule
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
@@ -146,7 +146,7 @@ def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
     moved = rows.join(moving, on="key", maintain_order="left")
     moved = moved.rename({"key": "origin", "target": "key"})
-    return to_frame(conform(moved, REKEYED))
+    return conformed(moved, REKEYED)
 
 
 def kept_pages(rows: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +178,7 @@ def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
     here, there = (host_keys(seeds.get_column(name)) for name in ("origin", "key"))
     new = there.filter((here != there) & (there != "")).unique()
     frame = pl.DataFrame({"key": new.sort()}).with_columns(seed=pl.lit(True))
-    return to_frame(conform(frame, HOSTS))
+    return conformed(frame, HOSTS)
 
 
 def rekey_rows(

@@ -16,9 +16,8 @@ from .components.schema import (
     FETCHLIST,
     STATE,
     columns,
-    conform,
+    conformed,
     empty,
-    to_frame,
 )
 from .heirs import INHERITED, heirs
 from .parts import pages_first
@@ -188,8 +187,8 @@ def _typed(
     Where there is no ``order`` yet, it is the given one.
     """
     position = pl.lit(order, pl.Int64).alias("order")
-    wide = pl.concat([to_frame(conform(part, schema)) for part in events])
-    narrow = (to_frame(conform(part, pa.schema(columns(schema, *part.columns)))) for part in others)
+    wide = pl.concat([conformed(part, schema) for part in events])
+    narrow = (conformed(part, pa.schema(columns(schema, *part.columns))) for part in others)
     placed = (part.with_columns(position) for part in narrow)
     return PageChanges(wide.with_columns(pl.col("order").fill_null(order)), *placed)
 

@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from .components.schema import STATE, Status, conform, to_frame
+from .components.schema import STATE, Status, conformed
 from .schedules.schedule import ScheduleOptions
 from .scoring.metadata import overlaid
 from .scoring.scoring_options import ScoringOptions
@@ -95,7 +95,7 @@ def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFra
         score=pl.col("score").fill_null(options.injected_score),
         distance=pl.lit(0, pl.Int32),
     )
-    return to_frame(conform(frame, STATE))
+    return conformed(frame, STATE)
 
 
 def _renew(rows: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..components.schema import INLINKS, conform, to_frame
+from ..components.schema import INLINKS, conformed
 from .edges import merge_rows, with_halves
 
 _NEW = ("anchor", "rel", "score")
@@ -58,7 +58,7 @@ def _after(
         last_seen=pl.max_horizontal("last_seen", "time"),
         gone_since=pl.when("_newer").then(None).when("_dies").then("ended").otherwise("gone_since"),
     )
-    wide = to_frame(conform(added, INLINKS))
+    wide = conformed(added, INLINKS)
     rows = pl.concat([kept.select(names), wide.select(names)]).sort("key")
     return rows, {name: number for name, number in counts.items() if number}
 

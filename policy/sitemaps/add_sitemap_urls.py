@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from ..components.schema import STATE, Status, conform, to_frame
+from ..components.schema import STATE, Status, conformed
 from ..hosting.merit import Room, within_room
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import within_budget
@@ -76,7 +76,7 @@ def _new_rows(urls: pl.DataFrame, now: int, options: SitemapOptions) -> pl.DataF
         distance=pl.lit(_DISTANCE, pl.Int32),
         modified_time="lastmod",  # fetch sends it only with a stored page: see its ``_tasks``
     )
-    return to_frame(conform(frame, STATE))
+    return conformed(frame, STATE)
 
 
 def _known_rows(

@@ -12,7 +12,7 @@ from ...web.urls.absolute_links import absolute_urls
 from ...web.urls.row_keys import host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..blocklist import Blocklist, drop_blocked
-from ..components.schema import STATE, columns, conform, to_frame
+from ..components.schema import STATE, columns, conformed
 from ..schedules.schedule_options import RescheduleOptions
 from ..scope import Seeds, judge
 from .sitemap_list import Sitemap
@@ -98,7 +98,7 @@ def judge_sitemap(
         changefreq=pl.col("changefreq").replace_strict(words, return_dtype=pl.Int32),
         lastmod=pl.when(~late).then("lastmod"),
     )
-    return merge_sitemap_urls(to_frame(conform(found, SITEMAP_URLS))), +counts
+    return merge_sitemap_urls(conformed(found, SITEMAP_URLS)), +counts
 
 
 def merge_sitemap_urls(rows: pl.DataFrame) -> pl.DataFrame:

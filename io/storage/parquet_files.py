@@ -209,7 +209,9 @@ def row_group_count(path: Place) -> int:
 
 
 def columns_with_values(path: Place, columns: Collection[str]) -> set[str]:
-    """Returns those columns that may have a value other than null, by the file's statistics.
+    """Returns those columns that may have a value, by the file's statistics.
+
+    A column of nulls, empty lists and empty maps has none.
 
     Raises:
         UserError: The file is missing or damaged.

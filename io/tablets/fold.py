@@ -20,6 +20,7 @@ from ...web.base.errors import UserError
 from ..storage.parquet_files import (
     ROW_GROUP_ROWS,
     collect,
+    columns_with_values,
     has_cheap_seeks,
     row_groups,
     scan,
@@ -83,7 +84,7 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
 def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
-    It reads only row groups whose key range has one of the keys.
+    It reads only row groups whose key range has one of the keys, and columns with values.
 
     Args:
         root: The folder of the table.
@@ -92,9 +93,10 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
         keys: The keys to find: at least one, and no null.
     """
     paths = [root / path for path in tablet.paths]
-    key = pl.col("key")
+    schema, key = kind_of(component).schema, pl.col("key")
     sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
-    found = collect(scan(paths, kind_of(component).schema, row_index=_AT).filter(sought))
+    found = collect(scan(paths, _with_values(paths, schema), row_index=_AT).filter(sought))
+    found = pl.concat([empty(schema), found], how="diagonal")
     if not tablet.runs:  # the rows of a base have their own order as numbers
         return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
     numbers = _numbers(root, tablet)
@@ -106,6 +108,15 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
         .filter(pl.Series(_live(tablet, numbers)[at]))
         .sort("key")
     )
+
+
+def _with_values(paths: Sequence[Place], schema: pa.Schema) -> pa.Schema:
+    """Returns the columns that have a value in one of the files, if asking for them is cheap."""
+    if not all(map(has_cheap_seeks, paths)):
+        return schema
+    found = set().union(*(columns_with_values(path, schema.names) for path in paths))
+    # Statistics count an empty list or map as null, too.
+    return pa.schema([f for f in schema if f.name in found or pa.types.is_nested(f.type)])
 
 
 def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:

@@ -5,6 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from frames import frame_of
+from polars.testing import assert_frame_equal
 from stores_here import PROXIED, everywhere, in_stores
 
 from nutbeam.io.storage import parquet_files
@@ -77,6 +78,18 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
         root, "state", tablet, pl.Series("key", ["com.a:http/081", "com.a:http/100"])
     )
     assert found.select("score", ROW_NUMBER).rows() == [(2.0, 100), (3.0, 50)]
+
+
+@everywhere
+def test_rows_of_keys_have_columns_that_only_a_run_has_and_empty_maps(root):
+    rows = [{"key": "a", "score": 1.0, "metadata": []}, {"key": "b", "score": 1.0}]
+    (base,) = write_bases(root, "state", [frame_of(STATE, *rows)])
+    changed = frame_of(STATE, rows[1] | {"signature": b"x"})
+    numbered = changed.with_columns(pl.Series(ROW_NUMBER, [1], dtype=pl.UInt32))
+    tablet = Tablet(base, (write_run(root, "state", base, numbered, 0, 2),))
+    found = rows_with_keys(root, "state", tablet, pl.Series("key", ["a", "b"]))
+    assert_frame_equal(found.drop(ROW_NUMBER), pl.concat([frame_of(STATE, rows[0]), changed]))
+    assert found["metadata"].to_list() == [{}, None]
 
 
 @everywhere

@@ -174,7 +174,8 @@ def changes_of(
     if left_out:
         counts["dropped/by_scoring"] = left_out
     links = [shared, redirects.drop("source", "temporary"), by_pages]
-    sums = sum_links(pl.concat(links, how="diagonal"), scorings)
+    # In one piece: polars groups a column of several pieces half as fast.
+    sums = sum_links(pl.concat(links, how="diagonal", rechunk=True), scorings)
     both = [_with_own(part, pages, scorings) for part in (events, of_parts)]
     return _typed(both, (sums, inherited), scorings.changes(CHANGES), origin.order), counts
 

@@ -24,7 +24,14 @@ from ..storage.places import Place, full_address
 from ..storage.reach import exists, folder_names, needs_shared_path, version_of
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
-from ..tablets.fold import Narrow, folded, read_tablets, stored_schema, tablets_of_keys
+from ..tablets.fold import (
+    Narrow,
+    folded,
+    has_keys,
+    read_tablets,
+    stored_schema,
+    tablets_of_keys,
+)
 from ..tablets.fold_ranges import folded_ranges
 from ..tablets.resolve import Resolution, apply_changes, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
@@ -157,8 +164,7 @@ class FolderTable(WebTable):
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
         some, names = tablets_of_keys(known, keys), columns or kind_of(component).schema.names
-        sought = pl.col("key").is_in(keys.unique().implode())
-        return self.read(component, some, names, methodcaller("filter", sought))
+        return self.read(component, some, names, methodcaller("filter", has_keys(keys)))
 
     def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]

@@ -81,10 +81,16 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
     ]
 
 
+def has_keys(keys: pl.Series) -> pl.Expr:
+    """Returns the condition for the rows of some keys; nothing is read outside their range."""
+    key = pl.col("key")
+    return (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
+
+
 def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
-    It reads only row groups whose key range has one of the keys, and columns with values.
+    It reads only the row groups within the range of the keys, and columns with values.
 
     Args:
         root: The folder of the table.
@@ -92,11 +98,9 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
         tablet: The tablet.
         keys: The keys to find: at least one, and no null.
     """
-    paths = [root / path for path in tablet.paths]
-    schema, key = kind_of(component).schema, pl.col("key")
-    sought = (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
-    found = collect(scan(paths, _with_values(paths, schema), row_index=_AT).filter(sought))
-    found = pl.concat([empty(schema), found], how="diagonal")
+    paths, schema = [root / path for path in tablet.paths], kind_of(component).schema
+    there = scan(paths, _with_values(paths, schema), row_index=_AT)
+    found = _widened(collect(there.filter(has_keys(keys))), schema)
     if not tablet.runs:  # the rows of a base have their own order as numbers
         return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
     numbers = _numbers(root, tablet)
@@ -117,6 +121,11 @@ def _with_values(paths: Sequence[Place], schema: pa.Schema) -> pa.Schema:
     found = set().union(*(columns_with_values(path, schema.names) for path in paths))
     # Statistics count an empty list or map as null, too.
     return pa.schema([f for f in schema if f.name in found or pa.types.is_nested(f.type)])
+
+
+def _widened(rows: pl.DataFrame, schema: pa.Schema) -> pl.DataFrame:
+    """Returns rows with all columns of a schema; see ``_with_values``."""
+    return pl.concat([empty(schema), rows], how="diagonal")
 
 
 def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
@@ -231,10 +240,10 @@ def _groups(
                 yield begin, piece
             begin += len(piece)
         return
-    rows = scan([base], schema)
+    rows = scan([base], _with_values([base], schema))
     end = end if only.stop is None else min(only.stop * ROW_GROUP_ROWS, end)
     for at in range(only.start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
-        yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
+        yield at, _widened(collect(rows.slice(at, ROW_GROUP_ROWS)), schema)
 
 
 def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:

@@ -98,7 +98,7 @@ class ApplyChanges(Displayed):
             | "ByRange" >> beam.GroupByKey()
             | "Resolve"
             >> beam.ParDo(
-                FlatMapInThreads(_resolve), plan, self.targets, self.trial
+                FlatMapInThreads(_resolve, spare=1), plan, self.targets, self.trial
             ).with_output_types(Written)
         )
 
@@ -163,7 +163,9 @@ def _resolve(
     operation, part, target = plan.operation, plan.ranges[name][number], targets[name]
     # A chunk may lack columns that are null in all of its rows.
     wide = to_frame(target.schema.empty_table())
-    changes = pl.concat([wide, *(to_frame(chunk) for chunk in chunks)], how="diagonal", rechunk=True)
+    changes = pl.concat(
+        [wide, *(to_frame(chunk) for chunk in chunks)], how="diagonal", rechunk=True
+    )
     places = {extra: place.format(batch=operation.batch) for extra, place in target.places.items()}
     resolver = target.resolver(operation)
     how = Resolution(name, part, resolver, places, operation.snapshot + 1)

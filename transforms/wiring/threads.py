@@ -20,12 +20,17 @@ MOST = 4  # elements; each needs memory
 _WINDOW = GlobalWindow()
 
 
-def cores() -> int:
-    """Returns the number of elements of a step that this process works on at once."""
+def elements_at_once(spare: int = 0) -> int:
+    """Returns the number of elements of a step that this process works on at once.
+
+    Args:
+        spare: How many more than there are cores, if there are several.
+    """
     if not spill.is_open():
         return 1
     known = getattr(os, "sched_getaffinity", None)
-    return min(MOST, len(known(0)) if known else os.cpu_count() or 1)
+    cores = len(known(0)) if known else os.cpu_count() or 1
+    return min(MOST, cores + spare) if cores > 1 else 1
 
 
 class FlatMapInThreads(beam.DoFn):
@@ -36,10 +41,13 @@ class FlatMapInThreads(beam.DoFn):
     Args:
         function: ``function(element, *args)`` yields elements. It runs in a thread. Its results
             are held until all results of earlier elements are output.
+        spare: How many threads there are beyond the number of cores, for a function that often
+            waits for the interpreter.
     """
 
-    def __init__(self, function: Callable[..., Iterable[Any]]) -> None:
+    def __init__(self, function: Callable[..., Iterable[Any]], spare: int = 0) -> None:
         self._function = function
+        self._spare = spare
         self._running: collections.deque[Future[list[Any]]] = collections.deque()
         # A bundle often has one element, for which no thread is started.
         self._only: tuple[Any, tuple[Any, ...]] | None = None
@@ -49,11 +57,11 @@ class FlatMapInThreads(beam.DoFn):
         return self._function.__name__
 
     def start_bundle(self) -> None:
-        self._cores = cores()
+        self._most = elements_at_once(self._spare)
         self._only = None
 
     def process(self, element: Any, *args: Any) -> Iterator[Any]:
-        if self._cores == 1:
+        if self._most == 1:
             yield from self._function(element, *args)
         elif self._only is None and not self._running:
             self._only = element, args
@@ -68,13 +76,13 @@ class FlatMapInThreads(beam.DoFn):
 
     def _in_threads(self, element: Any, args: tuple[Any, ...]) -> Iterator[Any]:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._cores, "nutbeam-step")
+            self._pool = ThreadPoolExecutor(self._most, "nutbeam-step")
         if self._only is not None:
             self._running.append(self._pool.submit(self._all, *self._only))
             self._only = None
         self._running.append(self._pool.submit(self._all, element, args))
         # One more element waits, so that no thread is idle.
-        while len(self._running) > self._cores:
+        while len(self._running) > self._most:
             yield from self._next()
 
     def teardown(self) -> None:
@@ -97,7 +105,7 @@ class FlatMapInThreads(beam.DoFn):
             raise
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FlatMapInThreads, (self._function,)
+        return FlatMapInThreads, (self._function, self._spare)
 
 
 def flat_map(

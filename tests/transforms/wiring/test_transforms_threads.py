@@ -6,7 +6,7 @@ import pytest
 
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.wiring import spill, threads
-from nutbeam.transforms.wiring.threads import FlatMapInThreads, cores
+from nutbeam.transforms.wiring.threads import FlatMapInThreads, elements_at_once
 from nutbeam.web.base.errors import UserError
 
 # Functions of a step are pickled, those of a module by name: so what they note is here.
@@ -82,10 +82,23 @@ def test_after_a_failure_nothing_is_begun_and_what_runs_comes_to_its_end():
     assert sorted(BEGUN) == sorted([0, *ENDED])
 
 
-def test_where_a_runner_has_workers_of_its_own_there_are_no_threads():
-    assert cores() == 1
+@pytest.mark.parametrize(
+    ("cores", "spare", "most"), [(1, 1, 1), (2, 0, 2), (2, 1, 3), (4, 1, 4), (16, 0, 4)]
+)
+def test_a_step_may_work_on_more_than_there_are_cores_but_never_on_many(
+    monkeypatch, cores, spare, most
+):
+    monkeypatch.undo()
+    here = set(range(cores))
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: here, raising=False)
     with spill.spilling():
-        assert cores() == 2
+        assert elements_at_once(spare) == most
+
+
+def test_where_a_runner_has_workers_of_its_own_there_are_no_threads():
+    assert elements_at_once() == 1
+    with spill.spilling():
+        assert elements_at_once() == 2
     step = FlatMapInThreads(lambda n: iter([n, threading.current_thread()]))
     step.start_bundle()
     assert list(step.process(1)) == [1, threading.current_thread()]

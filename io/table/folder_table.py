@@ -5,7 +5,6 @@ import functools
 import itertools
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from operator import methodcaller
 
 import polars as pl
 import pyarrow as pa
@@ -164,7 +163,7 @@ class FolderTable(WebTable):
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
         some, names = tablets_of_keys(known, keys), columns or kind_of(component).schema.names
-        return self.read(component, some, names, methodcaller("filter", has_keys(keys)))
+        return self.read(component, some, names, lambda rows: rows.filter(has_keys(keys)))
 
     def find_in_frames(
         self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.schema import conform, to_frame
+from ...web.base.columns import gather, stable_order
 from .tablets import MOST_RUNS, RUN_SHARE, Tablet, host_start
 
 # Size of the changes of one range, for one worker. The values of a key in a GroupByKey
@@ -186,10 +187,10 @@ def split_by_range(chunk: pa.Table, ranges: Sequence[Range]) -> Iterator[tuple[i
         yield 0, chunk
         return
     number = range_numbers(frame.get_column("key"), ranges)
-    rows = frame.with_columns(number).sort("range", maintain_order=True)
+    order = stable_order(number)
     firsts = pl.Series(range(len(ranges) + 1), dtype=pl.Int32)
-    bounds = rows.get_column("range").search_sorted(firsts).to_list()
-    table = conform(rows, chunk.schema)
+    bounds = number.gather(order).search_sorted(firsts).to_list()
+    table = conform(gather([frame], order), chunk.schema)
     for at, (start, end) in enumerate(itertools.pairwise(bounds)):
         if start < end:
             yield at, table.slice(start, end - start)

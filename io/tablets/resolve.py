@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import conformed, empty
+from ...web.base.columns import gather, stable_order
 from ..storage.places import Folder
 from .checksums import verify_tablets
 from .file_lists import DataFile
@@ -162,8 +163,9 @@ class Extras(contextlib.ExitStack):
 
 def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
     """Rewrites a range as new bases, one row group at a time, with its changes applied."""
-    base = how.range.base
-    if base is not None:
+    base, low = how.range.base, how.range.low
+    # All ranges of a tablet are rewritten together; the first one checks its files for all.
+    if base is not None and (low is None or low <= str(base.first)):
         verify_tablets(root, base)
     rewritten = (
         extras.take(how.resolver(rows, some)) if len(some) else rows
@@ -266,10 +268,10 @@ def _pairs(
     after = bounds[start - 1] if start else ""
     # The changes are not sorted, because comparing them with a few bounds is much cheaper.
     piece = bounds.search_sorted(changes.get_column("key"), side="left")
-    changes = changes.with_columns(_piece=piece).sort("_piece", maintain_order=True)
+    order = stable_order(piece)
+    changes, piece = gather([changes], order), piece.gather(order)
     pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
-    edges = changes.get_column("_piece").search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
-    changes = changes.drop("_piece")
+    edges = piece.search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
     frames = folded(root, schema, part.base, None, Groups(start, stop, after))
     for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)

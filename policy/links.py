@@ -23,7 +23,6 @@ from .heirs import INHERITED, heirs
 from .parts import pages_first
 from .rule_counts import by_rule
 from .scope import Seeds, TargetOptions, judge
-from .scoring.scoring import Carried
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
 
@@ -109,7 +108,7 @@ class PageChanges(NamedTuple):
     Attributes:
         events: CHANGES rows: an event per page, and per part that is a document.
         links: ``key``, ``order``, ``inlink_score``, ``inlink_distance``, perhaps ``known_only``, and
-            columns of scorings: a row per target.
+            those columns of scorings that have a value: a row per target.
         heirs: What targets of redirects inherit: ``key``, ``order`` and the inherited columns.
     """
 
@@ -271,35 +270,28 @@ def _without_score(targets: pl.DataFrame) -> pl.DataFrame:
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)
 
 
-def with_values(links: pl.DataFrame, scorings: Scorings) -> list[Carried]:
-    """Returns the passed columns of scorings that have a value in some row."""
-    names = set(links.columns)
-    return [
-        column
-        for column in scorings.passed
-        if column.name in names and links.get_column(column.name).null_count() < len(links)
-    ]
-
-
 def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -> pl.DataFrame:
     """Adds up the scores of the links to each key; returns a row per key, in no order.
 
     Args:
         links: ``key``, ``inlink_score``, ``inlink_distance``, perhaps ``known_only``. Scores are
             added in row order.
-        scorings: The scorings. Their passed columns are merged, but for those without values,
-            which the result lacks.
+        scorings: The scorings. Those of their passed columns that have a value are merged; the
+            result does not have the others.
         by: Column by which rows are grouped instead of ``key``.
 
     >>> links = {"key": ["a", "a"], "inlink_score": [0.5, 0.25], "inlink_distance": [3, 2]}
     >>> sum_links(pl.DataFrame(links)).rows()
     [('a', 0.75, 2)]
     """
-    # Not sum() of polars: its order of addition depends on the number of threads.
-    passed = with_values(links, scorings)
-    merged = [column.merge.alias(column.name) for column in passed]
+    merged = [
+        column.merge.alias(column.name)
+        for column in scorings.passed
+        if links.get_column(column.name).null_count() < len(links)
+    ]
     if "known_only" in links.columns:
         merged.append(pl.col("known_only").fill_null(False).all())
+    # Not sum() of polars: its order of addition depends on the number of threads.
     return (
         links.group_by(by)
         .agg(pl.col("inlink_score"), pl.col("inlink_distance").min(), *merged)

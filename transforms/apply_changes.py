@@ -61,10 +61,11 @@ class ApplyChanges(Displayed):
 
     Cost: the changes are shuffled once, by range; the table is not shuffled. A
     range gets about 32 MB of changes; samples determine the ranges. A worker holds
-    the changes of one range, and the rows that they change. So the amount of data
-    that it reads and writes depends on the changes, not on the table. A tablet is
-    rewritten if it has no base yet, if it has very many changes, or if it exceeds
-    the limits of ``io/tablets/tablets.py``. Rewriting is limited per operation.
+    the changes of one range, and the rows that they change; a single process holds
+    those of several. So the amount of data that it reads and writes depends on the
+    changes, not on the table. A tablet is rewritten if it has no base yet, if it has
+    very many changes, or if it exceeds the limits of ``io/tablets/tablets.py``.
+    Rewriting is limited per operation.
 
     Attributes:
         targets: By component, such as ``state`` and ``hosts``.

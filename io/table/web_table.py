@@ -310,7 +310,7 @@ class WebTable(abc.ABC):
         """
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
-        """Returns which of some columns may have values in a tablet; the others have only nulls."""
+        """Returns which of some columns may have values in a tablet; the others have none."""
         return set(columns)
 
     @abc.abstractmethod

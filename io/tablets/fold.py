@@ -20,7 +20,6 @@ from ...web.base.errors import UserError
 from ..storage.parquet_files import (
     ROW_GROUP_ROWS,
     collect,
-    columns_with_values,
     has_cheap_seeks,
     row_groups,
     scan,
@@ -82,7 +81,10 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
 
 
 def has_keys(keys: pl.Series) -> pl.Expr:
-    """Returns the condition for the rows of some keys; nothing is read outside their range."""
+    """Returns the condition for the rows of some keys.
+
+    On disk, polars reads only row groups that overlap the range of the keys.
+    """
     key = pl.col("key")
     return (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
 
@@ -90,7 +92,7 @@ def has_keys(keys: pl.Series) -> pl.Expr:
 def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
     """Returns the rows of some keys, in key order, with their numbers.
 
-    It reads only the row groups within the range of the keys, and columns with values.
+    On disk it reads only row groups that overlap the range of the keys.
 
     Args:
         root: The folder of the table.
@@ -98,9 +100,9 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
         tablet: The tablet.
         keys: The keys to find: at least one, and no null.
     """
-    paths, schema = [root / path for path in tablet.paths], kind_of(component).schema
-    there = scan(paths, _with_values(paths, schema), row_index=_AT)
-    found = _widened(collect(there.filter(has_keys(keys))), schema)
+    paths = [root / path for path in tablet.paths]
+    rows = scan(paths, kind_of(component).schema, row_index=_AT)
+    found = collect(rows.filter(has_keys(keys)))
     if not tablet.runs:  # the rows of a base have their own order as numbers
         return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
     numbers = _numbers(root, tablet)
@@ -112,20 +114,6 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
         .filter(pl.Series(_live(tablet, numbers)[at]))
         .sort("key")
     )
-
-
-def _with_values(paths: Sequence[Place], schema: pa.Schema) -> pa.Schema:
-    """Returns the columns that have a value in one of the files, if asking for them is cheap."""
-    if not all(map(has_cheap_seeks, paths)):
-        return schema
-    found = set().union(*(columns_with_values(path, schema.names) for path in paths))
-    # Statistics count an empty list or map as null, too.
-    return pa.schema([f for f in schema if f.name in found or pa.types.is_nested(f.type)])
-
-
-def _widened(rows: pl.DataFrame, schema: pa.Schema) -> pl.DataFrame:
-    """Returns rows with all columns of a schema; see ``_with_values``."""
-    return pl.concat([empty(schema), rows], how="diagonal")
 
 
 def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
@@ -240,10 +228,10 @@ def _groups(
                 yield begin, piece
             begin += len(piece)
         return
-    rows = scan([base], _with_values([base], schema))
+    rows = scan([base], schema)
     end = end if only.stop is None else min(only.stop * ROW_GROUP_ROWS, end)
     for at in range(only.start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
-        yield at, _widened(collect(rows.slice(at, ROW_GROUP_ROWS)), schema)
+        yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
 
 
 def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:

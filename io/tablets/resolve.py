@@ -163,9 +163,8 @@ class Extras(contextlib.ExitStack):
 
 def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
     """Rewrites a range as new bases, one row group at a time, with its changes applied."""
-    base, low = how.range.base, how.range.low
-    # All ranges of a tablet are rewritten together; the first one checks its files for all.
-    if base is not None and (low is None or low <= str(base.first)):
+    base = how.range.base
+    if base is not None:
         verify_tablets(root, base)
     rewritten = (
         extras.take(how.resolver(rows, some)) if len(some) else rows

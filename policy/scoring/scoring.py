@@ -20,8 +20,8 @@ class Carried:
         field: Name and type. ``passed_…`` goes from a page to its links, ``own_…`` to the page
             itself.
         merge: The value for one key from those of several rows, in the order of the rows. It must
-            not matter how the rows are divided when parts are merged first. Nulls say nothing: it
-            is not called for rows that only have nulls.
+            not matter how the rows are divided when parts are merged first. For rows that only
+            have nulls it must be null: it may not be called for them.
         if_stale: Of an ``own_…`` column: whether it counts even if the row is newer than the
             result.
     """

@@ -15,7 +15,7 @@ from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
 from ..heirs import INHERITED, first_heirs
 from ..hosting.merit import KnownUrls, within_room
-from ..links import sum_links, with_values
+from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
 from ..scoring.scorings import Scorings
 from ..traps import BudgetOptions, within_budget
@@ -35,7 +35,7 @@ class Arrived(NamedTuple):
     """Rows, known ones and then new ones, with the changes of a batch for them.
 
     Attributes:
-        rows: STATE rows with ``inlink_score``, ``inlink_distance`` and the scorings' columns;
+        rows: STATE rows with ``inlink_score``, ``inlink_distance`` and columns of the scorings;
             a new row has only a key.
         known: Number of known rows.
         tried: Whether each row has an event, which is newer than the row.
@@ -220,7 +220,7 @@ def _fetched(rows: pl.DataFrame) -> pl.Series:
 
 def _links(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     """Returns the score and distance that each URL gets from links, and what scorings pass on."""
-    passed = [column.name for column in with_values(changes, scorings)]
+    passed = [column.name for column in scorings.passed]
     named = ("at", "order", "inlink_score", "inlink_distance", "known_only", *passed)
     links = changes.select(named)
     links = links.filter(pl.col("inlink_score").is_not_null())

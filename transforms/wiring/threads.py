@@ -24,7 +24,8 @@ def elements_at_once(spare: int = 0) -> int:
     """Returns the number of elements of a step that this process works on at once.
 
     Args:
-        spare: How many more than there are cores, if there are several.
+        spare: How many more than there are cores. With one core it is always one element, with
+            many cores at most ``MOST``.
     """
     if not spill.is_open():
         return 1
@@ -41,8 +42,7 @@ class FlatMapInThreads(beam.DoFn):
     Args:
         function: ``function(element, *args)`` yields elements. It runs in a thread. Its results
             are held until all results of earlier elements are output.
-        spare: How many threads there are beyond the number of cores, for a function that often
-            waits for the interpreter.
+        spare: See ``elements_at_once``; for a function that often waits for the interpreter.
     """
 
     def __init__(self, function: Callable[..., Iterable[Any]], spare: int = 0) -> None:

@@ -41,12 +41,12 @@ def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
 
 
 def stable_order(numbers: pl.Series) -> npt.NDArray[np.intp]:
-    """Returns the indexes that sort small whole numbers; equal ones keep their order.
+    """Returns the indexes that sort whole numbers from 0 on; equal ones keep their order.
 
     >>> stable_order(pl.Series([1, 0, 1, 0])).tolist()
     [1, 3, 0, 2]
     """
-    # numpy sorts numbers of 16 bits in linear time.
+    # numpy sorts numbers of up to 16 bits in linear time.
     smallest = np.min_scalar_type(numbers.max() or 0)  # type: ignore[arg-type]
     return np.argsort(numbers.to_numpy().astype(smallest), kind="stable")
 

@@ -3,11 +3,12 @@
 import random
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from scored_web import NOW, ScoredWeb, key, random_pages
 
 from nutbeam.policy.components.schema import CHANGES
-from nutbeam.policy.scoring.scoring import Scoring
+from nutbeam.policy.scoring.scoring import Carried, Scoring
 from nutbeam.policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 
@@ -181,3 +182,34 @@ def no_scoring():
 def test_what_is_no_scoring_is_named(make, message):
     with pytest.raises(ValueError, match=f"^scoring 'mine' of module {__name__}:? ?{message}"):
         chosen_scorings(ScoringOptions(scoring=("mine",)), {"mine": make})
+
+
+class Topic(Scoring):
+    """Passes on the topic of the best-ranked page; here no page has a rank."""
+
+    name = "topic"
+    passed = (
+        Carried(
+            pa.field("passed_topic", pa.large_string()),
+            pl.col("passed_topic").sort_by("passed_rank", maintain_order=True).first(),
+        ),
+        Carried(pa.field("passed_rank", pa.float64()), pl.col("passed_rank").min()),
+    )
+
+    def share(self, pages):
+        rank = pl.lit(None, pl.Float64)
+        return pages.with_columns(passed_topic="key", passed_rank=rank)
+
+    def arrived(self, rows, now):
+        topic = pl.coalesce("batch_id", "passed_topic")
+        return rows.with_columns(batch_id=topic, score=pl.col("passed_rank").fill_null(7.0))
+
+
+@pytest.mark.parametrize("files", [[{"a": ["c"], "b": ["c"]}], [{"a": ["c"]}, {"b": ["c"]}]])
+def test_columns_of_a_plug_in_that_have_no_value_are_null_in_all_its_steps(files):
+    web = ScoredWeb()
+    web.scorings = Scorings((Topic(ScoringOptions()),))
+    web.inject("a", "b")
+    web.update(*(web.changes(pages, order) for order, pages in enumerate(files)))
+    (row,) = web.rows.filter(key=key("c")).to_dicts()
+    assert (row["batch_id"], row["score"]) == (key("a"), 7.0)

@@ -81,12 +81,16 @@ def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
 
 
 def has_keys(keys: pl.Series) -> pl.Expr:
-    """Returns the condition for the rows of some keys.
+    """Returns the condition for the rows of some keys."""
+    return _within(keys) & pl.col("key").is_in(keys.unique().implode())
 
-    On disk, polars reads only row groups that overlap the range of the keys.
+
+def _within(keys: pl.Series) -> pl.Expr:
+    """Returns the condition for the rows in the range of some keys.
+
+    On disk, polars reads only row groups that overlap the range.
     """
-    key = pl.col("key")
-    return (key >= keys.min()) & (key <= keys.max()) & key.is_in(keys.unique().implode())
+    return (pl.col("key") >= keys.min()) & (pl.col("key") <= keys.max())
 
 
 def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
@@ -102,7 +106,9 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     """
     paths = [root / path for path in tablet.paths]
     rows = scan(paths, kind_of(component).schema, row_index=_AT)
-    found = collect(rows.filter(has_keys(keys)))
+    # Hashes are compared faster than keys; rows with an equal hash but another key are left out then.
+    hashes = pl.col("key").hash().is_in(keys.hash().unique().implode())
+    found = collect(rows.filter(_within(keys) & hashes)).filter(has_keys(keys))
     if not tablet.runs:  # the rows of a base have their own order as numbers
         return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
     numbers = _numbers(root, tablet)

@@ -129,7 +129,9 @@ def gates(waits=False):
                 return _real(*args, **kwargs)
 
             patch.setattr(owner, name, gated)
-        patch.setattr(threads, "cores", lambda: 1)  # a job is at one gate at a time
+        patch.setattr(
+            threads, "elements_at_once", lambda spare: 1
+        )  # a job is at one gate at a time
         yield
 
 

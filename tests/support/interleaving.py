@@ -129,9 +129,8 @@ def gates(waits=False):
                 return _real(*args, **kwargs)
 
             patch.setattr(owner, name, gated)
-        patch.setattr(
-            threads, "elements_at_once", lambda spare: 1
-        )  # a job is at one gate at a time
+        # A job is at one gate at a time.
+        patch.setattr(threads, "elements_at_once", lambda spare: 1)
         yield
 
 

@@ -1,5 +1,6 @@
 """Reads and writes the blocks of a graph: a file of nodes and a file of links per block."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -8,14 +9,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from ...policy.components.kinds import KINDS
-from ...policy.components.schema import to_frame
 from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
 from ...policy.graph.graph_blocks import block_of
 from ...policy.graph.ranking import Block
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Pinned
+from ..storage.file_errors import unreadable
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, collect, columns_with_values, parquet_file, scan
 from ..storage.places import Folder, Place, below
@@ -84,8 +86,8 @@ class StoredGraph:
 
 
 def _read_piece(path: Place, group: int) -> tuple[Piece, int]:
-    with parquet_file(path) as file:
-        piece = unpack_piece(to_frame(file.read_row_group(group)).row(0, named=True))
+    with _file_of_links(path) as file:
+        piece = unpack_piece(file.read_row_group(group).to_pylist()[0])
     return piece, piece.nbytes
 
 
@@ -185,12 +187,20 @@ def _write(
 def _groups(path: Place) -> dict[int, list[int]]:
     """Returns the row groups of a file of links, by the block of their sources."""
     found: dict[int, list[int]] = {}
-    with parquet_file(path) as file:
-        known = file.metadata
-        for group in range(known.num_row_groups):
-            key = str(known.row_group(group).column(0).statistics.min)
+    with _file_of_links(path) as file:
+        for group, key in enumerate(file.read(["key"]).column("key").to_pylist()):
             found.setdefault(int(key.split("/")[1]), []).append(group)
     return found
+
+
+@contextlib.contextmanager
+def _file_of_links(path: Place) -> Iterator[pq.ParquetFile]:
+    """Opens a file of links; what is decoded in the context may show damage."""
+    with parquet_file(path) as file:
+        try:
+            yield file
+        except (LookupError, TypeError, ValueError) as error:
+            raise unreadable(path, error) from error
 
 
 class _Kept:

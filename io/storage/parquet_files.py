@@ -26,19 +26,18 @@ ROW_GROUP_ROWS = 131_072
 BATCH_ROWS = 1_024
 
 
-def parquet_file(path: Place) -> pq.ParquetFile:
-    """Opens a Parquet file; in a store, it reads only the bytes that are needed."""
-    if isinstance(path, Remote):
-        return pq.ParquetFile(stores.seekable(path), pre_buffer=True)
-    return pq.ParquetFile(path)
-
-
 @contextlib.contextmanager
-def _reading(path: Place) -> Iterator[pq.ParquetFile]:
+def parquet_file(path: Place) -> Iterator[pq.ParquetFile]:
+    """Opens a Parquet file; in a store, it reads only the bytes that are needed.
+
+    Raises:
+        UserError: The file is missing or damaged, which reading in the context may show.
+    """
     try:
-        with parquet_file(path) as file:
+        source = stores.seekable(path) if isinstance(path, Remote) else path
+        with pq.ParquetFile(source, pre_buffer=isinstance(path, Remote)) as file:
             yield file
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last: a column's name
         raise unreadable(path, error) from error
 
 
@@ -132,6 +131,7 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
         OSError,
         pl.exceptions.ComputeError,
         pl.exceptions.InvalidOperationError,
+        pl.exceptions.SchemaError,
         pl.exceptions.PanicException,  # no Exception: some damage polars finds in its assertions
     ) as error:
         # The query plan of polars always has the file names, its error does not.
@@ -150,7 +150,7 @@ def row_groups(
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _reading(path) as file:
+    with parquet_file(path) as file:
         wanted, there = _narrowed(file, schema, columns)
         for group in range(file.num_row_groups):
             yield conform(file.read_row_group(group, columns=there), wanted)
@@ -162,7 +162,7 @@ def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _reading(path) as file:
+    with parquet_file(path) as file:
         wanted, there = _narrowed(file, schema, columns)
         for batch in file.iter_batches(BATCH_ROWS, columns=there, use_threads=False):
             yield conform(pa.Table.from_batches([batch]), wanted)
@@ -184,7 +184,7 @@ def schema_of(path: Place) -> pa.Schema:
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _reading(path) as file:
+    with parquet_file(path) as file:
         return file.schema_arrow
 
 
@@ -194,7 +194,7 @@ def row_count(path: Place) -> int:
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _reading(path) as file:
+    with parquet_file(path) as file:
         return int(file.metadata.num_rows)
 
 
@@ -204,27 +204,37 @@ def row_group_count(path: Place) -> int:
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _reading(path) as file:
+    with parquet_file(path) as file:
         return int(file.num_row_groups)
 
 
 def columns_with_values(path: Place, columns: Collection[str]) -> set[str]:
-    """Returns those columns that may have a value, by the file's statistics.
+    """Returns those columns that may have a value.
 
-    A column of nulls, empty lists and empty maps has none.
+    A column of nulls, empty lists and empty maps has none. It is the columns that are read, until
+    a row group has a value: pyarrow ends the process for some damage to a file's statistics.
 
     Raises:
         UserError: The file is missing or damaged.
     """
-    with _reading(path) as file:
-        known = file.metadata
-    found = set()
-    for group in map(known.row_group, range(known.num_row_groups)):
-        for part in map(group.column, range(group.num_columns)):
-            name, statistics = part.path_in_schema.split(".")[0], part.statistics
-            if name in columns and (statistics is None or statistics.null_count != part.num_values):
-                found.add(name)
+    found: set[str] = set()
+    with parquet_file(path) as file:
+        there = [name for name in file.schema_arrow.names if name in columns]
+        for group in range(file.num_row_groups):
+            left = [name for name in there if name not in found]
+            if not left:
+                break
+            rows = file.read_row_group(group, columns=left)
+            found |= {name for name in left if _has_values(rows.column(name))}
     return found
+
+
+def _has_values(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_map(column.type):
+        return any(len(chunk.items) for chunk in column.chunks)
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return any(len(chunk.flatten()) for chunk in column.chunks)
+    return bool(column.null_count < len(column))
 
 
 class _Summed(io.RawIOBase):

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, names, opened, remove_tree
-from ...io.storage.parquet_files import parquet_file
+from ...io.storage.parquet_files import row_groups
 from ...io.storage.places import Place, place_of
 from ...io.storage.reach import folder_for_part_files
 from ...io.table.opening import open_table
@@ -242,11 +242,9 @@ def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> i
     rows = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for part in parts:
-            with parquet_file(part) as file:
-                for group in range(file.num_row_groups):
-                    # pyarrow up to 24 reads a map with other names inside than were written.
-                    writer.write_table(conform(file.read_row_group(group), schema))
-                rows += file.metadata.num_rows
+            for group in row_groups(part, schema):
+                writer.write_table(group)
+                rows += len(group)
     return rows
 
 

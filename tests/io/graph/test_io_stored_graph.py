@@ -13,6 +13,7 @@ from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.web.base.errors import UserError
 
 ALL = LinkLimits(False, False, False, False)
 
@@ -80,3 +81,24 @@ def test_only_chosen_pieces_are_read(tmp_path):
     (found,) = stored.pieces(0, 0, [False, True])
     assert found.sources.tolist() == part.sources.tolist()
     assert [len(list(stored.pieces(source, 0))) for source in range(3)] == [2, 0, 1]
+
+
+def test_a_damaged_end_of_a_file_of_links_is_an_error_of_the_file(tmp_path):
+    graph = graph_blocks(random_edges(2), ALL)
+    stored = write(tmp_path, graph)
+    (edges,) = stored.edges
+    whole = (tmp_path / edges.path).read_bytes()
+    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    errors = []
+    for number, at in enumerate(range(end, len(whole), 3)):
+        bit = (1, 128)[number % 2]
+        path = f"page_edges/{number}.parquet"  # what was read of a file is kept
+        (tmp_path / path).write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+        damaged = dataclasses.replace(stored, edges=(dataclasses.replace(edges, path=path),))
+        try:
+            list(damaged.pieces(0, 0))
+        except UserError as error:
+            errors.append(str(error))
+            assert str(tmp_path / path) in errors[-1]
+            assert "\n" not in errors[-1]
+    assert len(errors) > 100

@@ -1,17 +1,29 @@
 """A data file in which a bit has flipped is read with other rows, or with one line that names it."""
 
 import dataclasses
+import functools
+import itertools
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from frames import frame_of
 
-from nutbeam.io.storage.parquet_files import ParquetWriter, collect, scan
+from nutbeam.io.storage.parquet_files import (
+    ParquetWriter,
+    collect,
+    columns_with_values,
+    row_count,
+    row_groups,
+    scan,
+    schema_of,
+)
 from nutbeam.io.tablets.file_lists import DataFile, load_files, store_files
 from nutbeam.policy.components.schema import STATE
 from nutbeam.web.base.errors import UserError
 
 STEP = 11  # one bit of each eleventh byte
+MASKS = (1, 16, 128)
 
 
 def test_polars_panics_are_errors_of_a_data_file(tmp_path):
@@ -32,6 +44,29 @@ def test_polars_panics_are_errors_of_a_data_file(tmp_path):
     assert len(causes) > 1
 
 
+READERS = {
+    "values": lambda path: columns_with_values(path, ["metadata", "repr_url", "score"]),
+    "schema": schema_of,
+    "count": row_count,
+    "rows": lambda path: list(row_groups(path, STATE)),
+    "columns": lambda path: list(row_groups(path, STATE, ["key", "metadata"])),
+    "frame": lambda path: collect(scan([path], STATE)),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_a_damaged_end_is_an_error_of_a_data_file(tmp_path, read):
+    """Among the damage: names that are no UTF-8, other types, statistics that pyarrow dies of."""
+    path = tmp_path / "state.parquet"
+    with ParquetWriter(path, STATE) as writer:
+        writer.write(pa.table({"key": [f"k{n:02d}" for n in range(50)]}))
+    length = int.from_bytes(path.read_bytes()[-8:-4], "little")
+    found = errors_of(functools.partial(read, path), path, start=-8 - length, masks=MASKS)
+    errors = [error for error in found if error]
+    assert len(errors) > 100
+    assert all(str(path) in str(error) and "\n" not in str(error) for error in errors)
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_a_damaged_file_list_is_an_error_of_the_list(tmp_path, known):
     """Lists that old versions have written are known without a checksum."""
@@ -45,11 +80,11 @@ def test_a_damaged_file_list_is_an_error_of_the_list(tmp_path, known):
     assert len(refused) == len(errors) if known else refused
 
 
-def errors_of(read, path):
+def errors_of(read, path, start=4, masks=(1,)):
     """Returns what reading a file has raised, or None, for each bit that flips."""
     whole, errors = path.read_bytes(), []
-    for at in range(4, len(whole), STEP):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    for mask, at in itertools.product(masks, range(start % len(whole), len(whole), STEP)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
         errors.append(None)
         try:
             read()

@@ -127,7 +127,7 @@ COMMANDS = {
         group=LOOK, example="mine --mode domain", options=("mode", "expr"),
     ),
     "readlinkdb": Command(
-        "views.readlinkdb", "Show which pages link to a page, or to all pages.", False, LOOK,
+        "views.readlinkdb", "Show which pages link to a page, or to each page.", False, LOOK,
         example=f"mine {_SITE}",
     ),
     "readhostdb": Command(

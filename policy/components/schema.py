@@ -54,7 +54,7 @@ STATE_COLUMNS = Columns(
         code_column("status", STATUS_NAMES, "What the table knows about the URL."),
         time_column("fetch_time", "When the URL is due: from then on `generate` may choose it."),
         Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
-        Column("retries", pa.int32(), "Failures in a row that may pass, such as timeouts and 503."),
+        Column("retries", pa.int32(), "Temporary failures in a row, such as timeouts and 503."),
         time_column("last_fetch_time", "When it was last requested, with or without an answer."),
         time_column(
             "modified_time",
@@ -87,7 +87,7 @@ STATE_COLUMNS = Columns(
         Column(
             "repr_url",
             TEXT,
-            "URL that stands for it, if redirects led to it and another URL of these is better.",
+            "URL to show instead, if a redirect led to the page from a URL that is better to show.",
         ),
         Column("distance", pa.int32(), "Number of links from the nearest seed; 0: it is a seed."),
         Column("fixed_interval", pa.int32(), "Interval that its seed list sets for good.", "s"),
@@ -98,7 +98,11 @@ STATE_COLUMNS = Columns(
             form=Form.DAY,
         ),
         Column("response_ms", pa.int32(), "Time from the request to the end of the answer.", "ms"),
-        Column("metadata", TEXT_MAP, "Names and values from its seed list."),
+        Column(
+            "metadata",
+            TEXT_MAP,
+            "Names and values from its seed list, a page that links to it, or its document.",
+        ),
         Column(
             "change_shape",
             pa.float32(),
@@ -108,7 +112,7 @@ STATE_COLUMNS = Columns(
         Column(
             "max_depth",
             pa.int32(),
-            "Scoring `depth`: how far from its seed pages may be; null: the usual limit.",
+            "Scoring `depth`: the limit of depth that its seed sets; null: the usual one.",
         ),
         Column(
             "duplicate_of", TEXT, "Of a duplicate: the page that was kept instead.", form=Form.URL

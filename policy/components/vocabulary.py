@@ -89,7 +89,7 @@ def views() -> dict[str, View]:
     others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
     found = [
         *((kind.shown_as, _view_of(kind)) for kind in of_rows),
-        ("pages", View("a URL that has been fetched and is not gone, with its newest text", joined(
+        ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", joined(
             PAGE_COLUMNS,
             PAGES_COLUMNS.pick("headers", "body"),
             STATE_COLUMNS.pick("batch_id", "key"),

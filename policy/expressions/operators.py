@@ -42,7 +42,7 @@ def compared(left: Value, sign: str, right: Value) -> Value:
         return found if sign == "in" else inverted(found)
     if sign in ("is", "is not"):
         if right.type is not Type.MISSING:
-            raise Refused(f"{sign} is only for None, == compares values")
+            raise Refused(f"{sign!r} is only for None; use '==' to compare values")
         sign = "==" if sign == "is" else "!="
     if Type.MISSING in (left.type, right.type):
         return _with_missing(left, sign, right)
@@ -53,10 +53,10 @@ def compared(left: Value, sign: str, right: Value) -> Value:
     left, right = _alike(left, right)
     if sign in _ORDERS:
         if left.type not in _ORDERED:
-            raise Refused(f"{sign} does not order values that are {left.type.value}")
+            raise Refused(f"{sign!r} does not order values that are {left.type.value}")
         return truth(_ORDERS[sign](left.expr, right.expr), left, right)
     if left.type not in (*_ORDERED, Type.TRUTH):
-        raise Refused(f"{sign} does not compare {left.type.value}, in looks into it")
+        raise Refused(f"{sign!r} does not compare {left.type.value}; 'in' looks into it")
     equal = left.expr.eq_missing(right.expr) if sign == "==" else left.expr.ne_missing(right.expr)
     return truth(equal, left, right)
 

@@ -83,21 +83,21 @@ def slow_record(
     """
     name = from_host_key(slow.key)
     observed = slow.seconds / max(1, slow.pages - 1)
-    fewer = (
-        f'a line "{name} max_count={max(1, slow.pages // 2)}" for nutbeam hostinject takes fewer '
-    )
-    fewer += "of its URLs for a batch"
+    fewer = f'with the line "{name} max_count={max(1, slow.pages // 2)}" in a file for nutbeam hostinject, '
+    fewer += "a batch takes fewer of its URLs"
     if own.delay is not None:
         pause, cause = own.delay, "setting"
-        advice = f'a pause of {pause:g} s that a setting asks for: "{name} delay=SECONDS" for '
-        advice += "nutbeam hostinject changes it"
+        advice = (
+            f'a pause of {pause:g} s that a setting asks for: a line "{name} delay=SECONDS" in a '
+        )
+        advice += "file for nutbeam hostinject changes it"
     elif crawl_delay:
         pause, cause = max(crawl_delay, server_delay), "crawl_delay"
         advice = f"a pause of {pause:g} s that its robots.txt asks for: {fewer}"
     else:
         pause, cause = server_delay, "server_delay"
-        advice = f'a pause of {pause:g} s: --server_delay changes it for all hosts, "{name} '
-        advice += 'delay=SECONDS" for nutbeam hostinject for this one'
+        advice = f"a pause of {pause:g} s: --server_delay changes it for all hosts, a line "
+        advice += f'"{name} delay=SECONDS" in a file for nutbeam hostinject for this one'
     if observed > _LONGER * max(pause, 1.0):
         cause = "answers"
         advice = f"its answers took {observed:.1f} s each, with the pause: {fewer}"

@@ -199,7 +199,7 @@ def _file_of_links(path: Place) -> Iterator[pq.ParquetFile]:
     with parquet_file(path) as file:
         try:
             yield file
-        except (LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise unreadable(path, error) from error
 
 

@@ -207,6 +207,8 @@ def _serve(connection: Connection, scratch: Path) -> None:
         except ConnectionError:
             raise  # the parent has ended
         except Exception as error:  # noqa: BLE001 - the parent raises it, as one line
+            if isinstance(error.__cause__, MemoryError):  # while it read a file
+                os._exit(OUT_OF_MEMORY)
             connection.send(_failure(job, error))
 
 

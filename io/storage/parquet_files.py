@@ -153,7 +153,7 @@ def row_groups(
     with parquet_file(path) as file:
         wanted, there = _narrowed(file, schema, columns)
         for group in range(file.num_row_groups):
-            yield conform(file.read_row_group(group, columns=there), wanted)
+            yield _checked(conform(file.read_row_group(group, columns=there), wanted))
 
 
 def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -165,7 +165,17 @@ def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[
     with parquet_file(path) as file:
         wanted, there = _narrowed(file, schema, columns)
         for batch in file.iter_batches(BATCH_ROWS, columns=there, use_threads=False):
-            yield conform(pa.Table.from_batches([batch]), wanted)
+            yield _checked(conform(pa.Table.from_batches([batch]), wanted))
+
+
+def _checked(rows: pa.Table) -> pa.Table:
+    """Returns rows that were read, if their texts are UTF-8; pyarrow's reader does not check that.
+
+    Raises:
+        pa.ArrowInvalid: A text is not: the file is damaged.
+    """
+    rows.validate(full=True)
+    return rows
 
 
 def _narrowed(

@@ -18,7 +18,7 @@ from ..storage.errors import ConflictError
 from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, names_and_versions, read_bytes, remove_file
 from ..storage.markers import has_marker, markers, set_marker
-from ..storage.parquet_files import batches, collect, columns_with_values, scan
+from ..storage.parquet_files import batches, collect, columns_with_values, has_cheap_seeks, scan
 from ..storage.places import Place, full_address
 from ..storage.reach import exists, folder_names, needs_shared_path, version_of
 from ..tablets.checksums import verify_tablets
@@ -210,6 +210,10 @@ class FolderTable(WebTable):
         return changed, [(str(t.first), str(t.last)) for t in gone if t.first is not None]
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
+        if not has_cheap_seeks(
+            self.place
+        ):  # to read columns of nulls costs no more than to find them
+            return set(columns)
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 
     def may_have_due(self, component: str, tablet: Tablet, due: Due) -> bool:

@@ -154,9 +154,10 @@ def _parse_files(path: Place, crc32: int | None, version: Hashable) -> tuple[Dat
         rows = pq.read_table(pa.BufferReader(data), use_threads=False)
         known = rows.select([name for name in rows.column_names if name in FILE_LIST])
         files = [file_of_record(row) for row in known.to_pylist()]
-    except (pa.ArrowException, TypeError, OSError) as error:
+        files.sort(key=lambda file: (file.first or "", file.partition, file.order))
+    except (pa.ArrowException, LookupError, TypeError, ValueError, OSError) as error:
         raise _damaged(path, first_line(error)[:200]) from error
-    return tuple(sorted(files, key=lambda file: (file.first or "", file.partition, file.order)))
+    return tuple(files)
 
 
 def _damaged(path: Place, reason: str) -> UserError:

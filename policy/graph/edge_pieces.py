@@ -103,13 +103,19 @@ def pack_piece(key: str, piece: Piece) -> pl.DataFrame:
 
 
 def unpack_piece(row: dict) -> Piece:
-    """Returns the piece of a row of ``GRAPH_EDGES``."""
+    """Returns the piece of a row of ``GRAPH_EDGES``.
+
+    Raises:
+        ValueError: The row is damaged: its arrays do not have as many values as it has links.
+    """
+    links, counts = row["links"], row["counts"]
+    sizes = [len(row["sources"]) // row["source_bytes"], len(row["targets"]) // row["target_bytes"]]
+    if sizes != [links, links] or (counts is not None and len(counts) != -(-links // 8)):
+        raise ValueError(f"arrays of {sizes} values for {links} links")
     steps = np.frombuffer(row["sources"], f"<u{row['source_bytes']}")
     targets = np.frombuffer(row["targets"], f"<u{row['target_bytes']}")
-    counts = None
-    if row["counts"] is not None:
-        bits = np.frombuffer(row["counts"], np.uint8)
-        counts = np.unpackbits(bits, count=row["links"]).astype(bool)
+    if counts is not None:
+        counts = np.unpackbits(np.frombuffer(counts, np.uint8), count=links).astype(bool)
     # The type of indexes: numpy would convert another one in every round, which takes longer than
     # the sums themselves.
     return Piece(np.cumsum(steps, dtype=np.intp), targets.astype(np.intp), counts)

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from linked_tables import random_edges
 
@@ -81,6 +83,20 @@ def test_only_chosen_pieces_are_read(tmp_path):
     (found,) = stored.pieces(0, 0, [False, True])
     assert found.sources.tolist() == part.sources.tolist()
     assert [len(list(stored.pieces(source, 0))) for source in range(3)] == [2, 0, 1]
+
+
+@pytest.mark.parametrize("field", ["links", "source_bytes", "counts", "key"])
+def test_a_damaged_row_of_links_is_an_error_of_the_file(tmp_path, field):
+    graph = graph_blocks(random_edges(2), ALL)
+    stored = write(tmp_path, graph)
+    path = tmp_path / stored.edges[0].path
+    rows = pq.read_table(path)
+    bad = {"links": 1 << 30, "source_bytes": 2, "counts": b"", "key": None}[field]
+    at = rows.schema.get_field_index(field)
+    column = pa.array([bad] * len(rows), rows.schema.field(at).type)
+    pq.write_table(rows.set_column(at, rows.schema.field(at), column), path, row_group_size=1)
+    with pytest.raises(UserError, match=rf"^data file cannot be read: {path}: [^\n]+$"):
+        list(stored.pieces(0, 0))
 
 
 def test_a_damaged_end_of_a_file_of_links_is_an_error_of_the_file(tmp_path):

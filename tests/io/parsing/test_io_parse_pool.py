@@ -11,7 +11,7 @@ import pytest
 from frames import table_of
 from hostile_files import SLOW_HTML
 
-from nutbeam.io.parsing.parse_pool import ParsePool
+from nutbeam.io.parsing.parse_pool import ParsePool, ParserDied
 from nutbeam.io.parsing.parse_worker import Job
 from nutbeam.io.storage.parquet_files import ParquetWriter
 from nutbeam.policy.components.schema import PAGES, ParseStatus
@@ -186,6 +186,21 @@ def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
     with pytest.raises(UserError, match=rf"^cannot parse missing.parquet: {missing}$"):
         pool.result(number)
     assert said(pool.result(good)) == ["a"]  # others do not suffer
+    number = pool.submit(Job("/nowhere", "pages", (), (), OPTIONS, pages="/nowhere/pages.arrow"))
+    with pytest.raises(UserError, match=r"^cannot parse pages: FileNotFoundError: [^\n]+$"):
+        pool.result(number)
+
+
+def test_no_memory_for_a_group_of_pages_is_no_damage_of_the_file():
+    """Another child tries it; if the file is at fault, the error would say to check the table."""
+    pool = ParsePool(1, 1 << 30)
+    try:
+        number = pool.submit(job(*(page(f"{n}", bytes(1 << 20)) for n in range(400))))
+        with pytest.raises(ParserDied, match=r"failed twice at \d+.parquet, .*memory"):
+            pool.result(number)
+        assert said(pool.result(pool.submit(job(page("a"))))) == ["a"]
+    finally:
+        pool.close()
 
 
 def test_a_child_that_never_works_is_given_up():

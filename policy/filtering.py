@@ -45,7 +45,7 @@ class DropOptions(OrphanOptions):
 
     drop_gone: int = option(
         -1,
-        "Drop URLs that have been gone for this long; -1 drops none. Rows from before November 2026 do "
+        "Drop URLs that have been gone for this long; -1 drops none. Rows from before 25 November 2026 do "
         "not have the time when the URL went: for them the time since the last fetch counts.",
         unit="s",
         nutch="db.update.purge.404",
@@ -118,7 +118,7 @@ def _too_old(now: int, options: DropOptions) -> list[pl.Expr]:
 def gone_for(now: int) -> pl.Expr:
     """Returns how long a page that is gone has been gone, s; never more than it really is.
 
-    Rows from before November 2026 do not have the time when the page went: for them the time since the
+    Rows from before 25 November 2026 do not have the time when the page went: for them the time since the
     last fetch counts.
 
     Args:

@@ -6,7 +6,7 @@
     hosts, tablet by tablet ─ an empty row for each ───────────────┴─ by tablet ─ look up ─▶ hosts'
 
 A crawl keeps the numbers up to date without this job. It makes them from the state instead: for a
-table from before November 2026, and to look hosts up.
+table from before 25 November 2026, and to look hosts up.
 """
 
 import dataclasses

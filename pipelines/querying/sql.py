@@ -139,7 +139,7 @@ def _errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[No
     failures.clear()
     try:
         yield
-    except (duckdb.Error, UnicodeDecodeError) as error:  # the latter: a damaged column's name
+    except duckdb.Error as error:
         if failures:
             raise failures[0] from None
         raise _refusal(duckdb, error, address) from error
@@ -217,8 +217,7 @@ def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     if str(open_table(address).files) in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {address}")
     # DuckDB's reader of Parquet has no class for its errors, such as "Out of buffer", and no file.
-    damage = isinstance(error, UnicodeDecodeError) or "Invalid unicode" in text
-    if damage or type(error) is duckdb.Error:
+    if type(error) is duckdb.Error:
         return UserError(f"a file of {address} cannot be read: {text}: run nutbeam fsck {address}")
     text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.

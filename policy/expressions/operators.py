@@ -42,7 +42,8 @@ def compared(left: Value, sign: str, right: Value) -> Value:
         return found if sign == "in" else inverted(found)
     if sign in ("is", "is not"):
         if right.type is not Type.MISSING:
-            raise Refused(f"{sign!r} is only for None; use '==' to compare values")
+            other = "==" if sign == "is" else "!="
+            raise Refused(f"{sign!r} is only for None; use {other!r} to compare values")
         sign = "==" if sign == "is" else "!="
     if Type.MISSING in (left.type, right.type):
         return _with_missing(left, sign, right)

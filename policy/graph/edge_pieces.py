@@ -106,12 +106,16 @@ def unpack_piece(row: dict) -> Piece:
     """Returns the piece of a row of ``GRAPH_EDGES``.
 
     Raises:
-        ValueError: The row is damaged: its arrays do not have as many values as it has links.
+        ValueError, TypeError: The row is damaged: its arrays do not fit its number of links, or
+            their values have a size that no number has.
     """
     links, counts = row["links"], row["counts"]
-    sizes = [len(row["sources"]) // row["source_bytes"], len(row["targets"]) // row["target_bytes"]]
-    if sizes != [links, links] or (counts is not None and len(counts) != -(-links // 8)):
-        raise ValueError(f"arrays of {sizes} values for {links} links")
+    sizes = {"sources": links * row["source_bytes"], "targets": links * row["target_bytes"]}
+    if counts is not None:
+        sizes["counts"] = -(-links // 8)
+    for name, size in sizes.items():
+        if len(row[name]) != size:
+            raise ValueError(f"{len(row[name])} bytes of {name} for {links} links")
     steps = np.frombuffer(row["sources"], f"<u{row['source_bytes']}")
     targets = np.frombuffer(row["targets"], f"<u{row['target_bytes']}")
     if counts is not None:

@@ -119,7 +119,7 @@ def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _find(keys: pl.Series, among: pl.Series) -> pl.Series:
     """Returns, for each key, its index among unique keys, or null."""
-    # _Hashes are found in half of the time. Keys with equal hashes make wrong pairs.
+    # Hashes are found in half of the time. Keys with equal hashes make wrong pairs.
     at = _positions_of_hashes(keys.hash().to_numpy(), among.hash().to_numpy())
     return _positions(keys, among) if (among.gather(at) != keys).any() else at
 

@@ -210,9 +210,8 @@ class FolderTable(WebTable):
         return changed, [(str(t.first), str(t.last)) for t in gone if t.first is not None]
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
-        if not has_cheap_seeks(
-            self.place
-        ):  # to read columns of nulls costs no more than to find them
+        # In a store, finding columns of nulls takes more requests than reading them.
+        if not has_cheap_seeks(self.place):
             return set(columns)
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 

@@ -10,7 +10,7 @@ from here import ROOT
 from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
-from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.command_line.commands import COMMANDS, GROUPS
 from nutbeam.pipelines.command_line.config import Known
 from nutbeam.pipelines.launch.job import check
 
@@ -189,6 +189,24 @@ def test_commands_exist(path):
     assert used <= {*COMMANDS, "help"}
 
 
-def test_readme_lists_the_commands():
-    rows = re.findall(r"^\| `([a-z]+)` \|", README.read_text("utf-8"), re.MULTILINE)
-    assert rows == list(COMMANDS)
+def test_readme_lists_the_commands_of_each_group():
+    parts = re.split(r"^\*\*(.+)\*\*$", README.read_text("utf-8"), flags=re.MULTILINE)
+    rows = {
+        title.lower(): re.findall(r"^\| `([a-z]+)` \|", table, re.MULTILINE)
+        for title, table in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    names = {
+        group.lower(): [name for name, command in COMMANDS.items() if command.group == group]
+        for group in GROUPS
+    }
+    assert list(rows.items()) == list(names.items())
+
+
+def test_the_python_of_the_readme_prints_pages_of_the_demo(tmp_path, warm_commands):
+    (lines,) = re.findall(
+        r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    demo = "python -m nutbeam.pipelines.command_line.demo > /dev/null\n"
+    printed = run_as_typed(f"{demo}python <<'END'\n{lines}END\n", tmp_path, warm_commands)
+    assert "http://h0.example.com/" in printed
+    assert printed.startswith("shape: (3, 3)")

@@ -1,4 +1,4 @@
-"""Draws the graphs of the jobs, as Beam has them, for docs/architecture.md: part of ``make docs``.
+"""Lists the steps of the jobs and draws three graphs for docs/architecture.md: part of ``make docs``.
 
 ``PYTHONPATH=tests/support python -m graphs docs/architecture.md``
 """
@@ -37,10 +37,12 @@ GIVEN: dict[str, dict[str, Any]] = {
 JOBS = ("inject", "sitemap", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup",
         "filterdb", "compact", "purge", "copy", "mergelinkdb", "updatehostdb", "hostinject",
         "webgraph", "linkrank", "scoreupdater", "index", "round")  # fmt: skip
+# The usual form of a job that changes rows, and the two that differ most from it.
+DRAWN = ("updatedb", "generate", "dedup")
 BEGIN, END = "<!-- graphs: make docs writes this -->\n", "<!-- end of graphs -->\n"
 
 
-def graph(job: str) -> beam.Pipeline:
+def job_pipeline(job: str) -> beam.Pipeline:
     """Returns the pipeline of a job, as its command builds it."""
     module: Any = load(job)
     build = functools.partial(module.build, **GIVEN.get(job, {}))
@@ -48,29 +50,48 @@ def graph(job: str) -> beam.Pipeline:
     return prepare(Ticket("table", "operation"), build, options, [], job)
 
 
-def drawn(pipeline: beam.Pipeline) -> Iterator[str]:
-    """Yields the lines of a pipeline as a Mermaid flow chart: a node for each outermost step.
+def step_rows(pipeline: beam.Pipeline) -> Iterator[tuple[str, bool, set[int], set[int]]]:
+    """Yields (name, whether it shuffles, main inputs, side inputs) of each outermost step.
 
-    A dotted arrow is a side input. A step in a double frame has a shuffle.
+    Inputs are positions of earlier steps. A name is ``Label: Transform`` if the two differ.
     """
     steps = pipeline.transforms_stack[0].parts
     makers = {value: at for at, step in enumerate(steps) for value in step.outputs.values()}
-    arrows = []
-    yield "flowchart LR"
     for at, step in enumerate(steps):
         parts = list(_all_parts(step))
         kind = type(step.transform).__name__
         own = kind not in ("ParDo", "Flatten", "Create", step.full_label) and kind[0] != "_"
         name = f"{step.full_label}: {kind}" if own else step.full_label
         shuffles = any(isinstance(part.transform, beam.GroupByKey) for part in parts)
-        left, right = ("[[", "]]") if shuffles else ("[", "]")
-        yield f'    s{at}{left}"{name}"{right}'
         views = {view.pvalue for part in parts for view in part.side_inputs}
         main = {makers[value] for value in step.main_inputs.values() if value in makers}
-        side = {makers[value] for value in views if value in makers} - {at}
+        side = {makers[value] for value in views if value in makers} - {at} - main
+        yield name, shuffles, main, side
+
+
+def draw_graph(pipeline: beam.Pipeline) -> Iterator[str]:
+    """Yields the lines of a pipeline as a Mermaid flow chart: a node for each outermost step.
+
+    A dotted arrow is a side input. A step in a double frame has a shuffle.
+    """
+    arrows = []
+    yield "flowchart LR"
+    for at, (name, shuffles, main, side) in enumerate(step_rows(pipeline)):
+        left, right = ("[[", "]]") if shuffles else ("[", "]")
+        yield f'    s{at}{left}"{name}"{right}'
         arrows += [f"    s{maker} --> s{at}" for maker in sorted(main)]
-        arrows += [f"    s{maker} -.-> s{at}" for maker in sorted(side - main)]
+        arrows += [f"    s{maker} -.-> s{at}" for maker in sorted(side)]
     yield from arrows
+
+
+def table_row(job: str) -> str:
+    """Returns a line of the table of jobs: the steps after the ticket; bold ones shuffle."""
+    names = [
+        f"**{name}**" if shuffles else name
+        for name, shuffles, _, _ in step_rows(job_pipeline(job))
+        if name != "Ticket"
+    ]
+    return f"| `{job}` | {' → '.join(names)} |"
 
 
 def _all_parts(step: AppliedPTransform) -> Iterator[AppliedPTransform]:
@@ -80,12 +101,13 @@ def _all_parts(step: AppliedPTransform) -> Iterator[AppliedPTransform]:
 
 
 def with_drawings(page: str) -> str:
-    """Returns a page of the docs with the graphs of all jobs between its two marks."""
+    """Returns a page of the docs with the table of jobs and the graphs between its two marks."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    charts = ((job, "\n".join(drawn(graph(job)))) for job in JOBS)
+    table = "\n".join(["| job | steps |", "| --- | --- |", *map(table_row, JOBS)])
+    charts = ((job, "\n".join(draw_graph(job_pipeline(job)))) for job in DRAWN)
     parts = [f"**{job}**\n\n```mermaid\n{chart}\n```\n" for job, chart in charts]
-    return "\n".join([f"{before}{BEGIN}", *parts, f"{END}{after}"])
+    return "\n".join([f"{before}{BEGIN}", f"{table}\n", *parts, f"{END}{after}"])
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ def test_the_graphs_in_the_docs_are_up_to_date():
     page = ARCHITECTURE.read_text("utf-8")
     assert graphs.with_drawings(page) == page, "run make docs"
     # The page says so instead of drawing it twice.
-    index, clean = (list(graphs.drawn(graphs.graph(job))) for job in ("index", "clean"))
+    index, clean = (list(graphs.draw_graph(graphs.job_pipeline(job))) for job in ("index", "clean"))
     assert index == clean
 
 
@@ -206,7 +206,7 @@ def test_the_graphs_in_the_docs_are_up_to_date():
 def test_a_job_is_made_of_the_transforms_that_are_offered(job, transforms):
     names = [
         step.split('"')[1].split(": ")[-1]
-        for step in graphs.drawn(graphs.graph(job))
+        for step in graphs.draw_graph(graphs.job_pipeline(job))
         if '"' in step
     ]
     assert [name for name in names if name in transforms] == transforms
@@ -218,6 +218,6 @@ SHUFFLES = {"inject": 4, "generate": 7, "fetch": 2, "parse": 2, "updatedb": 5, "
 
 @pytest.mark.parametrize("job", SHUFFLES)
 def test_a_job_has_no_more_shuffles_than_it_needs(job):
-    steps = graphs.graph(job).to_runner_api().components.transforms.values()
+    steps = graphs.job_pipeline(job).to_runner_api().components.transforms.values()
     group = common_urns.primitives.GROUP_BY_KEY.urn
     assert sum(step.spec.urn == group for step in steps) <= SHUFFLES[job]

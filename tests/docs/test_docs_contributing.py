@@ -23,6 +23,7 @@ NEW = {
     "An export format",
     "An index writer",
     "A job",
+    "A column of the state",
     "A component of the table",
 }
 
@@ -65,11 +66,11 @@ def test_all_walks_are_followed():
 
 @pytest.mark.parametrize(("title", "blocks"), [pytest.param(*walk, id=walk[0]) for walk in walks()])
 def test_a_walk_leads_where_it_says(title, blocks, tmp_path, monkeypatch):
-    package, here = tmp_path / "copy" / "nutbeam", tmp_path / "here"
-    here.mkdir()
-    for source, target in (("package", ""), *((room, room) for room in ROOMS)):
+    package = tmp_path / "copy" / "nutbeam"
+    for source, target in (("package", ""), *((room, room) for room in (*ROOMS, "tests"))):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / source, package / target, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", package)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent)]))
     new = []
     for language, name, text in blocks:
@@ -85,7 +86,7 @@ def test_a_walk_leads_where_it_says(title, blocks, tmp_path, monkeypatch):
         f'm = i.import_module("{name}"); print("doctests failed:", doctest.testmod(m).failed)\''
         for name in new
     )
-    printed = [plain(line) for line in run_as_typed(typed + doctests, here).splitlines()]
+    printed = [plain(line) for line in run_as_typed(typed + doctests, package).splitlines()]
     expected = [
         line for language, _, text in blocks if language == "text" for line in text.splitlines()
     ]

@@ -37,7 +37,7 @@ NOT_FETCHED: Mapping[str, Explanation] = {
         "robots.txt asks for a longer delay than --max_crawl_delay",
         "--max_crawl_delay allows more than {max_crawl_delay:g} s",
     ),
-    "robots_deferred": ("robots.txt answers 429 or 5xx", _LATER),
+    "robots_deferred": ("robots.txt answers 425, 429 or 5xx", _LATER),
     "robots_redirects": (
         "robots.txt redirects to a host that got too many such requests",
         "--robots_redirect_targets allows more than {robots_redirect_targets}",
@@ -70,6 +70,7 @@ NOT_FETCHED: Mapping[str, Explanation] = {
     "http_404": ("there is no such page", "check the URL"),
     "http_407": ("the proxy needs a login", "--http_credentials FILE has logins"),
     "http_410": ("the page was removed", ""),
+    "http_425": ("the server asks for a later try", _LATER),
     "http_429": ("the server asks for a pause", _LATER),
     # The limits of a fetch.
     "backoff": (

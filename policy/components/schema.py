@@ -54,7 +54,11 @@ STATE_COLUMNS = Columns(
         code_column("status", STATUS_NAMES, "What the table knows about the URL."),
         time_column("fetch_time", "When the URL is due: from then on `generate` may choose it."),
         Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
-        Column("retries", pa.int32(), "Temporary failures in a row, such as timeouts and 503."),
+        Column(
+            "retries",
+            pa.int32(),
+            "Temporary failures in a row that count, such as timeouts and 503.",
+        ),
         time_column("last_fetch_time", "When it was last requested, with or without an answer."),
         time_column(
             "modified_time",

@@ -110,6 +110,7 @@ def _failed(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
         return DueRule("retry", f"{failure}: tried again a day later")
     if 1 <= wait <= LONGEST_RETRY_S:
         more = ", or a longer one" if wait == LONGEST_RETRY_S else ""
+        more = ", or a shorter one" if wait < DAY_S else more  # it may be doubled
         server_wait = f"its server asked for a wait of {in_words(wait)}{more}"
         return DueRule("retry_after", f"{failure}: {server_wait}")
     return DueRule("set", f"{failure}: tried again {in_words(wait)} later")

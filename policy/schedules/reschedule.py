@@ -10,7 +10,8 @@ from ...web.base.errors import one_line
 from ...web.base.quoting import quoted
 from ..base.row_status import Status
 from .default_schedule import default_schedule
-from .schedule import gone_interval, retry_time
+from .retries import retry_time
+from .schedule import gone_interval
 from .visits import FETCH_TIME, SCHEDULED, Schedule, ScheduleContext, content_time
 
 
@@ -19,7 +20,8 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
 
     Args:
         tried: Rows with the columns of ``visits``, ``visited``, ``gone``, and ``old_status`` and
-            ``old_retries``, since ``status`` and ``retries`` have their new values.
+            ``old_retries``, since ``status`` and ``retries`` have their new values; and ``early``
+            (see ``is_early``).
         schedule: Schedules the visited rows.
         context: Options, for the schedule.
 
@@ -47,7 +49,7 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
         return scheduled
     interval = pl.col("fetch_interval")
     gone = gone_interval(interval, context.options)
-    retry = retry_time(FETCH_TIME, pl.col("event.retry_after"))
+    retry = tried.select(retry_time()).to_series()
     other = pl.when("gone").then(FETCH_TIME + gone.cast(pl.Int64) * 1000).otherwise(retry)
     return scheduled.with_columns(
         fetch_interval=pl.when("gone").then(gone).otherwise(interval),

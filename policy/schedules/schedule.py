@@ -133,9 +133,3 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
     longer = (interval * _GROWTH + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
     limit = options.max_fetch_interval
     return pl.when(longer < limit).then(longer).otherwise(options.shortened).cast(pl.Int32)
-
-
-def retry_time(fetched: pl.Expr, retry_after: pl.Expr) -> pl.Expr:
-    """Returns the time of a retry (ms): after the server's Retry-After, or else after a day."""
-    wait = retry_after.clip(1, LONGEST_RETRY_S).fill_null(DAY_S).cast(pl.Int64)
-    return fetched + wait * 1000

@@ -33,6 +33,7 @@ from ..hosting.merit import KnownUrls, Room
 from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.default_schedule import default_schedule
 from ..schedules.reschedule import reschedule
+from ..schedules.retries import is_early
 from ..schedules.schedule import DAY_MS
 from ..schedules.schedule_options import RescheduleOptions
 from ..schedules.visits import Schedule, ScheduleContext
@@ -263,7 +264,9 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     same = _is(FETCH_SUCCESS) & equal.fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
     present = pl.col("status").is_in(_PRESENT)
-    gone = _is(FETCH_GONE) | (_is(FETCH_RETRY) & (retries >= options.retry_max - 1))
+    early = is_early(options.retry_max)
+    counts = _is(FETCH_RETRY) & ~early
+    gone = _is(FETCH_GONE) | (counts & (retries >= options.retry_max - 1))
     no_interval = pl.col("fetch_interval").fill_null(0) <= 0
     other = pl.col("status")
     for of_event, status in _STATUS_OF.items():
@@ -274,6 +277,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         modified=_is(FETCH_SUCCESS) & ~equal.fill_null(True),
         notmodified=unchanged,
         visited=~_is(FETCH_RETRY) & ~gone & ~failed,
+        early=early,
         old_retries=retries,
         gone_before=_gone_before(),
         old_document=pl.col("document"),
@@ -285,9 +289,9 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         .when(gone)
         .then(int(Status.DB_GONE))
         .otherwise(other),
-        retries=pl.when(_is(FETCH_RETRY))
+        retries=pl.when(counts)
         .then(pl.min_horizontal(retries, _MOST_RETRIES - 1) + 1)
-        .when(_is(FETCH_GONE))
+        .when(_is(FETCH_RETRY) | _is(FETCH_GONE))
         .then(retries)
         .otherwise(0),
         fetch_interval=_where(no_interval, options.fetch_interval, "fetch_interval"),

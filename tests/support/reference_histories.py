@@ -264,7 +264,7 @@ def random_answer(numbers: random.Random, row: Row, at: int, web: Web) -> Row:
     event = {"fetch_status": status, "protocol_status": PROTOCOL_STATUSES[status], "http_code": 200 + status,
              "protocol_message": str(mark), "response_ms": mark % 500}  # fmt: skip
     if status == RETRY and numbers.random() < 0.3:
-        event["retry_after"] = numbers.choice((0, 60, 86_400, 10**7))
+        event["retry_after"] = numbers.choice((0, 60, 3_600, 86_399, 86_400, 10**7))
     if status in (SUCCESS, NOT_CHANGED):
         event |= {
             "content_type": numbers.choice(CONTENT_TYPES),

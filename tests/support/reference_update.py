@@ -27,6 +27,8 @@ Where the specification leaves a choice:
 - A part of a page is a body without headers and without a status of its own. It counts only while
   the URL was never fetched itself: the page's event comes first in a batch, and any event of the URL
   itself, even a failure, ends what parts may say.
+- A failure counts, unless the try before it failed, too, within a day, and its server had asked for
+  less than a day. Each such early try waits at least twice as long as the one before, up to a day.
 - Wrong clocks are not in the reference: times are assumed to be possible.
 """
 
@@ -193,6 +195,7 @@ def _told(links: list[Row]) -> list[Row]:
 
 def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     """Applies an event: nutch.md's transition table."""
+    waits = waits_after_failure(row, event)
     row |= {name: event.get(name) for name in OF_EVENT}
     row |= {"last_fetch_time": event["fetch_time"], "duplicate_of": None, OF_PART: _is_part(event)}
     row["fetch_interval"] = interval_of(row, rules.limits)
@@ -201,7 +204,7 @@ def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     if status == SUCCESS:
         _succeed(row, old, event, rules)
     elif status == RETRY:
-        _retry(row, event, rules)
+        _retry(row, waits, event, rules)
     elif status == IS_GONE:
         row["status"] = GONE
         _go(row, event, rules)
@@ -211,6 +214,19 @@ def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
     else:
         row["status"] = {TO_TEMP: REDIR_TEMP, TO_PERM: REDIR_PERM}[status]
         _schedule(row, old, event, UNKNOWN, rules)
+
+
+def waits_after_failure(row: Row, event: Row) -> tuple[int, int] | None:
+    """Returns the wait that was set after a failure, and how long it was, ms; None: it did not fail.
+
+    >>> failed = {"status": UNFETCHED, "retries": 1, "last_fetch_time": 5, "fetch_time": 7}
+    >>> waits_after_failure(failed, {"fetch_time": 9})
+    (2, 4)
+    """
+    last = row["last_fetch_time"]
+    if row["status"] != UNFETCHED or not row["retries"] or last is None:
+        return None
+    return row["fetch_time"] - last, event["fetch_time"] - last
 
 
 def _unchanged(old: Row | None) -> int:
@@ -292,11 +308,15 @@ def _go(row: Row, event: Row, rules: Rules) -> None:
     keep_within(row, fetched, rules.bounds(row["key"]), longest, gone=True)
 
 
-def _retry(row: Row, event: Row, rules: Rules) -> None:
-    row["retries"] = min(row["retries"] + 1, 2**31 - 1)
-    if row["retries"] < rules.limits.retry_max:
+def _retry(row: Row, waits: tuple[int, int] | None, event: Row, rules: Rules) -> None:
+    early = waits is not None and max(waits) < DAY_MS and row["retries"] < rules.limits.retry_max
+    if not early:
+        row["retries"] = min(row["retries"] + 1, 2**31 - 1)
+    if early or row["retries"] < rules.limits.retry_max:
         row["status"] = UNFETCHED
-        row["fetch_time"] = retry_due(event["fetch_time"], event.get("retry_after"))
+        row["fetch_time"] = due = retry_due(event["fetch_time"], event.get("retry_after"))
+        if early and event.get("retry_after") is not None:
+            row["fetch_time"] = max(due, event["fetch_time"] + min(2 * max(waits), DAY_MS))
     else:
         row["status"] = GONE
         _go(row, event, rules)

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..base.small_map import SmallMap
 from ..exchange.response import Response
-from ..exchange.status import EXCEPTION, Outcome
+from ..exchange.status import BUSY, EXCEPTION, Outcome
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
 from .host_records import HostRecord
 from .robots_search import RobotsSearch
 from .tasks import Result, Task
 
 Recall = Callable[[str], HostRecord | None]
-_BUSY = frozenset({429, 503})
 _SPARE = 16  # most free places at the front of the list, unless half of it is larger
 
 
@@ -304,7 +303,7 @@ class HostTurn:
         again: Whether the task goes back to the front of its queue.
         requested: Whether a request was made, so that the host's delay counts from now.
         failed: Whether the server failed; None if unknown.
-        busy: Whether the server has too many requests (429, 503).
+        busy: Whether the server has too many requests (425, 429, 503).
         wait: Pause that the server demands, in s, in addition to the delay.
         purge: Reason to drop all tasks of the queue, or None.
         address: Address of the host, if it was looked up; see ``HostState``.
@@ -337,7 +336,7 @@ def turn_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) 
         task,
         requested=bool(task.host),  # reading files needs no politeness
         failed=outcome.protocol_status == EXCEPTION,
-        busy=response.status in _BUSY,
+        busy=response.status in BUSY,
         wait=outcome.retry_after_s or 0.0,
     )
 

@@ -73,17 +73,22 @@ STATUS_TABLE = (
     StatusRow("401,403,407", FETCH_GONE, ACCESS_DENIED, "Access denied: gone at once."),
     StatusRow("404", FETCH_GONE, NOTFOUND, "Not found: gone at once."),
     StatusRow(
-        "400,402,405,406,409-428,430-499",
+        "400,402,405,406,409-424,426-428,430-499",
         *(FETCH_GONE, GONE),
         "Refused, and another request will not help.",
     ),
     # 408: the server waited too long; another request may help (RFC 9110 15.5.9).
     StatusRow("408", FETCH_RETRY, EXCEPTION, "The server waited too long: tried again later."),
+    # 425: the same request may be sent again (RFC 8470 5.2).
     StatusRow(
-        "429", FETCH_RETRY, EXCEPTION, "Too many requests: Retry-After, or the host's back-off."
+        "425,429",
+        *(FETCH_RETRY, EXCEPTION),
+        "Too early, or too many requests: Retry-After, or the host's back-off.",
     ),
     StatusRow("500-599", FETCH_RETRY, EXCEPTION, "The server failed; 503 with Retry-After as 429."),
 )
+# The server is there, and wants the requests later.
+BUSY = frozenset({425, 429, 503})
 
 
 def parse_codes(codes: str) -> list[int]:
@@ -124,8 +129,8 @@ class Outcome(NamedTuple):
 def classify(response: Response) -> Outcome:
     """Returns the meaning of a response for its page: see ``STATUS_TABLE``.
 
-    It differs from Nutch: all 2xx are successes; all 4xx except 408 and 429 are gone at once; 304
-    is only accepted if the request was conditional.
+    It differs from Nutch: all 2xx are successes; all 4xx except 408, 425 and 429 are gone at once;
+    304 is only accepted if the request was conditional.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \

@@ -12,7 +12,7 @@ from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
 from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
-from ..exchange.status import classify, redirect_target
+from ..exchange.status import BUSY, classify, redirect_target
 from ..network.dialer import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
@@ -78,7 +78,7 @@ class RobotsRules:
 
     Attributes:
         state: ``rules``; ``allow`` for 4xx, which means that there is no
-            robots.txt; ``defer`` for 429, 5xx and no answer: nothing may be
+            robots.txt; ``defer`` for 425, 429, 5xx and no answer: nothing may be
             fetched at present (RFC 9309 2.3.1). After 30 days of 5xx or no answer
             the last robots.txt applies, or none if there was none (2.3.1.4).
         crawl_delay: Seconds, if the agent's group has a delay; while the server fails,
@@ -220,8 +220,8 @@ def _state(record: RobotsRecord) -> str:
     if _fails(status) and failing_since and fetched_at - failing_since >= FAILING_MS:
         return RULES if text.strip() else ALLOW
     # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads
-    # nowhere counts as 4xx (2.3.1.2). 429 is not "unavailable".
-    return ALLOW if 300 <= status < 500 and status != 429 else DEFER
+    # nowhere counts as 4xx (2.3.1.2). 425 and 429 are not "unavailable".
+    return ALLOW if 300 <= status < 500 and status not in BUSY else DEFER
 
 
 # Rules of a host whose robots.txt is not fetched.
@@ -283,7 +283,7 @@ def robots_steps(
     text, since = "", 0
     if 200 <= status < 300:
         text = decode_robots(response.body)
-    elif _fails(status) or status == 429:
+    elif _fails(status) or status in BUSY:
         text = earlier.text if earlier else ""
         since = _failing_since(earlier, now) if _fails(status) else 0
     record = RobotsRecord(status, text, now, since)

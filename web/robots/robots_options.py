@@ -28,7 +28,7 @@ class RobotsOptions:
     )
     robots_defer_delay: float = seconds(
         300.0,
-        "Pause for a site whose robots.txt answers 429 or 5xx.",
+        "Pause for a site whose robots.txt answers 425, 429 or 5xx.",
         nutch="http.robots.503.defer.visits.delay",
     )
     robots_agents: tuple[str, ...] = option(

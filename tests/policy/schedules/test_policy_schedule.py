@@ -3,7 +3,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.schema import STATE
-from nutbeam.policy.schedules.schedule import Clock, ScheduleOptions, due, gone_interval, retry_time
+from nutbeam.policy.schedules.schedule import Clock, ScheduleOptions, due, gone_interval
 
 NOW = 1_700_000_000_000
 DAY = 86_400
@@ -40,11 +40,3 @@ def test_gone_interval(interval, expected):
     frame = pl.DataFrame({"i": [int(interval)]}, schema={"i": pl.Int32})
     result = frame.select(gone_interval(pl.col("i"), OPTIONS))
     assert (result.item(), result.dtypes) == (expected, [pl.Int32])
-
-
-@pytest.mark.parametrize(
-    ("retry_after", "seconds"), [(None, DAY), (1, 1), (0, 1), (90, 90), (31 * DAY, 30 * DAY)]
-)
-def test_retry_time(retry_after, seconds):
-    frame = pl.DataFrame({"t": [NOW], "r": [retry_after]}, schema={"t": pl.Int64, "r": pl.Int32})
-    assert frame.select(retry_time(pl.col("t"), pl.col("r"))).item() == NOW + seconds * 1000

@@ -6,7 +6,7 @@ from status_rows import BEFORE, MONTH, NOW, OPTIONS, TABLE, A, B, event, linked,
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.status import update_state
+from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -108,6 +108,60 @@ def test_retry_after_is_obeyed_within_bounds(retry_after, seconds):
         old_row(Status.DB_UNFETCHED), event(FETCH_RETRY, http_code=429, retry_after=retry_after)
     )
     assert row["fetch_time"] == NOW + seconds * 1000
+
+
+def tried_again(waits, ends, retry_max=3):
+    """Returns (status, retries, s until due) after each failure.
+
+    Args:
+        waits: Retry-After of each failure; None: there is none.
+        ends: Seconds after the page was due again at which each further try was made.
+    """
+    row, at, results = old_row(Status.DB_FETCHED, signature=A), NOW, []
+    for wait, later in zip(waits, [0, *ends], strict=True):
+        if results:
+            at = row["fetch_time"] + later * 1000
+        came = event(FETCH_RETRY, http_code=503, retry_after=wait, fetch_time=at)
+        options = UpdateOptions(retry_max=retry_max)
+        rows, *_ = update_state(frame_of(STATE, row), frame_of(CHANGES, came), at, options)
+        row = rows.row(0, named=True)
+        results.append((row["status"], row["retries"], (row["fetch_time"] - at) // 1000))
+    return results
+
+
+DAY, GONE_S = 86_400, 45 * 86_400
+TRIED_AGAIN = [
+    # Waits that the server asks for, delays of the tries; retries, seconds until the next try.
+    ([10, 10, 10, 10], [0, 0, 0], [1, 1, 1, 1], [10, 20, 40, 80]),
+    ([10, 10, 10], [50, 0], [1, 1, 1], [10, 120, 240]),
+    ([0, 0, 0], [0, 0], [1, 1, 1], [1, 2, 4]),
+    ([10, 3600, 10], [0, 0], [1, 1, 1], [10, 3600, 7200]),
+    ([10, None, None], [0, 0], [1, 1, 2], [10, DAY, DAY]),
+    ([50_000, 50_000, 50_000], [0, 0], [1, 1, 2], [50_000, DAY, 50_000]),
+    ([10, 10, 10], [DAY, DAY], [1, 2, 3], [10, 10, GONE_S]),
+    ([10, 2 * DAY, 10], [0, 0], [1, 1, 2], [10, 2 * DAY, 10]),
+    ([DAY, DAY, DAY], [0, 0], [1, 2, 3], [DAY, DAY, GONE_S]),
+    ([None, None, None], [0, 0], [1, 2, 3], [DAY, DAY, GONE_S]),
+    # Before they are due, as with --add_days: Nutch counts them.
+    ([None, None, None], [30 - DAY, 30 - DAY], [1, 2, 3], [DAY, DAY, GONE_S]),
+]
+
+
+@pytest.mark.parametrize(("waits", "ends", "retries", "seconds"), TRIED_AGAIN)
+def test_a_try_that_a_server_asks_for_within_a_day_of_the_last_failure_does_not_count(
+    waits, ends, retries, seconds
+):
+    gone = [seconds == GONE_S for seconds in seconds]
+    statuses = [Status.DB_GONE if is_gone else Status.DB_UNFETCHED for is_gone in gone]
+    expected = list(zip(statuses, retries, seconds, strict=True))
+    assert tried_again(waits, ends) == expected
+
+
+def test_a_server_that_asks_for_a_second_each_time_gets_few_requests_and_is_gone_in_the_end():
+    results = tried_again([1] * 60, [0] * 59)
+    end = next(at for at, (status, *_) in enumerate(results) if status == Status.DB_GONE)
+    assert 30 < end < 45
+    assert 2 * DAY < sum(seconds for *_, seconds in results[:end]) < 7 * DAY
 
 
 def test_retry_after_does_not_delay_a_page_that_is_gone():

@@ -69,7 +69,7 @@ def test_the_back_off_doubles():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [425, 429, 503])
 def test_retry_after_is_obeyed(status):
     def answer(path, _):
         busy = path == "/0"
@@ -120,7 +120,7 @@ def test_a_host_that_hangs_or_talks_nonsense():
     assert [r.message for r in results] == ["timeout", "protocol_error", ""]
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [425, 429, 503])
 def test_a_busy_server_is_left_alone_for_longer_each_time(status):
     def busy(path, _):
         return None if "robots" in path else reply(b"", f"{status} Busy")

@@ -24,7 +24,7 @@ def test_robots_txt_denies():
     assert next(engine.hosts()).counts == {"success": 2, "robots_denied": 1}
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", [425, 429, 500, 503])
 def test_robots_txt_that_fails_defers_its_pages(status):
     results, engine, server = run(lambda *_: reply(b"", f"{status} No"), urls(50))
     assert results == []

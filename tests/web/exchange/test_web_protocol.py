@@ -21,7 +21,7 @@ from nutbeam.web.exchange.status import (
         *((302, 35, 13), (303, 35, 13), (307, 35, 13)),
         *((400, 37, 11), (410, 37, 11), (418, 37, 11), (451, 37, 11)),
         *((401, 37, 17), (403, 37, 17), (407, 37, 17), (404, 37, 14)),
-        *((408, 34, 16), (429, 34, 16), (500, 34, 16), (503, 34, 16), (599, 34, 16)),
+        *((408, 34, 16), (425, 34, 16), (429, 34, 16), (500, 34, 16), (503, 34, 16), (599, 34, 16)),
         *((304, 34, 16), (600, 34, 16), (999, 34, 16)),
     ],
 )
@@ -45,7 +45,7 @@ def test_each_code_is_in_the_table_once_and_means_what_it_says_there():
         assert row.meaning.endswith(".")
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503, 599])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 503, 599])
 def test_what_is_tried_again_heeds_retry_after(status):
     headers = [("Retry-After", "7")]
     assert classify(Response("http://a/", status=status, headers=headers)).retry_after_s == 7

@@ -32,7 +32,14 @@ def rules_of(text, token="nutbot"):
     [
         *((200, "rules"), (203, "rules"), (204, "rules")),
         *((400, "allow"), (401, "allow"), (403, "allow"), (404, "allow"), (410, "allow")),
-        *((429, "defer"), (500, "defer"), (502, "defer"), (503, "defer"), (599, "defer")),
+        *(
+            (425, "defer"),
+            (429, "defer"),
+            (500, "defer"),
+            (502, "defer"),
+            (503, "defer"),
+            (599, "defer"),
+        ),
         *((304, "allow"), (301, "allow"), (999, "defer")),
     ],
 )

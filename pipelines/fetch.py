@@ -48,7 +48,7 @@ from ..web.base.errors import UserError
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
-from ..web.engine.tasks import Result, Task
+from ..web.engine.tasks import Hop, Result, Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions
 from ..web.rules.url_rules import host_keys
@@ -203,17 +203,17 @@ class _PartitionFetching(Fetching):
         self._requested = requested = Requested(rows, have)
         follows = options.follow_outlinks_depth > 0
         self._outlinks = Outlinks(options, requested, blocklist) if follows else None
-        self._redirects = None
-        if options.redirect_max:
-            seeds = read_seeds_hosts(self._table, seed_files(part.operation))
-            self._redirects = Redirects(options, requested, seeds, blocklist)
+        followed = options.redirect_max > 0 or options.http_cookies
+        files = seed_files(part.operation) if followed else ()
+        seeds = read_seeds_hosts(self._table, files)
+        self._redirects = Redirects(options, requested, seeds, blocklist, options.http_cookies)
         parser = _parser(part, options, self._outlinks) if options.parse_while_fetching else None
         self._writer = PageWriter(
             self._table.files, self._batch, part.number, options.flush_seconds, parser
         )
         self._rows = rows.join(have, on="key", how="anti", maintain_order="left")
         # Redirects and links may lead to hosts of adopted pages.
-        wide = [rows, have] if self._redirects or self._outlinks else [self._rows]
+        wide = [rows, have] if followed or self._outlinks else [self._rows]
         self._keys = pl.concat([some.get_column("key") for some in wide])
         self._written: list[Written] = []  # files since the last page
 
@@ -276,16 +276,16 @@ class _PartitionFetching(Fetching):
     def may_send(self) -> bool:
         return self._lease.may_send()
 
-    def follow(self, task: Task, url: str) -> Task | None:
-        return self._redirects(task, url) if self._redirects else None
+    def follow(self, task: Task, url: str, new_cookie: bool) -> Hop:
+        return self._redirects.follow(task, url, new_cookie)
 
     def patience(self) -> float:
         return self._writer.due_in()
 
     def _counts(self) -> dict[str, int]:
         left_out = {f"dropped/{reason}": n for reason, n in self._engine.dropped.items() if n}
-        followed = [some.counts for some in (self._redirects, self._outlinks) if some]
-        return sum_counts([self._dropped, left_out, *followed])
+        outlinks = self._outlinks.counts if self._outlinks else {}
+        return sum_counts([self._dropped, left_out, self._redirects.counts, outlinks])
 
 
 def _have(table: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:

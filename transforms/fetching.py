@@ -20,7 +20,7 @@ from ..web.clients.open_client import client_of
 from ..web.engine.engine import Engine
 from ..web.engine.host_records import KnownHosts
 from ..web.engine.pace import FetchOptions
-from ..web.engine.tasks import Result, Task
+from ..web.engine.tasks import Hop, Result, Task
 from ..web.exchange.http_options import HttpOptions
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.network.guard import Guard
@@ -150,9 +150,9 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
     def dropped(self, task: Task, reason: str) -> None:
         """Callback: a task was dropped for a reason, so it has no result."""
 
-    def follow(self, task: Task, url: str) -> Task | None:
-        """Returns the task for the target of a redirect, or None."""
-        return None
+    def follow(self, task: Task, url: str, new_cookie: bool) -> Hop:
+        """Returns what becomes of the target of a redirect; see ``follow`` of ``Engine``."""
+        return Hop()
 
     def screen(self, task: Task, rules: RobotsRules) -> str | None:
         """Returns why a task is dropped now that robots.txt is known, or None."""

@@ -26,7 +26,7 @@ from .attempts import Note
 _TEXT = "robots_text"
 # Columns that a record has under the same names, and takes over from an earlier fetch.
 _SAME = ("robots_origin", "robots_status", "robots_time", "robots_failing_since", "crawl_delay",
-         "backoff_until", "backoff_level", "last_request_time")  # fmt: skip
+         "backoff_until", "backoff_level", "last_request_time", "cookies")  # fmt: skip
 _COLUMNS = ("key", "sitemaps", *_SAME)
 # In rows by key, the older before the newer.
 _NEWEST = pl.col("key").ne_missing(pl.col("key").shift(-1))

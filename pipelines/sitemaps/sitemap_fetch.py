@@ -30,7 +30,7 @@ from ...transforms.wiring.metrics import Throttling
 from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
 from ...web.engine.engine import Engine, FetchOptions
-from ...web.engine.tasks import Result, Task
+from ...web.engine.tasks import Hop, Result, Task, repeat_at
 from ...web.exchange.http_options import HttpOptions
 from ...web.exchange.status import FETCH_SUCCESS, PROTOCOL_STATUS_NAMES
 from ...web.pages.page import ParseFailed, Source
@@ -147,11 +147,14 @@ class SitemapFetching(Fetching):
         pause = pause_of(own.threads, own.delay, self.options)
         return Task(sitemap.url, key, hops=hops, delay=pause, threads=own.threads)
 
-    def follow(self, task: Task, url: str) -> Task | None:
-        target = self._sitemaps.redirected(self._of[task.key], url, task.hops)
+    def follow(self, task: Task, url: str, new_cookie: bool) -> Hop:
+        sitemap = self._of[task.key]
+        if self._sitemaps.is_own(sitemap, url):
+            return Hop(task.key, repeat_at(task, url, new_cookie))
+        target = self._sitemaps.redirected(sitemap, url, task.hops)
         if target is None or not self._allowed([target]):
-            return None
-        return self._task(target, task.hops + 1)
+            return Hop()
+        return Hop("", self._task(target, task.hops + 1))
 
     def screen(self, task: Task, rules: RobotsRules) -> str | None:
         sitemap = self._of[task.key]

@@ -82,7 +82,7 @@ KINDS = {
             in_rows=True,
             in_order=True,
             times=HOST_TIMES,
-            later_versions=("robots_failing_since", "unfetched", "purged_since"),
+            later_versions=("robots_failing_since", "unfetched", "purged_since", "cookies"),
             cell="h:host",
             in_first_tables=True,
         ),

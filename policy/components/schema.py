@@ -238,6 +238,12 @@ HOSTS_COLUMNS = Columns(
         Column(
             "domain_urls", pa.int64(), "Number of URLs of this registered domain, on all its hosts."
         ),
+        Column(
+            "cookies",
+            TEXT,
+            "With `--http_cookies`: its cookies, as Set-Cookie headers, one per line.",
+            purged=Purged.LINES,
+        ),
     )
 )
 HOSTS = HOSTS_COLUMNS.schema

@@ -143,6 +143,12 @@ class SitemapList:
                 )
             )
 
+    def is_own(self, sitemap: Sitemap, url: str) -> bool:
+        """Returns whether the target of a redirect is the URL of the sitemap in another spelling."""
+        key = self._rules.key_of(url.strip(), "default")
+        same_host = (host_of_url(url) or "").rstrip(".") == host_of_url(sitemap.url)
+        return same_host and key == self._rules.key_of(sitemap.url, "default")
+
     def redirected(self, sitemap: Sitemap, url: str, hops: int) -> Sitemap | None:
         """Returns the target of a redirect, or None if it is not followed.
 

@@ -92,6 +92,15 @@ class ClientBase(ABC):
         """Makes what a kind of client needs besides."""
 
     @property
+    def jar(self) -> CookieJar | None:
+        """The cookies; None if they are not kept."""
+        return self._jar
+
+    def cookies(self, url: str) -> str:
+        """Returns the cookies that a request for a URL would send; empty for none."""
+        return (self._jar.header(url) if self._jar is not None else None) or ""
+
+    @property
     def loop(self) -> "asyncio.AbstractEventLoop | None":
         """The event loop of ``request`` and ``locate``, or None."""
         return None
@@ -152,6 +161,7 @@ class ClientBase(ABC):
         began = time.monotonic()
         try:
             for sent in self._attempts(response, headers):
+                response.cookies = sent.get("Cookie", "")
                 await self._exchange(response, sent, content_limit, fresh)
         except NETWORK_ERRORS as error:
             response = Response(url, started=response.started, error=reason_of(error))
@@ -214,9 +224,8 @@ class ClientBase(ABC):
         authorization = self._credentials.header(url)
         if authorization is not None:
             headers["Authorization"] = authorization
-        cookie = self._jar.header(url) if self._jar is not None else None
-        if cookie is not None:
-            headers["Cookie"] = cookie
+        if cookies := self.cookies(url):
+            headers["Cookie"] = cookies
         return headers, authorization is not None
 
     def _fill(self, response: Response, connection: Connection, body: Body) -> None:
@@ -231,7 +240,8 @@ class ClientBase(ABC):
         if response.status == 407 and connection.proxied:
             response.status, response.error = 0, "proxy_error"  # the proxy answered, not the page
         if self._jar is not None and response.status:
-            self._jar.take(response.url, response.header_values("set-cookie"))
+            values = response.header_values("set-cookie")
+            response.new_cookie |= self._jar.take(response.url, values)
 
     def _attempts(
         self, response: Response, more: Iterable[tuple[str, str]]

@@ -22,7 +22,7 @@ from ..exchange.status import Outcome, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
-from .failed_hosts import log_silent_hosts
+from .backoff import log_silent_hosts
 from .fetch_workers import workers_of
 from .host_activity import host_activity
 from .host_queue import HostQueue, HostTurn, origin_of, turn_of
@@ -30,7 +30,7 @@ from .host_records import HostRecord, KnownHosts
 from .pace import FetchOptions, Throughput
 from .queues import Queues
 from .robots_turns import RobotsTurns, earlier_record
-from .tasks import Result, Task
+from .tasks import Hop, Result, Task
 
 __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 
@@ -58,8 +58,9 @@ class Engine:
             no other work). An exception that it raises ends the run.
         patience: Function that returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
-        follow: Function that returns the task for the target of a redirect, or None to leave it to
-            a later batch. The task waits in the queue of its host. Called in any thread.
+        follow: Function that returns the ``Hop`` for (a task, the target of its redirect, whether
+            the answer has set a new cookie). Its task waits in the queue of its host. Called in any
+            thread.
         screen: Function that returns why a task is dropped now that robots.txt of its host is
             known, or None. Called in any thread.
 
@@ -80,7 +81,7 @@ class Engine:
         requested_until: float = -math.inf,
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
-        follow: Callable[[Task, str], Task | None] | None = None,
+        follow: Callable[[Task, str, bool], Hop] | None = None,
         patience: Callable[[], float] = lambda: math.inf,
         screen: Callable[[Task, RobotsRules], str | None] = lambda task, rules: None,
     ) -> None:
@@ -93,8 +94,8 @@ class Engine:
             )
         limit = options.fetch_time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
-        known = known_hosts.get if known_hosts is not None else lambda host: None
-        self._queues = Queues(options, known, deadline, requested_until, on_drop)
+        self._known_hosts = known_hosts
+        self._queues = Queues(options, self._known, deadline, requested_until, on_drop)
         self._robots = RobotsTurns(options, client, self._queues.answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._broken)
@@ -165,8 +166,18 @@ class Engine:
 
     def hosts(self) -> Iterator[HostRecord]:
         """Yields the findings about every host that had a request."""
+        jar = self._client.jar
         for queue in list(self._queues.queues.values()):
-            yield from queue.records()
+            for record in queue.records():
+                record.cookies = jar.lines_of(record.host) if jar is not None else None
+                yield record
+
+    def _known(self, host: str) -> HostRecord | None:
+        """Returns the findings of an earlier run about a host; restores its cookies."""
+        record = self._known_hosts.get(host) if self._known_hosts is not None else None
+        if record is not None and record.cookies and self._client.jar is not None:
+            self._client.jar.restore(host, record.cookies)
+        return record
 
     def _feed(self, feed: Iterator[Task | None]) -> bool:
         """Queues the next tasks; returns whether there are no more."""
@@ -183,12 +194,12 @@ class Engine:
         return False
 
     def _find_host(self, task: Task) -> bool:
-        scheme = scheme_of(task.url)
+        scheme = scheme_of(task.request_url)
         if scheme in SCHEMES and scheme not in self._client.schemes:
             self._queues.drop([task], "scheme_not_allowed")
             return False
         try:
-            task.host = self._client.host(task.url)
+            task.host = self._client.host(task.request_url).rstrip(".")
         except ValueError:
             self._queues.drop([task], "bad_url")
             return False
@@ -198,18 +209,18 @@ class Engine:
         _LOG.error("fetching %s failed", task.url, exc_info=error)
         if task.robots:
             return HostTurn(queue, task, answer=Response(task.url, error="protocol_error"))
-        queue.searches.pop(origin_of(task.url), None)
+        queue.searches.pop(origin_of(task.request_url), None)
         text = f"internal error: {type(error).__name__}"
         outcome = Outcome(status.FETCH_RETRY, status.FAILED, text)
         return HostTurn(queue, task, _result(queue, task, outcome))
 
     async def _take_turn(self, queue: HostQueue, task: Task) -> HostTurn:
         if queue.hosts[task.host].address is None:
-            address = await self._client.locate(task.url)
+            address = await self._client.locate(task.request_url)
             return HostTurn(queue, task, again=True, address=address or "")
         if task.robots:
             return await self._robots.fetch_for_others(queue, task)
-        origin = origin_of(task.url)
+        origin = origin_of(task.request_url)
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
             turn, rules = await self._robots.search(queue, task, origin)
@@ -226,7 +237,7 @@ class Engine:
             return HostTurn(queue, task, _result(queue, task, outcome))
         turn = await self._fetch(queue, task)
         if turn.result is not None and rules.usages:
-            turn.result.usage = rules.usage(task.url)
+            turn.result.usage = rules.usage(task.request_url)
         return turn
 
     def _recall(self, queue: HostQueue, host: str, origin: str) -> RobotsRules | None:
@@ -278,10 +289,10 @@ class Engine:
         delay, most = rules.crawl_delay, self._options.longest_crawl_delay
         if delay is not None and delay > most:
             return DENIED, f"crawl delay {delay:g} s is over {most:g} s"
-        return rules.verdict(task.url), "robots.txt"
+        return rules.verdict(task.request_url), "robots.txt"
 
     async def _fetch(self, queue: HostQueue, task: Task) -> HostTurn:
-        response = await self._client.request(task.url, _conditions(task), fresh=task.fresh)
+        response = await self._client.request(task.request_url, _conditions(task), fresh=task.fresh)
         if response.resend:
             task.fresh = True
             return HostTurn(queue, task, again=True, requested=True)
@@ -289,12 +300,21 @@ class Engine:
             return self._failed(queue, task, response.error)
         outcome = classify(response)
         turn = turn_of(queue, task, response, outcome)
-        turn.result = _result(queue, task, outcome, response)
         if outcome.redirect_target and self._follow is not None:
-            following = self._follow(task, outcome.redirect_target)
-            if following is not None and self._find_host(following):
-                turn.follow = following
+            self._hop(turn, response, outcome.redirect_target)
+        if turn.follow is None or turn.follow.key != task.key:
+            turn.result = _result(queue, task, outcome, response)
         return turn
+
+    def _hop(self, turn: HostTurn, response: Response, target: str) -> None:
+        """Sets what follows a redirect."""
+        assert self._follow is not None
+        hop = self._follow(turn.task, target, response.new_cookie)
+        if hop.task is not None and self._find_host(hop.task):
+            turn.follow = hop.task
+        if self._client.jar is not None and hop.key:
+            turn.cookies = response.cookies
+            turn.leads_to = hop.key, self._client.cookies(target)
 
 
 def _until_none(feed: Iterator[Task | None]) -> Iterator[Task | None]:

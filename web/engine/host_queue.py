@@ -124,6 +124,7 @@ class HostQueue:
         answered: Whether the server has answered a request for a page.
         failures: Number of pages without an answer.
         failure: Reason of the last of them.
+        held: Keys of pages whose results wait until it has ended; see ``HeldResults``.
     """
 
     __slots__ = (
@@ -139,7 +140,7 @@ class HostQueue:
             "own_delay",
             "ready_at",
         ),
-        *("own_threads", "rules", "searches", "tasks"),
+        *("held", "own_threads", "rules", "searches", "tasks"),
     )
 
     def __init__(self, name: str) -> None:
@@ -155,6 +156,7 @@ class HostQueue:
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
         self.own_threads: int | None = None
+        self.held: tuple[str, ...] = ()
         self.answered, self.failures, self.failure = False, 0, ""
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_request_time = 0
@@ -163,7 +165,7 @@ class HostQueue:
         """Returns the search for the robots.txt of the first page."""
         if not self.searches or not self.tasks or self.tasks[0].robots:
             return None
-        return self.searches.get(origin_of(self.tasks[0].url))
+        return self.searches.get(origin_of(self.tasks[0].request_url))
 
     @property
     def next_host(self) -> HostState:
@@ -225,6 +227,7 @@ class HostQueue:
         other.tasks.clear()
         self.rules.update(other.rules)
         self.searches.update(other.searches)
+        self.held += other.held
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.own_threads = _fewest(self.own_threads, other.own_threads)
         self.ready_at = max(self.ready_at, other.ready_at)
@@ -311,6 +314,9 @@ class HostTurn:
         search: Search for the robots.txt of the task, which continues there; the task waits for it.
         answer: The response, if the task was to fetch a robots.txt for another host.
         drop: Reason to drop the task, or None.
+        cookies: The cookies that were sent, if the result is a redirect and cookies are kept: then
+            its page may be requested again when there are others.
+        leads_to: Key of the target of the redirect, and the cookies for it; None: there is none.
     """
 
     queue: HostQueue
@@ -327,6 +333,8 @@ class HostTurn:
     search: RobotsSearch | None = None
     answer: Response | None = None
     drop: str | None = None
+    cookies: str | None = None
+    leads_to: tuple[str, str] | None = None
 
 
 def turn_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) -> HostTurn:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
 from .address_limit import AddressLimit
-from .backoff import back_off_after
-from .failed_hosts import given_up
+from .backoff import back_off_after, given_up
+from .held_results import HeldResults
 from .host_queue import HostQueue, HostTurn, origin_of
 from .host_records import HostRecord
 from .pace import FetchOptions
@@ -60,6 +60,7 @@ class HostQueues:
         self._ready = ReadyQueues(options.delay)
         self._address_limit = AddressLimit(options.threads_per_address, self._ready)
         self._results: list[Result] = []
+        self._held = HeldResults()
         self._result_bytes = self._kept_bytes = 0
         self._stopped: str | None = None
 
@@ -70,7 +71,7 @@ class HostQueues:
 
     def _add(self, task: Task, now: float, first: bool = False) -> HostQueue | None:
         """Queues a task, unless it is refused; returns its queue."""
-        name = self._joined.get(task.host) or task.address or self._options.queue_name(task.host)
+        name = self._name_of(task)
         queue = self.queues.get(name)
         if queue is None or task.host not in queue.hosts:
             queue = self._open(name, task, now)
@@ -134,6 +135,7 @@ class HostQueues:
                 continue
             self._pass_over(queue)
             if not queue.tasks or not self._may_enter(queue):
+                self._release(queue)
                 continue
             task = queue.tasks.popleft()
             queue.begun = True
@@ -158,7 +160,7 @@ class HostQueues:
     def _may_enter(self, queue: HostQueue) -> bool:
         if queue.in_progress >= queue.limit(self._options.threads_per_host):
             return False
-        if queue.in_progress and origin_of(queue.tasks[0].url) not in queue.rules:
+        if queue.in_progress and origin_of(queue.tasks[0].request_url) not in queue.rules:
             return False  # one turn at a time until robots.txt is known
         return self._address_limit.enter(queue)
 
@@ -186,20 +188,40 @@ class HostQueues:
             self.demands[turn.task.host] = queue.crawl_delay, queue.backoff_until
         if turn.result is not None:
             queue.count(turn.result)
-            self._results.append(turn.result)
-            self._result_bytes += body_bytes(turn.result)
+            if not self._held.hold(turn, self._queue_of(turn.follow) or queue):
+                self._put(turn.result)
             turn.result = None  # a thread keeps its last turn while it waits for the next one
         if self._stopped:
             self._purge(queue, self._stopped)
         self._offer(queue, now)
         if turn.follow is not None:
             self._add_all([turn.follow], now, first=True)  # in the queue of its host
+        if turn.leads_to is not None:
+            self._add_all(self._held.take_again(*turn.leads_to), now, first=True)
         if turn.answer is not None:
             pages = self._hops.release(turn.task.url, turn.answer)
             self.waiting -= len(pages)
             self._add_all(reversed(pages), now, first=True)
+        self._release(queue)
         if not queue.tasks and not queue.in_progress:
             self._forget(queue)
+
+    def _put(self, result: Result) -> None:
+        self._results.append(result)
+        self._result_bytes += body_bytes(result)
+
+    def _queue_of(self, task: Task | None) -> HostQueue | None:
+        """Returns the queue that a task will wait in, if there is one."""
+        return None if task is None else self.queues.get(self._name_of(task))
+
+    def _name_of(self, task: Task) -> str:
+        return self._joined.get(task.host) or task.address or self._options.queue_name(task.host)
+
+    def _release(self, queue: HostQueue) -> None:
+        """Passes on the results that were held until a queue has nothing to do, if it has not."""
+        if queue.held and not queue.tasks and not queue.in_progress:
+            for result in self._held.release(queue):
+                self._put(result)
 
     def _await_robots(self, turn: HostTurn) -> None:
         """Makes a page wait for a robots.txt of another host; all pages share one request."""
@@ -247,6 +269,7 @@ class HostQueues:
             self.waiting -= len(tasks)
             queue.tasks.clear()
             self._leave_out(tasks, reason)
+            self._release(queue)
 
     def _leave_out(self, tasks: list[Task], reason: str) -> None:
         """Drops tasks; for a robots.txt among them, drops the pages that wait for it."""

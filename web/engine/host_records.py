@@ -24,6 +24,7 @@ class HostRecord:
         backoff_level: Number of failures; each success halves it.
         backoff_until: UTC ms before which the host gets no request; 0 for none.
         last_request_time: UTC ms at which the last request ended; 0 for none.
+        cookies: Cookies for the host, as Set-Cookie headers, one per line; None: they are not kept.
         counts: Results by the name of their protocol status.
     """
 
@@ -40,6 +41,7 @@ class HostRecord:
     robots_failing_since: int = 0
     sitemaps: tuple[str, ...] = ()
     backoff_level: int = 0
+    cookies: str | None = None
 
     @property
     def robots(self) -> RobotsRecord | None:

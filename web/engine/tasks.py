@@ -1,6 +1,7 @@
 """Input and output of the fetch engine."""
 
 import dataclasses
+from typing import NamedTuple
 
 from ..exchange.response import Response
 
@@ -24,6 +25,9 @@ class Task:
         address: Address of its host, which is the name of its queue; None to look it up.
         host: Host of the URL; the engine sets it.
         robots: Whether it is not a page, but the target of a redirect of another host's robots.txt.
+        at: URL that is requested in place of ``url``, which is its normal form: the target of a
+            redirect; empty: ``url``.
+        again: How often it was requested again because of a redirect.
         fresh: Whether it needs a new connection, as a server closed an idle one without an answer.
     """
 
@@ -42,6 +46,51 @@ class Task:
     host: str = ""
     robots: bool = False
     fresh: bool = False
+    at: str = ""
+    again: int = 0
+
+    @property
+    def request_url(self) -> str:
+        """The URL that is requested."""
+        return self.at or self.url
+
+
+# How often a page is requested again because of redirects, if cookies are kept.
+MOST_REPEATS = 2
+
+
+class Hop(NamedTuple):
+    """The target of a redirect.
+
+    Attributes:
+        key: Row key of its normal form; empty if there is none, or if it does not matter.
+        task: The task for it; None if it is left to a later batch. If it has the key of the page
+            that redirects, the page is requested again, and gets no result yet.
+    """
+
+    key: str = ""
+    task: Task | None = None
+
+
+def repeat_at(task: Task, url: str, new_cookie: bool, most: int = 1) -> Task | None:
+    """Returns the task for a page whose redirect leads to itself: to another spelling of its URL.
+
+    Args:
+        task: The task of the page.
+        url: The target.
+        new_cookie: Whether the next request has another cookie, so that it may be for the same URL.
+        most: How often a page is requested again.
+
+    >>> repeat_at(Task("http://a.example/x"), "http://a.example/x?", False).request_url
+    'http://a.example/x?'
+    >>> repeat_at(Task("http://a.example/x"), "http://a.example/x#y", False)
+    """
+    url = url.partition("#")[0]
+    is_same = url == task.request_url
+    if task.again >= most or (is_same and not new_cookie):
+        return None
+    at = "" if url == task.url else url
+    return dataclasses.replace(task, at=at, again=task.again + 1, fresh=False)
 
 
 @dataclasses.dataclass(slots=True)

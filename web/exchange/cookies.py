@@ -5,6 +5,7 @@ public suffix, ``__Host-`` and ``__Secure-`` names, Secure cookies only over htt
 """
 
 import dataclasses
+import email.utils
 import re
 import threading
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from .status import moment_of
 _MAX_COOKIE_BYTES = 4_096
 _MAX_PER_HOST = 50
 _MAX_BYTES = 16 << 20
+_MAX_KEPT_BYTES = 8_192  # of a host, from fetch to fetch
 _ROUGHLY = 300  # bytes that a cookie takes besides name and value
 _MAX_AGE_S = 400 * 86_400.0  # 6265bis 5.5
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -60,6 +62,7 @@ class CookieJar:
 
     def __init__(self) -> None:
         self._by_domain: OrderedDict[str, dict[tuple[str, str], Cookie]] = OrderedDict()
+        self._restored: set[str] = set()
         self._count = self._bytes = 0
         self._lock = threading.Lock()
 
@@ -81,20 +84,69 @@ class CookieJar:
         found.sort(key=lambda cookie: (-len(cookie.path), cookie.order))
         return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in found) or None
 
-    def take(self, url: str, values: Iterable[str], now: float | None = None) -> None:
-        """Keeps the cookies of Set-Cookie headers, except those that must be ignored."""
+    def take(self, url: str, values: Iterable[str], now: float | None = None) -> bool:
+        """Keeps the cookies of Set-Cookie headers, except those that must be ignored.
+
+        Returns:
+            Whether a cookie is new, or has a new value.
+        """
         now = now_ms() / 1000 if now is None else now
+        is_new = False
         for value in values:
             cookie = parse_cookie(value, url, now)
             if cookie is not None:
-                self._keep(cookie, url.startswith("https:"), now)
+                is_new |= self._keep(cookie, url.startswith("https:"), now)
+        return is_new
 
-    def _keep(self, cookie: Cookie, secure: bool, now: float) -> None:
+    def restore(self, host: str, lines: str, now: float | None = None) -> None:
+        """Takes over the cookies of an earlier fetch, once for each host, as ``lines_of`` has them.
+
+        Cookies that the host could not have set are ignored; newer ones are kept.
+        """
+        now = now_ms() / 1000 if now is None else now
+        with self._lock:
+            if host in self._restored:
+                return
+            self._restored.add(host)
+        for line in reversed(lines.splitlines()):
+            cookie = parse_cookie(line, f"https://{host}/", now)
+            if cookie is not None and not self._has(cookie):
+                self._keep(cookie, True, now)
+
+    def lines_of(self, host: str, now: float | None = None) -> str:
+        """Returns the cookies for a host as Set-Cookie headers, one per line, the newest first.
+
+        They have dates in place of ages. At most ``_MAX_KEPT_BYTES``: the newest ones.
+        """
+        now = now_ms() / 1000 if now is None else now
+        with self._lock:
+            cookies = [
+                cookie
+                for domain in _domains(host)
+                for cookie in self._by_domain.get(domain, {}).values()
+                if cookie.expires > now and (not cookie.host_only or cookie.domain == host)
+            ]
+        lines, size = [], 0
+        for cookie in sorted(cookies, key=lambda cookie: -cookie.order):
+            line = _as_line(cookie)
+            size += len(line) + 1
+            if size > _MAX_KEPT_BYTES:
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    def _has(self, cookie: Cookie) -> bool:
+        with self._lock:
+            return (cookie.name, cookie.path) in self._by_domain.get(cookie.domain, {})
+
+    def _keep(self, cookie: Cookie, secure: bool, now: float) -> bool:
+        """Keeps a cookie; returns whether it is new, or has a new value."""
         with self._lock:
             cookies = self._by_domain.setdefault(cookie.domain, {})
             self._by_domain.move_to_end(cookie.domain)
             key = (cookie.name, cookie.path)
             old = cookies.get(key)
+            is_new = cookie.expires > now and (old is None or old.value != cookie.value)
             # 6265bis 5.7: a cookie from http must not replace one from https.
             if old is None or secure or not old.secure:
                 self._count += 1
@@ -111,6 +163,7 @@ class CookieJar:
             while self._bytes > _MAX_BYTES:
                 _, forgotten = self._by_domain.popitem(last=False)
                 self._bytes -= sum(known.size for known in forgotten.values())
+        return is_new
 
 
 def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
@@ -148,6 +201,14 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     path = path if path.startswith("/") else _default_path(target)
     owner = domain if wide else host
     return Cookie(name, value, owner, not wide, path, secure, _expires(attributes, now), 0)
+
+
+def _as_line(cookie: Cookie) -> str:
+    """Returns a cookie as a Set-Cookie header that ``parse_cookie`` reads."""
+    parts = [f"{cookie.name}={cookie.value}", f"Path={cookie.path}"]
+    parts += [] if cookie.host_only else [f"Domain={cookie.domain}"]
+    parts += ["Secure"] if cookie.secure else []
+    return "; ".join([*parts, f"Expires={email.utils.formatdate(cookie.expires, usegmt=True)}"])
 
 
 def _domain_allowed(host: str, domain: str) -> bool:

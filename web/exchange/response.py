@@ -28,6 +28,8 @@ class Response:
         tls: None, ``checked``, or ``unchecked`` if the operator has turned the check off.
         resend: Whether an idle connection was closed without an answer, so that the request may be
             sent again at the host's next turn; then ``error`` is ``reset``.
+        cookies: The cookies that were sent, a secret; empty for none.
+        new_cookie: Whether it has set a cookie that is new, or has a new value.
     """
 
     url: str
@@ -45,6 +47,8 @@ class Response:
     tls: str | None = None
     status_line: str = ""
     resend: bool = False
+    cookies: str = ""
+    new_cookie: bool = False
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""

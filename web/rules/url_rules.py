@@ -204,6 +204,14 @@ class UrlRules:
         key, reason = _key_of(url, self.options.schemes)
         return None if reason else url, key, reason
 
+    def key_of(self, url: str, scope: Scope = "outlink") -> str | None:
+        """Returns the row key of the normal form of one URL, None if it has none; without filters.
+
+        >>> UrlRules().key_of("http://foo.com/x?")
+        'com.foo:http/x'
+        """
+        return self._admit_one(url, self.normalizer(scope))[1]
+
     def refusal(self, url: str, scope: Scope = "outlink") -> str | None:
         """Returns the reason why a URL is refused before the filters; see ``admit``.
 

@@ -19,16 +19,19 @@ import dataclasses
 import functools
 import json
 import secrets
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
+from ..disk.table_names import checked_name
 from ..storage.errors import SnapshotTooOld
 from ..storage.file_errors import note_address
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place, place_of
+from ..storage.reach import root_at
 from ..tablets.checksums import verify_bytes
 from .address import BigtableAddress, parse_address
 from .cell_layout import cell_kind
@@ -198,7 +201,7 @@ class SnapshotLog:
         if cells.get(_COMMIT) != head.value:
             return []  # another process has finished it
         return parsed_cell(
-            cells.get(_REDO, b"[]"), lambda found: [ChangedFile(**change) for change in found]
+            cells.get(_REDO, b"[]"), lambda found: [_changed_file(change) for change in found]
         )
 
     def leave_out(self, head: ManifestHead, paths: Collection[str]) -> bool:
@@ -324,7 +327,7 @@ def open_log(address: BigtableAddress | str) -> SnapshotLog:
     settings = settings_of_table(address)
     if settings.app_profile and not address.app_profile:
         address = dataclasses.replace(address, app_profile=settings.app_profile)
-    return SnapshotLog(connect(address), place_of(settings.files))
+    return SnapshotLog(connect(address), root_at(settings.files))
 
 
 @functools.lru_cache(maxsize=16)
@@ -338,6 +341,12 @@ def settings_of_table(address: BigtableAddress) -> Settings:
     # So that errors about its files name the table.
     note_address(place_of(settings.files), str(address))
     return settings
+
+
+def _changed_file(record: Mapping[str, Any]) -> ChangedFile:
+    change = ChangedFile(**record)
+    checked_name(change.path)
+    return change
 
 
 def _redo_of(changes: Iterable[ChangedFile]) -> bytes:

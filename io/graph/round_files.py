@@ -4,22 +4,42 @@ Their folder has the name of what the ranks depend on: the graph, the method and
 job that is started again continues after the last complete round, whatever its operation id is.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...policy.graph.ranking import Values
+from ...web.base.safe_json import json_object
 from ..storage.file_errors import unreadable
-from ..storage.files import creating, names, opened, read_if_there, remove_file, remove_tree
+from ..storage.files import (
+    WHOLE_BYTES,
+    creating,
+    names,
+    opened,
+    read_if_there,
+    remove_file,
+    remove_tree,
+)
 from ..storage.places import Folder, Place
 
 # Start of the names of the folders.
 _FOLDER = "rounds-"
+_LONGEST_HEAD = 1 << 20
+
+
+@contextlib.contextmanager
+def _damage(path: Place) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        raise unreadable(path, error) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,23 +87,25 @@ class RoundFiles:
 
     def receipt(self, number: int, block: int) -> Receipt | None:
         """Returns what a block reported after a round, or None if its file is not there."""
-        data = read_if_there(self._path(number, block))
+        path = self._path(number, block)
+        data = read_if_there(path, WHOLE_BYTES)
         if data is None:
             return None
-        record: dict[str, Any] = json.loads(data.partition(b"\n")[0])["receipt"]
-        return Receipt(**record | {"changes": tuple(record["changes"])})
+        with _damage(path):
+            record: dict[str, Any] = json_object(data.partition(b"\n")[0])["receipt"]
+            return Receipt(**record | {"changes": tuple(record["changes"])})
 
     def values(self, number: int, block: int, some: tuple[str, ...] | None = None) -> Values:
         """Returns values of a block after a round; ``some`` names those to read."""
         found: Values = {}
-        try:
-            with opened(self._path(number, block)) as file:
-                for name, kind, shape in json.loads(file.readline())["arrays"]:
-                    data = file.read(np.dtype(kind).itemsize * math.prod(shape))
-                    if some is None or name in some:
-                        found[name] = np.frombuffer(data, kind).reshape(shape)
-        except OSError as error:
-            raise unreadable(self._path(number, block), error) from error
+        path = self._path(number, block)
+        with _damage(path), opened(path) as file:
+            for name, kind, shape in json_object(file.readline(_LONGEST_HEAD))["arrays"]:
+                if np.dtype(kind).hasobject:
+                    raise ValueError(f"{name} is no array of numbers")
+                data = file.read(np.dtype(kind).itemsize * math.prod(shape))
+                if some is None or name in some:
+                    found[name] = np.frombuffer(data, kind).reshape(shape)
         return found
 
     def last_round(self, blocks: int) -> int | None:

@@ -18,7 +18,9 @@ from ...policy.indexing.index_changes import (
 )
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ..snapshots.operations import Operation
-from ..storage.files import read_if_there
+from ..storage.file_errors import unreadable
+from ..storage.files import WHOLE_BYTES, read_if_there
+from ..storage.places import Place
 from ..tablets.tablets import tablets
 from .dead_letters import letter_keys
 from .index_candidates import (
@@ -167,12 +169,19 @@ def _keys_of(item: Unfinished) -> pl.DataFrame:
     """Returns the keys of an item, and whether only a run that has committed has sent them."""
     found = [pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})]
     for intent in item.intents:
-        data = read_if_there(intent.path)
+        data = read_if_there(intent.path, WHOLE_BYTES)
         if data is not None:
-            keys = keys_of_bytes(data)
+            keys = _keys_in(intent.path, data)
             mine = keys.filter(keys.hash(_SEED) % item.shares == item.share)
             found.append(mine.to_frame("key").with_columns(committed=pl.lit(intent.committed)))
     return pl.concat(found).group_by("key").agg(pl.col("committed").all()).sort("key")
+
+
+def _keys_in(path: Place, data: bytes) -> pl.Series:
+    try:
+        return keys_of_bytes(data)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise unreadable(path, error) from error
 
 
 def keys_to_bytes(keys: pl.Series) -> bytes:

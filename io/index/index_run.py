@@ -14,8 +14,10 @@ from ...policy.components.index_schema import INDEX_RUNS, index_component
 from ...policy.components.schema import to_frame
 from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.base.errors import UserError
+from ..disk.table_names import checked_part
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
+from ..snapshots.record_checks import check_count
 from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
@@ -239,11 +241,18 @@ def _run_of(table: WebTable, manifest: Manifest, index: str) -> LastRun:
     if not files:
         return LastRun()
     rows = collect(scan([table / file.path for file in files], INDEX_RUNS))
+    if not len(rows):
+        return LastRun()
     row = rows.sort("version").row(-1, named=True)
-    return LastRun(
-        row["key"], row["snapshot"], row["version"], bool(row["rebuilt"]), tuple(row["writers"]),
-        tuple(row["places"] or ()),
-    )  # fmt: skip
+    try:
+        check_count(row["version"])
+        check_count(row["snapshot"])
+        return LastRun(
+            checked_part(row["key"]), row["snapshot"], row["version"], bool(row["rebuilt"]),
+            tuple(row["writers"] or ()), tuple(row["places"] or ()),
+        )  # fmt: skip
+    except ValueError as error:
+        raise UserError(f"record of index {index!r} is damaged: {error}"[:300]) from error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,10 +4,14 @@ Before a run sends a part of the work, it writes the row keys of the part into i
 receipts. If it never commits, the next run corrects these pages in the index.
 """
 
+import contextlib
 import dataclasses
 import json
+import re
 from collections.abc import Iterator
 
+from ...web.base.safe_json import read_json
+from ..disk.table_names import checked_part
 from ..snapshots.operations import has_ended, pinned_operation
 from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, read_if_there, remove_file, remove_tree
@@ -16,6 +20,7 @@ from .index_run import IndexRun
 from .receipts import INTENT, lost_mark
 
 _ENDED = "ended.json"
+_NUMBER = re.compile(r"[0-9]{1,18}")
 # A run that another one has overtaken stops at its next part: by now it has.
 _LONGEST_PART_MS = 600_000
 
@@ -66,17 +71,29 @@ def forget_receipts(task: IndexRun) -> None:
     """Removes the receipts of a run that has committed, and of those whose pages it corrected."""
     noted = read_if_there(task.receipts / _ENDED)
     # A run that only deletes has sent no text again.
-    corrected = json.loads(noted) if noted is not None and not task.cleans else []
+    corrected = _names_in(noted) if noted is not None and not task.cleans else []
     for name in (*corrected, task.receipts.name):
         remove_tree(task.all_receipts / name)
     if task.full or not task.outside:
         remove_file(lost_mark(task.all_receipts))
 
 
-def _version(folder: str) -> int:
-    """Returns the number of a run by the name of its folder.
+def _names_in(data: bytes) -> list[str]:
+    """Returns the names of folders in a note of ``note_ended``; a damaged note has none.
 
-    >>> _version("0000000000017-1790000000-abcd.index")
-    17
+    >>> _names_in(b'["0000000000017-a.index"]'), _names_in(b'["../../state"]'), _names_in(b"{")
+    (['0000000000017-a.index'], [], [])
     """
-    return int(folder.partition("-")[0])
+    with contextlib.suppress(ValueError, TypeError):
+        return [checked_part(name) for name in read_json(data)]
+    return []
+
+
+def _version(folder: str) -> int:
+    """Returns the number of a run by the name of its folder; 0 for other folders.
+
+    >>> _version("0000000000017-1790000000-abcd.index"), _version("mine")
+    (17, 0)
+    """
+    number = folder.partition("-")[0]
+    return int(number) if _NUMBER.fullmatch(number) else 0

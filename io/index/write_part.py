@@ -32,13 +32,19 @@ from ...policy.indexing.index_pages import DROPPED
 from ...policy.routing.index_routes import IndexRoutes, mapped_fields
 from ...policy.scoring.scorings import Scorings
 from ...web.base.columns import filled
+from ...web.base.errors import UserError
+from ...web.base.safe_json import read_json
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file
+from ..disk.table_names import checked_name
 from ..snapshots.commit import check_can_commit
 from ..snapshots.operations import Operation
+from ..snapshots.record_checks import check_number
 from ..storage.exclusive import create_exclusive
-from ..storage.files import read_if_there
+from ..storage.file_errors import first_line
+from ..storage.files import WHOLE_BYTES, read_if_there
 from ..storage.parquet_files import collect, scan
+from ..storage.places import Place
 from ..tablets.file_lists import file_of_record, file_record
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
@@ -99,7 +105,7 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, making: DocumentRu
     """
     part = hashlib.sha256(name.encode()).hexdigest()[:16]
     receipt = task.receipts / f"{part}.receipt"
-    known = read_if_there(receipt)
+    known = read_if_there(receipt, WHOLE_BYTES)
     if known is None:
         # A rebuild of hours ends here, and not at its commit, when another run was faster.
         check_can_commit(task.operation, task.reads)
@@ -108,10 +114,10 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, making: DocumentRu
         done = _Part(task, part, rows.sort("key")).write(name, making)
         if create_exclusive(receipt, _to_bytes(done), durable=False):
             return done
-        known = read_if_there(receipt)  # that of another attempt, which was first
+        known = read_if_there(receipt, WHOLE_BYTES)  # that of another attempt, which was first
         if known is None:  # the operation has committed in the meantime
             return done
-    return _from_bytes(known)
+    return _from_bytes(receipt, known)
 
 
 class _Part:
@@ -319,12 +325,25 @@ def _record(part: Written) -> dict[str, Any]:
     return {**vars(part), "files": [*map(file_record, part.files)]}
 
 
-def _from_bytes(data: bytes) -> PartDone:
+def _from_bytes(receipt: Place, data: bytes) -> PartDone:
+    """Returns what a part has done, from its receipt.
+
+    Raises:
+        UserError: The receipt is damaged.
+    """
     head, _, rows = data.partition(b"\n")
-    written: list[dict[str, Any]] = json.loads(head)
-    return PartDone(pl.read_ipc(io.BytesIO(rows)), tuple(map(_written, written)))
+    try:
+        journal = pl.read_ipc(io.BytesIO(rows)).select(INDEXED.names)
+        return PartDone(journal, tuple(map(_written, read_json(head))))
+    except (
+        *(ValueError, TypeError, KeyError, OSError),
+        *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
+    ) as error:
+        raise UserError(f"receipt is damaged: {receipt}: {first_line(error)[:200]}") from error
 
 
 def _written(part: Mapping[str, Any]) -> Written:
-    files = tuple(map(file_of_record, part["files"]))
-    return Written(part["component"], files, counts=part["counts"])
+    files, counts = tuple(map(file_of_record, part["files"])), dict(part["counts"])
+    for number in counts.values():
+        check_number(number)
+    return Written(checked_name(part["component"]), files, counts=counts)

@@ -25,7 +25,7 @@ from ...web.base.memory import collect_seldom, keep_modules
 from ..rows.hosts import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
-from ..storage.places import place_of
+from ..storage.reach import root_at
 from ..storage.scratch import ScratchFull, remove_left_folder, writing_scratch
 from ..storage.store_errors import StoreError
 from .plugins import PARSE_FILTERS, load_plugins
@@ -115,10 +115,10 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
     if job.pages is not None:
         pages = read_arrow(job.pages)
     else:
-        with parquet_file(place_of(job.root) / job.page_file) as file:
+        with parquet_file(root_at(job.root) / job.page_file) as file:
             pages = file.read_row_groups(list(job.row_groups), columns=list(NEEDED))
     filters = load_plugins(PARSE_FILTERS, job.options.parse_filters)
-    seeds = read_seeds_hosts(place_of(job.root), job.hosts)
+    seeds = read_seeds_hosts(root_at(job.root), job.hosts)
     connection.send(Begun(len(pages)))
     for start, stop in job.slices or ((0, len(pages)),):
 

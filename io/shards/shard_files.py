@@ -17,6 +17,7 @@ import pyarrow as pa
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
+from ...web.base.safe_json import read_json
 from ..storage.file_errors import repair_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
@@ -93,7 +94,7 @@ def unpack_shard(path: Place, folder: Path) -> bool:
                 if name is None:
                     continue
                 if name == _ABOUT:
-                    if json.loads(data)["version"] != version():
+                    if read_json(data)["version"] != version():
                         return False
                     continue
                 if Path(name).name != name:
@@ -125,7 +126,7 @@ def _about(path: Place) -> dict[str, Any]:
         for group in row_groups(path, SHARDS, ["file", "data"]):
             for name, data in _values(group):
                 if name == _ABOUT:
-                    return dict(json.loads(data))
+                    return dict(read_json(data))
     raise damaged_shard(path, "it does not say what made it")
 
 

@@ -22,6 +22,7 @@ from ..storage.formats import WRITER, check_format, this_version
 from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
+from .record_checks import MANIFEST_CHECKS, check_fields
 
 # Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
 # its base. Format 1 is the same without runs.
@@ -211,7 +212,8 @@ def check_kept(table: WebTable, snapshot: int) -> None:
         SnapshotTooOld: The snapshot was deleted.
     """
     kept = table.snapshots() if snapshot else []
-    if snapshot and snapshot not in kept and snapshot < table.latest_snapshot():
+    # The oldest ones are deleted first: one that is missing between others was not deleted so.
+    if snapshot and kept and snapshot < kept[0]:
         raise SnapshotTooOld(
             f"snapshot too old: {snapshot} of table {table} was deleted by compact "
             "(--snapshot_retention): run it again"
@@ -234,7 +236,7 @@ def _read(table: WebTable, snapshot: int) -> Manifest:
         if manifest.snapshot != snapshot:
             raise ValueError(f"it is snapshot {manifest.snapshot!r}")
         return manifest
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
             f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {table}"
         ) from error
@@ -296,6 +298,12 @@ def _from_record(record: dict[str, Any]) -> Manifest:
     record["components"] = {present_name(name): _known(Component, one) for name, one in components}
     record["batches"] = {name: _batch(one) for name, one in batches}
     found: Manifest = _known(Manifest, record | {"lost": tuple(record.get("lost") or ())})
+    check_fields(found, MANIFEST_CHECKS)
+    if found.restores is not None and found.restores >= found.snapshot:
+        raise ValueError(f"it restores snapshot {found.restores}")
+    phases = {batch.phase for batch in found.batches.values()}.difference(PHASES)
+    if phases:
+        raise ValueError(f"a batch is {min(phases)!r}")
     return found
 
 

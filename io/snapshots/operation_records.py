@@ -8,9 +8,11 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
+from ..disk.table_names import checked_part
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.formats import check_format
 from ..storage.places import Place
+from .record_checks import check_count, check_number
 
 _FORMAT = 1
 OPERATIONS = "operations"
@@ -42,8 +44,11 @@ def parse_record(path: Place, data: bytes) -> dict[str, Any]:
         for name, kinds in _KINDS.items():
             if type(record[name]) not in kinds:
                 raise ValueError(f"{name} is {record[name]!r}"[:100])
-        if record["snapshot"] < 0:
-            raise ValueError(f"snapshot is {record['snapshot']}"[:100])
+        check_count(record["snapshot"])
+        check_number(record["now"])
+        check_number(record["seed"])
+        if record["batch"] is not None:
+            checked_part(record["batch"])
         if record["id"] != id_of(path):
             raise ValueError(f"it is of operation {record['id']!r}"[:100])
         return {name: record[name] for name in _KINDS}

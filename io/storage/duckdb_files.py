@@ -10,7 +10,9 @@ from typing import IO, Any, cast
 
 from ...web.base.errors import UserError
 from . import stores
+from .errors import MissingFile
 from .file_errors import unreadable
+from .parquet_files import check_local_file
 from .places import Place, Remote, place_of
 
 # How many small files are kept in memory, because DuckDB opens a file several times.
@@ -28,7 +30,13 @@ def register_files(connection: Any, sizes: Mapping[Place, int], failures: list[U
         connection: The connection.
         sizes: The size of each file, in bytes. No file changes while the connection is open.
         failures: Gets the errors of reading; those of DuckDB have only a traceback as their text.
+
+    Raises:
+        UserError: A local file is no regular file, or no Parquet file of a table.
     """
+    for place in sizes:
+        with contextlib.suppress(MissingFile):  # a query of other files does not need it
+            check_local_file(place)
     remote = {str(place): size for place, size in sizes.items() if isinstance(place, Remote)}
     for scheme in {address.partition("://")[0] for address in remote}:
         connection.register_filesystem(_system_of(scheme, remote, failures))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ...web.base.errors import UserError
+from ..disk.table_links import check_links
 from . import stores
 from .file_errors import errors_as
 from .files import new_name, sync, temporary_beside
@@ -33,6 +34,7 @@ def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
     with errors_as(f"cannot write {path}"):
         if isinstance(path, Remote):
             return stores.create(path, data)
+        check_links(path.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary_beside(path) as temporary:
             temporary.write_bytes(data)

@@ -10,14 +10,21 @@ import dataclasses
 import os
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from ..disk.regular_files import open_for_reading, read_whole, stat_file
+from ..disk.table_links import check_links, is_link_free
 from . import stores
 from .file_errors import errors_as, unreadable
 from .places import Place, Remote
+
+# No record or list of a table is larger, and no other file that is read as a whole.
+RECORD_BYTES = 256 << 20
+WHOLE_BYTES = 8 << 30
 
 
 def new_name(suffix: str = ".parquet") -> str:
@@ -25,29 +32,34 @@ def new_name(suffix: str = ".parquet") -> str:
     return f"{secrets.token_hex(8)}{suffix}"
 
 
-def read_bytes(path: Place) -> bytes:
+def read_bytes(path: Place, most: int = RECORD_BYTES) -> bytes:
     """Returns the whole file.
 
+    Args:
+        path: The file.
+        most: Largest size of a file in the folder of a table, bytes.
+
     Raises:
-        UserError: There is no such file, or no permission to read it.
+        UserError: There is no such file, no permission to read it, or it is too large; or it is
+            in a table and no regular file.
     """
     try:
-        return _read(path)
+        return _read(path, most)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def read_if_there(path: Place) -> bytes | None:
-    """Returns the whole file, or None if there is none."""
+def read_if_there(path: Place, most: int = RECORD_BYTES) -> bytes | None:
+    """Returns the whole file, or None if there is none; see ``read_bytes``."""
     with errors_as(f"cannot read {path}"):
         try:
-            return _read(path)
+            return _read(path, most)
         except FileNotFoundError:
             return None
 
 
-def _read(path: Place) -> bytes:
-    return stores.read_object(path) if isinstance(path, Remote) else path.read_bytes()
+def _read(path: Place, most: int) -> bytes:
+    return stores.read_object(path) if isinstance(path, Remote) else read_whole(path, most)
 
 
 def names(folder: Place, label: str = "") -> list[str]:
@@ -69,6 +81,7 @@ def names_and_versions(folder: Place, label: str = "") -> dict[str, str]:
         if isinstance(folder, Remote):
             return stores.names(folder)
         try:
+            check_links(folder)
             return {entry.name: "" for entry in folder.iterdir()}
         except FileNotFoundError:
             return {}
@@ -102,7 +115,7 @@ def file_version(path: Place) -> tuple[int, str] | tuple[()]:
 def _size_and_version(path: Place) -> tuple[int, str]:
     if isinstance(path, Remote):
         return stores.stat(path)
-    known = path.stat()
+    known = stat_file(path)
     return known.st_size, f"{known.st_ino} {known.st_mtime_ns}"
 
 
@@ -124,6 +137,8 @@ class Found:
 def list_files(folder: Place) -> Iterator[Found]:
     """Yields all files below a folder, hidden files included; none if there is no folder.
 
+    Only regular files are listed, and no link is followed, except a moved folder of a table.
+
     Raises:
         UserError: There is no permission to read a folder.
     """
@@ -131,14 +146,18 @@ def list_files(folder: Place) -> Iterator[Found]:
         if isinstance(folder, Remote):
             for name, (size, changed) in stores.tree(folder).items():
                 yield Found(folder / name, size, changed)
-            return
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for path in sorted(folder.iterdir()):
-                if path.is_dir():
-                    yield from list_files(path)
-                    continue
-                with contextlib.suppress(FileNotFoundError):  # another process has removed it
-                    known = path.stat()
+        elif is_link_free(folder):
+            yield from _files_below(folder)
+
+
+def _files_below(folder: Path) -> Iterator[Found]:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        for path in sorted(folder.iterdir()):
+            with contextlib.suppress(FileNotFoundError):  # another process has removed it
+                known = path.lstat()
+                if stat.S_ISDIR(known.st_mode):
+                    yield from _files_below(path)
+                elif stat.S_ISREG(known.st_mode):
                     yield Found(path, known.st_size, known.st_mtime)
 
 
@@ -192,6 +211,7 @@ def overwrite_bytes(path: Place, data: bytes) -> None:
         if isinstance(path, Remote):
             stores.overwrite(path, data)
             return
+        check_links(path.parent)
         with temporary_beside(path) as temporary:
             temporary.write_bytes(data)
             temporary.replace(path)
@@ -213,6 +233,7 @@ def creating(path: Place, *, durable: bool = False) -> Iterator[IO[bytes]]:
             with stores.open_new(path) as file:
                 yield file
             return
+        check_links(path.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary_beside(path) as temporary:
             with temporary.open("wb") as file:
@@ -240,7 +261,7 @@ def opened(path: Place) -> IO[bytes]:
     Raises:
         OSError: There is no such file, or no permission to read it.
     """
-    return stores.opened(path) if isinstance(path, Remote) else path.open("rb")
+    return stores.opened(path) if isinstance(path, Remote) else open_for_reading(path)
 
 
 def remove_tree(folder: Place) -> None:
@@ -248,7 +269,7 @@ def remove_tree(folder: Place) -> None:
     if isinstance(folder, Remote):
         with contextlib.suppress(OSError):
             stores.remove_tree(folder)
-    else:
+    elif is_link_free(folder):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -274,6 +295,7 @@ def store_time(folder: Place) -> float:
                 return stores.time_written(probe)
             finally:
                 stores.remove(probe)
+        check_links(probe.parent)
         probe.parent.mkdir(parents=True, exist_ok=True)
         with temporary_beside(probe) as temporary:
             temporary.touch()
@@ -307,9 +329,9 @@ def empty_folders(folder: Place, before: float) -> Iterator[str]:
     if isinstance(folder, Remote):
         return
     with contextlib.suppress(OSError):  # another process has removed it
-        for path in folder.iterdir():
+        for path in folder.iterdir() if is_link_free(folder) else ():
             inside = [path, *path.rglob("*")]
-            if all(one.is_dir() and one.stat().st_mtime < before for one in inside):
+            if all(_is_folder(one) and one.stat().st_mtime < before for one in inside):
                 yield path.name
 
 
@@ -319,7 +341,12 @@ def remove_empty_folders(folder: Place) -> None:
         if isinstance(folder, Remote):
             stores.remove_empty_folders(folder)
             return
+        check_links(folder)
         for path in folder.iterdir():
-            if path.is_dir():
+            if _is_folder(path):
                 remove_empty_folders(path)
         folder.rmdir()
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

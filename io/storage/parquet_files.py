@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ...policy.components.schema import conform, to_frame
 from ...web.base.errors import UserError
+from ..disk.regular_files import open_for_reading, stat_file
 from . import stores
 from .errors import MissingFile
 from .file_errors import errors_as, first_line, repair_advice, unreadable
@@ -24,6 +25,9 @@ from .places import Place, Remote
 
 ROW_GROUP_ROWS = 131_072
 BATCH_ROWS = 1_024
+# A file that unpacks to more than both, or has more rows, is made to fill the memory: in files of
+# tables a file of pages unpacks to two gigabytes at most, and a row takes some bytes.
+_UNPACKED_BYTES, _FEW_ROWS, _GROWTH = 3 << 30, 10_000_000, 200
 
 
 @contextlib.contextmanager
@@ -34,10 +38,17 @@ def parquet_file(path: Place) -> Iterator[pq.ParquetFile]:
         UserError: The file is missing or damaged, which reading in the context may show.
     """
     try:
-        source = stores.seekable(path) if isinstance(path, Remote) else path
+        if isinstance(path, Remote):
+            source: Any = stores.seekable(path)
+            size = source.seek(0, os.SEEK_END)
+            source.seek(0)
+        else:
+            source, size = path, stat_file(path).st_size
         with pq.ParquetFile(source, pre_buffer=isinstance(path, Remote)) as file:
+            check_growth(file.metadata, size)
             yield file
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # the last: a column's name
+    # A column's name may be no UTF-8, a number too large.
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
         raise unreadable(path, error) from error
 
 
@@ -60,7 +71,7 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
     if len(here) < len(paths):
         return _scan_remote(paths, schema, declared, row_index)
     for path in here:
-        _check_end(path)
+        check_local_file(path)
     return pl.scan_parquet(
         here,
         schema=declared,
@@ -106,21 +117,45 @@ def has_cheap_seeks(path: Place) -> bool:
     return not isinstance(path, Remote)
 
 
-def _check_end(path: Path) -> None:
-    """Checks the magic bytes at the end of a Parquet file.
+def check_local_file(path: Place) -> None:
+    """Checks a Parquet file before a library opens it by its name; those in stores pass.
 
-    polars does not say which of many files is damaged.
+    polars does not say which of many files is damaged, and ends the process where a file unpacks
+    to more than the memory.
+
+    Raises:
+        UserError: It is missing, no regular file, or no Parquet file of a table.
     """
+    if isinstance(path, Remote):
+        return
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4))
-            end = file.read()
-    except OSError as error:
+        with open_for_reading(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 4))
+            if file.read() != b"PAR1":
+                raise ValueError("it does not end as Parquet does")
+            check_growth(pq.read_metadata(file), size)
+    except (OSError, pa.ArrowException, ValueError) as error:
         raise unreadable(path, error) from error
-    if end != b"PAR1":
-        raise UserError(
-            f"data file cannot be read: {path}: it does not end as Parquet does{repair_advice(path)}"
-        )
+
+
+def check_growth(known: pq.FileMetaData, size: int, most: int = _UNPACKED_BYTES) -> None:
+    """Checks that a Parquet file is not made to fill the memory.
+
+    Args:
+        known: Its end.
+        size: Its size, bytes.
+        most: The number of bytes that it may unpack to, however small it is.
+
+    Raises:
+        ValueError: It unpacks to far more than rows of a table do.
+    """
+    groups = [known.row_group(number) for number in range(known.num_row_groups)]
+    unpacked = sum(group.total_byte_size for group in groups)
+    if unpacked > max(most, size * _GROWTH):
+        raise ValueError(f"it has {size:,} bytes and unpacks to {unpacked:,}")
+    if known.num_rows > max(_FEW_ROWS, size * _GROWTH):
+        raise ValueError(f"it has {size:,} bytes and {known.num_rows:,} rows")
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:

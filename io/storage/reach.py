@@ -10,9 +10,11 @@ from pathlib import Path
 import polars as pl
 
 from ...web.base.errors import Unavailable, UsageError
+from ..disk.regular_files import kind_of_file, stat_file
+from ..disk.table_links import check_links, note_table
 from . import stores
-from .files import file_version, list_files, names, read_bytes
-from .places import Place, Remote
+from .files import Found, file_version, names, read_bytes
+from .places import Place, Remote, place_of
 from .store_clients import store_client_of
 from .store_errors import StoreUnreachable
 
@@ -40,6 +42,7 @@ def make_folder(folder: Place) -> None:
         OSError: It cannot be made.
     """
     if not isinstance(folder, Remote):
+        check_links(folder)
         folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -101,10 +104,14 @@ def limit_after(place: Place, time: float) -> float:
     return math.nextafter(time, math.inf) if isinstance(place, Remote) else time
 
 
-def folders_and_dead_links(folder: Place) -> list[Path]:
-    """Returns sub-folders, and symbolic links whose target is missing; a store has neither."""
+def odd_entries(folder: Place) -> list[tuple[Path, str]]:
+    """Returns what is no regular file in a folder, and its kind, such as ``a FIFO``.
+
+    A store has only files.
+    """
     found = [] if isinstance(folder, Remote) else sorted(folder.glob("*"))
-    return [path for path in found if path.is_dir() or (path.is_symlink() and not path.exists())]
+    kinds = [(path, kind_of_file(path)) for path in found]
+    return [(path, kind) for path, kind in kinds if kind]
 
 
 def list_version(path: Place) -> tuple[int, str] | tuple[()]:
@@ -120,26 +127,42 @@ def exists(place: Place) -> bool:
     return bool(names(place)) if isinstance(place, Remote) else place.exists()
 
 
+def root_at(address: str) -> Place:
+    """Returns the place of a table's files; records it, so that no link leads out of it."""
+    return noted_root(place_of(address))
+
+
+def noted_root(place: Place) -> Place:
+    """Records the place of a table's files; a store has no links."""
+    if not isinstance(place, Remote):
+        note_table(place)
+    return place
+
+
 def absolute(place: Place) -> Place:
     """Returns the absolute form of a place, which is valid in any working folder."""
     return place if isinstance(place, Remote) else place.absolute()
 
 
-def redate(folders: Iterable[Place], now: float, tolerance: float) -> int:
+def redate(files: Iterable[Found], now: float, tolerance: float) -> int:
     """Sets the time of local files that are dated in the future to now; returns how many.
 
     Args:
-        folders: The folders of the files; files in a store keep their time.
+        files: The files.
         now: The time, s since the epoch.
         tolerance: Files that are less than this many seconds ahead keep their time.
     """
-    local = [folder for folder in folders if not isinstance(folder, Remote)]
-    files = [file for folder in local for file in list_files(folder)]
     late = [file.path for file in files if file.changed > now + tolerance]
+    number = 0
     for path in late:
+        if isinstance(path, Remote):
+            continue
         with contextlib.suppress(OSError):  # another process has removed it
-            os.utime(str(path), (now, now))
-    return len(late)
+            # A file with another name elsewhere, as backups with hard links have, is left alone.
+            if stat_file(path).st_nlink == 1:
+                os.utime(path, (now, now), follow_symlinks=False)
+                number += 1
+    return number
 
 
 def files_in(place: Place) -> list[Place]:
@@ -173,7 +196,10 @@ def folders_in(place: Place) -> list[str]:
 
 def read_ipc(path: Place) -> pl.DataFrame:
     """Reads an Arrow file; a local one is mapped into memory."""
-    return pl.read_ipc(read_bytes(path) if isinstance(path, Remote) else path)
+    if isinstance(path, Remote):
+        return pl.read_ipc(read_bytes(path))
+    stat_file(path)
+    return pl.read_ipc(path)
 
 
 def check_client(place: Place) -> None:

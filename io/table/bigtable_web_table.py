@@ -21,8 +21,8 @@ from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grown
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
-from ..storage.places import Place, below, place_of
-from ..storage.reach import folder_names, needs_shared_path
+from ..storage.places import Place, below
+from ..storage.reach import folder_names, needs_shared_path, root_at
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
@@ -66,6 +66,7 @@ class BigtableWebTable(WebTable):
 
     address: BigtableAddress
     snapshot: int | None = None
+    in_rows = True
 
     def __str__(self) -> str:
         return str(self.address)
@@ -85,7 +86,7 @@ class BigtableWebTable(WebTable):
     def files(self) -> Place:
         from ..bigtable.snapshot_log import settings_of_table
 
-        return place_of(settings_of_table(self.address).files)
+        return root_at(settings_of_table(self.address).files)
 
     def why_unshared(self) -> str:
         local = needs_shared_path(self.files)

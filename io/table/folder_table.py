@@ -20,7 +20,7 @@ from ..storage.files import list_files, names_and_versions, read_bytes, remove_f
 from ..storage.markers import has_marker, markers, set_marker
 from ..storage.parquet_files import batches, collect, columns_with_values, has_cheap_seeks, scan
 from ..storage.places import Place, full_address
-from ..storage.reach import exists, folder_names, needs_shared_path, version_of
+from ..storage.reach import exists, folder_names, needs_shared_path, noted_root, version_of
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import (
@@ -40,7 +40,8 @@ from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed.
 MADE = "manifest/made"
-_MANIFEST = re.compile(r"(\d{8}|[1-9]\d{8,})\.json")
+_MANIFEST = re.compile(r"([0-9]{8}|[1-9][0-9]{8,11})\.json")
+_MARKER = re.compile(r"[0-9]{8,12}")
 # Names that the folder of a table may have before its first snapshot, besides those of rows.
 _KNOWN = frozenset({"exports", "manifest", "operations", "seeds"})
 # Versions of manifests in stores, from the last listing. A manifest is read after a listing, so
@@ -62,6 +63,12 @@ class FolderTable(WebTable):
     """
 
     place: Place
+
+    def __post_init__(self) -> None:
+        noted_root(self.place)
+
+    def __reduce__(self) -> tuple[type, tuple[Place]]:
+        return FolderTable, (self.place,)  # also where it is unpickled, no link leads out of it
 
     def __str__(self) -> str:
         return str(self.place)
@@ -120,7 +127,7 @@ class FolderTable(WebTable):
         return True
 
     def made_snapshots(self) -> list[int]:
-        return [int(name) for name in markers(self / MADE) if name.isdigit()]
+        return [int(name) for name in markers(self / MADE) if _MARKER.fullmatch(name)]
 
     def is_made(self, snapshot: int) -> bool:
         return has_marker(self / MADE / f"{snapshot:08d}")

@@ -8,6 +8,7 @@ in files. ``open_table`` chooses the class.
 import abc
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 import polars as pl
 
@@ -28,6 +29,9 @@ class WebTable(abc.ABC):
     Tables at the same address are equal, so a table can be the key of a cache. It can be
     pickled. ``str(table)`` is the address.
     """
+
+    # Whether lists have ranges of rows, besides files.
+    in_rows: ClassVar[bool] = False
 
     def __truediv__(self, name: str | PurePosixPath) -> Place:
         return self.files / name

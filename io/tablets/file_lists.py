@@ -7,18 +7,21 @@ import dataclasses
 import functools
 import io
 import zlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
+from ..disk.table_names import checked_name
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
-from ..storage.parquet_files import ParquetWriter
+from ..storage.parquet_files import ParquetWriter, check_growth
 from ..storage.places import Folder, Place, below
 from ..storage.reach import list_version
 
@@ -91,13 +94,38 @@ def file_record(file: DataFile) -> dict[str, Any]:
     return {STORED_NAMES.get(name, name): value for name, value in vars(file).items()}
 
 
-def file_of_record(record: Mapping[str, Any]) -> DataFile:
-    """Returns the description of a file from its stored form.
+_SCHEMA = pl.DataFrame(schema=FILE_LIST).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+_TEXTS = [name for name, kind in FILE_LIST.items() if kind == pl.String]
+# Limits of lists: no table comes near them.
+_MOST_FILES, _MOST_BYTES, _LONGEST_TEXT = 5_000_000, 1 << 30, 64 << 10
+_ROWS = 1_024
+
+
+def file_of_record(record: Mapping[str, Any], *, in_rows: bool = False) -> DataFile:
+    """Returns the description of a file from its stored form, in a list or a receipt.
+
+    Args:
+        record: The stored form.
+        in_rows: Whether the table has rows in Bigtable, so that lists have ranges of keys, too.
 
     Raises:
         TypeError: It has an unknown name, or lacks one.
+        ValueError: It names a file outside of the table, or has a number that cannot be.
     """
-    return DataFile(**{_FIELDS.get(name, name): value for name, value in record.items()})
+    file = DataFile(**{_FIELDS.get(name, name): value for name, value in record.items()})
+    if not (in_rows and _is_range(file)):
+        for name in (file.path, file.base, file.formerly):
+            checked_name(file.path if name is None else name)
+    for number in (file.rows, file.bytes, file.partition, file.order, file.fresh):
+        if number is not None and not 0 <= number < 1 << 62:
+            raise ValueError(f"it has the number {number}"[:100])
+    return file
+
+
+def _is_range(file: DataFile) -> bool:
+    """Returns whether a description is of a range of keys: its path has the first key."""
+    component, _, key = str(file.path).partition("/")
+    return kind_of(component).in_rows and key == (file.first or "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,23 +169,54 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
     if component is None:
         return []
     path = root / component.list
-    return list(_parse_files(path, component.crc32, list_version(path)))
+    in_rows = getattr(root, "in_rows", False)  # of a table; a folder alone has only files
+    return list(_parse_files(path, component.crc32, list_version(path), in_rows))
 
 
 @functools.lru_cache(maxsize=64)
-def _parse_files(path: Place, crc32: int | None, version: Hashable) -> tuple[DataFile, ...]:
+def _parse_files(
+    path: Place, crc32: int | None, version: Hashable, in_rows: bool
+) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     if crc32 not in (None, zlib.crc32(data)):
         raise _damaged(path, "its checksum differs")
     try:
-        # polars ends the process where a damaged number makes it ask for too much memory.
-        rows = pq.read_table(pa.BufferReader(data), use_threads=False)
-        known = rows.select([name for name in rows.column_names if name in FILE_LIST])
-        files = [file_of_record(row) for row in known.to_pylist()]
+        files = [file_of_record(row, in_rows=in_rows) for row in _rows_of_list(data)]
         files.sort(key=lambda file: (file.first or "", file.partition, file.order))
-    except (pa.ArrowException, LookupError, TypeError, ValueError, OSError) as error:
+    except (pa.ArrowException, LookupError, TypeError, ValueError, OSError, MemoryError) as error:
         raise _damaged(path, first_line(error)[:200]) from error
     return tuple(files)
+
+
+def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a list; polars would end the process for some damage.
+
+    Raises:
+        ValueError: The list is made to fill the memory.
+    """
+    # In dictionaries a text of many rows takes its place once.
+    with pq.ParquetFile(pa.BufferReader(data), read_dictionary=_TEXTS) as file:
+        check_growth(file.metadata, len(data), _MOST_BYTES)
+        if file.metadata.num_rows > _MOST_FILES:
+            raise ValueError(f"it names {file.metadata.num_rows:,} files")
+        there = [name for name in file.schema_arrow.names if name in FILE_LIST]
+        schema, left = pa.schema([_SCHEMA.field(name) for name in there]), _MOST_BYTES
+        for batch in file.iter_batches(_ROWS, columns=there, use_threads=False):
+            for name in _TEXTS:
+                _check_texts(name, batch)
+            rows = pa.Table.from_batches([batch]).cast(schema)
+            left -= rows.nbytes
+            if left < 0:
+                raise ValueError("its texts are too long")
+            yield from rows.to_pylist()
+
+
+def _check_texts(name: str, batch: pa.RecordBatch) -> None:
+    column = batch.column(name) if name in batch.schema.names else None
+    if isinstance(column, pa.DictionaryArray):
+        longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+        if longest > _LONGEST_TEXT:
+            raise ValueError(f"it has a {name} of {longest:,} bytes")
 
 
 def _damaged(path: Place, reason: str) -> UserError:

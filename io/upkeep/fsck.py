@@ -93,22 +93,41 @@ def check_manifests(table: WebTable) -> list[Problem]:
             if number not in accepted:
                 problems.append(Problem("manifest", table.record_name(number), text, newer=newer))
     first = known[0] if known else max(1, newest)
-    missing = set(range(first, max(newest, seen) + 1)) - set(known) - accepted
-    problems += _missing(table, [n for n in missing if n <= newest], "")
-    beyond = [n for n in missing if n > newest]
+    there = {*known, *accepted}
+    problems += _missing(table, gaps(there, first, newest), "")
+    beyond = gaps(there, max(first, newest + 1), seen)
     return problems + list(_missing(table, beyond, ": an operation has read or made {}"))
 
 
-def _missing(table: WebTable, numbers: list[int], why: str) -> Iterator[Problem]:
+def _missing(table: WebTable, some: list[tuple[int, int]], why: str) -> Iterator[Problem]:
     """Yields missing manifests; three or more consecutive ones are one problem."""
-    for first, last in runs(numbers):
-        names = [table.record_name(number) for number in range(first, last + 1)]
-        if len(names) > 2:
-            path = f"{names[0]} to {PurePosixPath(names[-1]).name}"
+    for first, last in some:
+        if last - first > 1:
+            path = f"{table.record_name(first)} to {PurePosixPath(table.record_name(last)).name}"
             yield Problem("manifest", path, "are missing" + why.format("them"))
         else:
             text = "is missing" + why.format("it")
-            yield from (Problem("manifest", name, text) for name in names)
+            for number in range(first, last + 1):
+                yield Problem("manifest", table.record_name(number), text)
+
+
+def gaps(numbers: Iterable[int], first: int, last: int) -> list[tuple[int, int]]:
+    """Returns (first, last) of each sequence of numbers that are not there, however long it is.
+
+    Args:
+        numbers: The numbers that are there.
+        first: The first number of interest.
+        last: The last one.
+
+    >>> gaps([2, 5, 9], 1, 99_999_999)
+    [(1, 1), (3, 4), (6, 8), (10, 99999999)]
+    """
+    found, next_number = [], first
+    for number in (*sorted(n for n in numbers if first <= n <= last), last + 1):
+        if number > next_number:
+            found.append((next_number, number - 1))
+        next_number = max(next_number, number + 1)
+    return found
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from ..snapshots.operations import Operation, operation_record, reach
 from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from ..storage.formats import NewerFormat
 from ..storage.places import Place, below
-from ..storage.reach import folders_and_dead_links
+from ..storage.reach import odd_entries
 from ..table.web_table import WebTable
 from .fsck import Problem, without
 from .retention import UNDER_WAY
@@ -65,18 +65,17 @@ def record_files(table: WebTable) -> Iterator[Found]:
 
 
 def _no_files(table: WebTable) -> Iterator[Problem]:
-    """Finds folders and broken links with the name of a record."""
-    folder = table / OPERATIONS
-    for path in folders_and_dead_links(folder):
+    """Finds folders, links and other things with the name of a record."""
+    for path, kind in odd_entries(table / OPERATIONS):
         if path.suffix in (".json", LOST) and not path.name.startswith("."):
-            text = "is a folder" if path.is_dir() else "is a link to nothing"
-            yield Problem(OPERATION_PROBLEM, below(table, path), f"{text}, not a record: remove it")
+            text = f"is {kind}, not a record: remove it"
+            yield Problem(OPERATION_PROBLEM, below(table, path), text)
 
 
 def _problem(table: WebTable, path: Place, known: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
-        if not data.isdigit():
+        if not data.isdigit() or len(data) > 20:
             return "is damaged: it should be the number of a snapshot"
         return _ahead(int(data[:20]), *known)
     record = parse_record(path, data)

@@ -20,13 +20,13 @@ from ..snapshots.commit import check_batch, check_there, commit_once
 from ..snapshots.manifest import Batch, Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
-from ..storage.files import list_files, remove_file
+from ..storage.files import remove_file
 from ..storage.places import Place, below
 from ..table.edits import edit_file, is_touched
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .purge import Purge, forget_in_leases
-from .retention import named_files
+from .retention import named_files, own_files
 
 _DROPPED = f"dropped/{REASON}"
 
@@ -96,7 +96,7 @@ def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
     purged: list[Place] = []
     components = {part.component for part in written}
     for component in (name for name in components if kind_of(name).flushed is not None):
-        found = [file.path for name in folders_of(component) for file in list_files(table / name)]
+        found = [file.path for name in folders_of(component) for file in own_files(table, name)]
         known = {file.path for file in now.files(component)}
         left = (
             path

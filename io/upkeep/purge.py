@@ -24,7 +24,15 @@ from ..index.receipts import is_intent, is_mark, note_lost
 from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
-from ..storage.files import Found, list_files, new_name, overwrite_bytes, read_bytes, remove_file
+from ..storage.files import (
+    WHOLE_BYTES,
+    Found,
+    list_files,
+    new_name,
+    overwrite_bytes,
+    read_bytes,
+    remove_file,
+)
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
 from ..storage.reach import limit_after
@@ -32,7 +40,7 @@ from ..table.edits import CountedEdit, is_touched, rewrite
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from .retention import named_files
+from .retention import named_files, own_files
 
 
 def purge_of(names: Names) -> "Purge":
@@ -89,7 +97,7 @@ def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found
             skipped, because an operation may be about to commit them.
     """
     for folder in (*folders(), "changes", "exports", "manifest/lists"):
-        for found in list_files(root / folder):
+        for found in own_files(root, folder):
             inside = below(root, found.path)
             if inside not in named and found.changed < before and "/leases/" not in inside:
                 yield found
@@ -124,8 +132,9 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
                 note_lost(found.path)
             table.erase(found.path, since)
             gone.append(remove_file(found.path))
-    for found in list_files(root / "seeds"):
-        lines = pl.Series(read_bytes(found.path).decode("utf-8", "replace").lower().splitlines())
+    for found in own_files(root, "seeds"):
+        data = read_bytes(found.path, WHOLE_BYTES)
+        lines = pl.Series(data.decode("utf-8", "replace").lower().splitlines())
         if len(lines) and lines.str.contains(purge.pattern).any():
             gone.append(remove_file(found.path))
     forget_in_leases(root / "batches", purge)

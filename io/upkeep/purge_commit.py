@@ -128,7 +128,7 @@ def commit_purge(
     Raises:
         ConflictError: Other operations have committed during each try.
     """
-    until = time.monotonic() + wait_s
+    until, newest = time.monotonic() + wait_s, None
     for _ in range(_TRIES):
         done = committed(operation)
         if done is not None:
@@ -138,6 +138,10 @@ def commit_purge(
             purged = rebase(purged, task)
             return commit_once(purged.operation, list(purged.written), frozenset({"*"}))
         except (ConflictError, SnapshotTooOld) as error:
+            before, newest = newest, operation.table.latest_snapshot()
+            if newest == before:  # nobody has committed: the same error would come again
+                note_loss(operation)
+                raise
             _LOG.info("purge %r begins its commit again: %s", operation.id, error)
     note_loss(operation)
     raise ConflictError(f"purge: others have committed {_TRIES} times meanwhile: run it again")

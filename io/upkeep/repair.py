@@ -14,7 +14,11 @@ from ..storage.formats import NewerFormat
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files, store_files
 from ..tablets.tablets import tablets
+from .fsck import gaps
 from .list_repair import rebuilt_lists
+
+# Number of missing snapshots in a row that no table has.
+_MOST_LOST = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +86,7 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
     """
     known = table.snapshots()
     top = max([*known, *seen_snapshots(table)], default=0)
+    _check_gaps(table, known, top)
     unreadable: list[int] = []
     for number in range(top, known[0] - 1 if known else 0, -1):
         try:
@@ -97,6 +102,25 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
             plan = RepairPlan(manifest, range(top + 1, top + 2), lists, drop, unreadable)
             return commit_repair(table, operation, plan)
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
+
+
+def _check_gaps(table: WebTable, known: list[int], top: int) -> None:
+    """Checks that so few snapshots are lost that a new one can name them.
+
+    Raises:
+        UserError: A number is so far beyond the others that it is not of this table.
+    """
+    widest = max(gaps(known, known[0] if known else 1, top), default=(0, -1), key=_length)
+    if _length(widest) >= _MOST_LOST:
+        first, last = widest
+        raise UserError(
+            f"snapshots {first} to {last} of {table} are missing, which cannot be: remove the files "
+            f"with larger numbers, such as {last + 1:08d}, from manifest/ and manifest/made/"
+        )
+
+
+def _length(gap: tuple[int, int]) -> int:
+    return gap[1] - gap[0] + 1
 
 
 def commit_repair(table: WebTable, operation: str, plan: RepairPlan) -> Repair:

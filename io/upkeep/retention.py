@@ -19,11 +19,13 @@ from typing import NamedTuple
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS
+from ..disk.table_names import is_made_name
 from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
-from ..snapshots.operation_records import LOST, id_of
+from ..snapshots.operation_records import LOST, OPERATIONS, id_of
 from ..snapshots.operations import Operation, operation_of_record
 from ..storage.files import (
+    Found,
     empty_folders,
     list_files,
     read_bytes,
@@ -32,8 +34,8 @@ from ..storage.files import (
     size_of,
     store_time,
 )
-from ..storage.places import Place, below
-from ..storage.reach import redate
+from ..storage.places import Folder, Place, below
+from ..storage.reach import needs_shared_path, redate
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
@@ -80,6 +82,18 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
+def own_files(table: Folder, folder: str) -> Iterator[Found]:
+    """Yields the files of a folder that have names as jobs give them; others are left alone.
+
+    Args:
+        table: The table.
+        folder: Name of one of its folders.
+    """
+    for found in list_files(table / folder):
+        if is_made_name(below(table, found.path)):
+            yield found
+
+
 def _folders() -> tuple[str, ...]:
     """Returns the folders whose files expire."""
     return ("manifest", *folders(), "changes", *SCRATCH)
@@ -94,7 +108,10 @@ def _redate(table: WebTable, now: float) -> int:
     made = table.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    return redate((table / name for name in (*_folders(), "operations")), now, _TOLERANCE_S)
+    if not needs_shared_path(table.files):
+        return 0  # files in a store keep their time
+    names = (*_folders(), OPERATIONS)
+    return redate((file for name in names for file in own_files(table, name)), now, _TOLERANCE_S)
 
 
 class _Operations(NamedTuple):
@@ -106,7 +123,7 @@ class _Operations(NamedTuple):
 
 
 def _operations(table: WebTable, now: float, until: float) -> _Operations:
-    files = {file.path: file.changed for file in list_files(table / "operations")}
+    files = {file.path: file.changed for file in own_files(table, OPERATIONS)}
     pins = {
         path: operation_of_record(path, read_bytes(path))
         for path in files
@@ -135,7 +152,7 @@ def disturbed_by(table: WebTable, job: str) -> list[str]:
     now = store_time(table / "manifest")
     files = {
         file.path: file.changed
-        for file in list_files(table / "operations")
+        for file in own_files(table, OPERATIONS)
         if file.changed > now - UNDER_WAY
     }
     # An operation that has lost to another commit will not commit.
@@ -229,7 +246,7 @@ def _unnamed(
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # List files before reading the names, so that newly committed files are not in the list.
-    files = [(f.path, f.changed) for name in _folders() for f in list_files(table / name)]
+    files = [(f.path, f.changed) for name in _folders() for f in own_files(table, name)]
     newest = table.latest_snapshot()
     kept = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
     # A purge deletes files that only older snapshots need.

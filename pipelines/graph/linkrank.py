@@ -40,6 +40,7 @@ from ...transforms.graph.rank_rounds import (
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ...web.base.safe_json import read_json
 from ..base.command import TABLE, Invocation
 from ..launch.job import Build, JobOptions, run_job
 from ..launch.runner import only_submits
@@ -128,12 +129,23 @@ def run(invocation: Invocation) -> int:
         code = run_job(own, pipelines.last, "linkrank", before=pipelines.before)
     table = open_table(str(invocation.table))
     path = _changes_file(table, f"{named.operation}.linkrank", options.level)
-    changes = json.loads(read_if_there(path) or b"[]")
+    changes = _changes_in(read_if_there(path) or b"[]")
     rounds.show(changes)
     remove_file(path)
     if code == 0 and (warning := _unfinished(options, changes)):
         RANK_LOG.warning("%s", warning)
     return code
+
+
+def _changes_in(data: bytes) -> list[float]:
+    """Returns the changes in a file of the job; a damaged file has none.
+
+    >>> _changes_in(b"[0.5, 1e-9]"), _changes_in(b"[[1]]"), _changes_in(b"{")
+    ([0.5, 1e-09], [], [])
+    """
+    with contextlib.suppress(ValueError, TypeError):
+        return [float(change) for change in read_json(data)]
+    return []
 
 
 def _check_rounds(options: Options) -> None:

@@ -42,7 +42,7 @@ FOLDERS = {
             "parsing",
             "rows",
         ),
-        *("snapshots", "table", "bigtable", "shards", "tablets", "storage", "packing"),
+        *("snapshots", "table", "bigtable", "shards", "tablets", "storage", "disk", "packing"),
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),

@@ -1,0 +1,95 @@
+"""Symbolic links in the folders of tables: only a moved folder is one.
+
+A folder directly in a table, such as ``batches``, may be a link to another disk. It is told apart
+from a link that a stranger made: the link has the name of a folder of tables, and leads to a folder
+that is neither in this table, nor above it, nor in another table. Every other link in a table leads
+to nothing: it is not followed when files are read, written, listed or deleted.
+"""
+
+import functools
+import os
+import re
+from pathlib import Path
+
+from .table_names import table_folders
+
+_MANIFEST = re.compile(r"\d{8,}\.json")
+# The folders of the tables that this process has opened.
+_TABLES: set[Path] = set()
+
+
+class LinkError(OSError):
+    """A name leads out of a table's folder, through a link or ``..``."""
+
+
+def note_table(folder: Path) -> None:
+    """Records the folder of a table, so that links in it are not followed."""
+    _TABLES.add(folder)
+
+
+def name_in_table(path: Path) -> tuple[Path, tuple[str, ...]] | None:
+    """Returns (the folder of the table that a path is in, the parts of its name there), or None."""
+    for folder in path.parents:
+        if folder in _TABLES:
+            parts = path.parts[len(folder.parts) :]
+            return (folder, parts) if parts[0] in _folder_names() else None
+    return None
+
+
+def check_links(path: Path) -> bool:
+    """Checks that no link is on the way to a file or folder of a table, and that it is none.
+
+    Returns:
+        Whether the path is in a table; others are not checked.
+
+    Raises:
+        LinkError: A part of the path is a link, and not a moved folder.
+    """
+    found = name_in_table(path)
+    if found is None:
+        return False
+    folder, parts = found
+    if ".." in parts:
+        raise LinkError("it leads out of the table")
+    place = str(folder)
+    for number, part in enumerate(parts):
+        place = f"{place}/{part}"
+        if os.path.islink(place) and (number or not _is_moved(str(folder), place)):  # noqa: PTH114
+            name = "/".join(parts[: number + 1])
+            raise LinkError(f"{name} is a link, which is not followed")
+    return True
+
+
+def is_link_free(path: Path) -> bool:
+    """Returns whether ``check_links`` has nothing to say about a path."""
+    try:
+        check_links(path)
+    except LinkError:
+        return False
+    return True
+
+
+@functools.cache
+def _folder_names() -> frozenset[str]:
+    return table_folders()
+
+
+def _is_moved(folder: str, link: str) -> bool:
+    """Returns whether a link in the folder of a table is one of its folders on another disk."""
+    try:
+        target, own = Path(link).resolve(strict=True), Path(folder).resolve()
+    except (OSError, RuntimeError):  # it leads to nothing, or to itself
+        return False
+    if not target.is_dir() or target == own or own in target.parents or target in own.parents:
+        return False
+    manifests = (own / "manifest").resolve()
+    above = (place / "manifest" for place in target.parents)
+    return not any(_has_manifests(place) for place in above if place.resolve() != manifests)
+
+
+def _has_manifests(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(_MANIFEST.fullmatch(entry.name) for entry in entries)
+    except OSError:
+        return False

@@ -1,0 +1,120 @@
+"""Checks the values in records of a table, which may come from a stranger.
+
+Numbers are so small that sums of them fit into 64 bits, as frames and files hold them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..disk.table_names import checked_name, checked_part
+
+Check = Callable[[Any], object]
+_MOST = 1 << 53
+
+
+def check_number(value: Any, least: int = -_MOST) -> None:
+    """Checks that a value is a whole number.
+
+    Raises:
+        ValueError: It is none, or too large.
+
+    >>> check_number(10 ** 200)
+    Traceback (most recent call last):
+    ...
+    ValueError: is no number that can be: a number of 201 digits
+    """
+    if type(value) is not int or not least <= value <= _MOST:
+        large = type(value) is int and abs(value) > _MOST
+        shown = f"a number of {len(str(abs(value)))} digits" if large else repr(value)[:50]
+        raise ValueError(f"is no number that can be: {shown}")
+
+
+def check_count(value: Any) -> None:
+    """Checks that a value is a whole number of at least zero."""
+    check_number(value, 0)
+
+
+def check_text(value: Any) -> None:
+    """Checks that a value is a text that can be written as UTF-8."""
+    if not isinstance(value, str) or (not value.isascii() and _has_surrogates(value)):
+        raise ValueError(f"is no text: {value!r}"[:100])
+
+
+def unless_none(check: Check) -> Check:
+    """Returns a check that also passes None."""
+    return lambda value: None if value is None else check(value)
+
+
+def each(check: Check) -> Check:
+    """Returns a check of each value of a list, a tuple or a set."""
+
+    def check_each(values: Any) -> None:
+        if not isinstance(values, list | tuple | set | frozenset):
+            raise TypeError(f"is no list: {values!r}"[:100])
+        for value in values:
+            check(value)
+
+    return check_each
+
+
+def each_item(check_key: Check, check: Check) -> Check:
+    """Returns a check of each key and value of a mapping."""
+
+    def check_items(values: Any) -> None:
+        if not isinstance(values, Mapping):
+            raise TypeError(f"is no object: {values!r}"[:100])
+        for key, value in values.items():
+            check_key(key)
+            check(value)
+
+    return check_items
+
+
+def check_fields(record: object, checks: Mapping[str, Check]) -> None:
+    """Checks attributes of a record.
+
+    Raises:
+        ValueError: One of them has another type, is too large, or names a file outside of the table.
+    """
+    for name, check in checks.items():
+        try:
+            check(getattr(record, name))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{name} {error}"[:200]) from None
+
+
+def _has_surrogates(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+# The fields of a manifest's entry for a component.
+COMPONENT_CHECKS: Mapping[str, Check] = {
+    "list": checked_name,
+    "content": unless_none(checked_name),
+    "crc32": unless_none(check_count),
+    **dict.fromkeys(("files", "rows", "bytes"), check_count),
+}
+# Those of the record of a batch, besides its phase.
+BATCH_CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("created", "blocks_until"), check_number),
+    **dict.fromkeys(("partitions", "urls", "updated"), check_count),
+    "taken_in": each(check_text),
+}
+# Those of a manifest.
+MANIFEST_CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("snapshot", "latest", "earliest"), check_count),
+    **dict.fromkeys(("operation", "job"), check_text),
+    "batch": unless_none(checked_part),
+    "time": check_number,
+    "counts": each_item(check_text, check_number),
+    "components": each_item(checked_name, lambda one: check_fields(one, COMPONENT_CHECKS)),
+    "batches": each_item(checked_part, lambda one: check_fields(one, BATCH_CHECKS)),
+    "restores": unless_none(check_count),
+    "lost": each(check_count),
+    "right_since": unless_none(check_number),
+    "options": each_item(check_text, lambda _: None),
+}

@@ -208,4 +208,4 @@ def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
 
 def link_resolver(operation: Operation) -> Resolver:
     """Returns the resolver that applies changes to links; it runs on a worker."""
-    return resolving(apply_links)
+    return resolving(functools.partial(apply_links, now=operation.now))

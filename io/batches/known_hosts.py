@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...policy.components.clocks import set_right_hosts
-from ...policy.components.schema import HOSTS, empty
+from ...policy.components.clocks import set_right
+from ...policy.components.schema import HOSTS, HOSTS_COLUMNS, empty
 from ...web.base.clock import now_ms
 from ...web.engine.host_records import HostRecord
 from ...web.urls.row_keys import from_host_key, host_key
@@ -67,7 +67,7 @@ class HostRecords:
             self._read_keys = pl.concat([self._read_keys, new])
             rows = self._joined(self._read(new)).sort("key", maintain_order=True).filter(_NEWEST)
             # Other threads see the rows before, or all.
-            self._rows, _ = set_right_hosts(rows, now_ms())
+            self._rows, _ = set_right(HOSTS_COLUMNS, rows, now_ms())
 
     def get(self, host: str, /) -> HostRecord | None:
         """Returns the record of a host, or None."""

@@ -11,7 +11,7 @@ from ...policy.schedules.schedule import (
     Clock,
     ScheduleOptions,
     horizon,
-    too_far,
+    latest_due,
 )
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
 from ...web.base.counting import counted
@@ -113,12 +113,12 @@ def _beyond(
     late = [tablet for tablet in known if (tablet.max_time or 0) > far]
     if not late:
         return 0, 0
-    columns = ("fetch_time", "fetch_interval", "fixed_interval", "retries")
+    columns = ("fetch_time", "last_fetch_time", "fetch_interval", "fixed_interval", "retries")
     then = now + TOLERANCE_MS
     rows = table.read("state", late, columns, lambda rows: rows.filter(
         pl.col("fetch_time") > horizon(then, options)
     ))  # fmt: skip
-    wrong = rows.filter(too_far(then, options)).get_column("fetch_time")
+    wrong = rows.filter(pl.col("fetch_time") > latest_due(then, options)).get_column("fetch_time")
     return len(rows) - len(wrong), int(wrong.max() or 0)  # type: ignore[arg-type]
 
 

@@ -6,8 +6,7 @@ from operator import methodcaller
 
 import polars as pl
 
-from ...policy.components.clocks import COUNT
-from ...policy.components.declaration import Times
+from ...policy.components.clocks import COUNT, set_right, wrong_times
 from ...policy.components.kinds import KINDS, components_of, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.counting import counted
@@ -48,31 +47,29 @@ def check_clock(
             text = f"was made at {date_of(batch.created)}, {says}"
             yield Problem(CLOCK_PROBLEM, f"batches/{name}", text)
     if not quick:
-        for component, _, tablet, keys in _wrong_rows(table, manifest, options, now):
+        for component, tablet, keys in _wrong_rows(table, manifest, options, now):
             text = f"{counted(len(keys), 'rows')} of {component} with times that cannot be, {says}"
             yield Problem(CLOCK_PROBLEM, tablet.base.path, text)
 
 
 def _wrong_rows(
     table: WebTable, manifest: Manifest, options: ScheduleOptions, now: int
-) -> Iterator[tuple[str, Times, Tablet, pl.DataFrame]]:
-    """Yields (component, its time columns, tablet, keys of its rows with impossible times)."""
+) -> Iterator[tuple[str, Tablet, pl.DataFrame]]:
+    """Yields (component, tablet, keys of its rows with impossible times)."""
     table = table.at(manifest.snapshot)
     for name in _with_times(manifest):
-        times = kind_of(name).times
-        assert times is not None
-        wrong = times.wrong(now, options)
+        wrong = wrong_times(kind_of(name).columns, now, options)
         with contextlib.suppress(UserError):  # other checks report damage
             for tablet in tablets(load_files(table, manifest.components.get(name))):
                 with contextlib.suppress(UserError):
                     keys = table.read(name, [tablet], ["key"], methodcaller("filter", wrong))
                     if len(keys):
-                        yield name, times, tablet, keys
+                        yield name, tablet, keys
 
 
 def _with_times(manifest: Manifest) -> list[str]:
-    """Returns the components whose kinds declare ``Kind.times``."""
-    kinds = [kind for kind in KINDS.values() if kind.times]
+    """Returns the components in tablets whose rows have times."""
+    kinds = [kind for kind in KINDS.values() if kind.in_tablets and kind.columns.times]
     return [name for kind in kinds for name in components_of(kind, manifest.components)]
 
 
@@ -91,8 +88,8 @@ def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repa
     before, now = pinned.manifest(), pinned.now
     written = [
         part
-        for name, times, tablet, keys in _wrong_rows(pinned.table, before, options, now)
-        for how in [_resolution(name, times, tablet, pinned, options)]
+        for name, tablet, keys in _wrong_rows(pinned.table, before, options, now)
+        for how in [_resolution(name, tablet, pinned, options)]
         for part in pinned.table.resolve(how, keys)
     ]
     made = commit(pinned, written, reads=frozenset(_with_times(before)), past=Manifest())
@@ -100,12 +97,12 @@ def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repa
 
 
 def _resolution(
-    name: str, times: Times, tablet: Tablet, pinned: Operation, options: ScheduleOptions
+    name: str, tablet: Tablet, pinned: Operation, options: ScheduleOptions
 ) -> Resolution:
-    since = oldest_open(pinned.manifest(), pinned.now)
+    since, columns = oldest_open(pinned.manifest(), pinned.now), kind_of(name).columns
 
     def correct(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        fixed, number = times.set_right(rows, pinned.now, options, since)
+        fixed, number = set_right(columns, rows, pinned.now, options, since)
         return Resolved(fixed, counts={COUNT: number})
 
     return Resolution(name, Range(None, None, tablet), correct, order=pinned.snapshot + 1)

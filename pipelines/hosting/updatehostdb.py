@@ -21,10 +21,12 @@ import polars as pl
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import HOST_COUNTS_COMPONENT, forgets_pending
 from ...io.snapshots.operations import Operation, new_id
+from ...io.snapshots.table_clock import oldest_open
 from ...io.storage.errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.components.schema import HOSTS
+from ...policy.components.clocks import COUNT, set_right
+from ...policy.components.schema import HOSTS, HOSTS_COLUMNS
 from ...policy.hosting.host_counts import has_urls
 from ...policy.hosting.recount import (
     HostCheckOptions,
@@ -143,6 +145,8 @@ class _Recount:
         options, run = self.options, self.run
 
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+            since = oldest_open(operation.manifest(), operation.now)
+            rows, wrong = set_right(HOSTS_COLUMNS, rows, operation.now, since=since)
             counted = recount_hosts(rows, changes)
             # Rows of other keys are not looked up: another range may have them.
             own = counted.filter(pl.col("key").is_in(changes.get_column("key").implode()))
@@ -153,7 +157,8 @@ class _Recount:
             found = {host: made[host] for host in chosen if host in made}
             checked, counts = checked_hosts(counted, found, operation.now, options)
             hosts = own.select(has_urls().sum()).item()
-            return Resolved(checked, counts=counts | ({"counted_hosts": hosts} if hosts else {}))
+            counts |= {"counted_hosts": hosts, COUNT: wrong}
+            return Resolved(checked, counts={name: n for name, n in counts.items() if n})
 
         return resolve
 

@@ -29,7 +29,7 @@ from ...policy.choosing.selection import (
 )
 from ...policy.choosing.threshold import rank
 from ...policy.components.clocks import resting, wrong_times
-from ...policy.components.schema import HOSTS, STATE, STATUS_NAMES, to_frame
+from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
 from ...policy.components.vocabulary import iso, record_of, statuses_of
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
@@ -219,10 +219,10 @@ def _wait(row: dict[str, Any], clock: Clock) -> str:
 
 def wrong_clock(row: dict[str, Any], table: TableAt, options: GenerateOptions) -> str:
     """Returns a message if some times of a row are impossible; empty if not."""
-    if not _frame(STATE, row).select(wrong_times(table.now, options)).item():
+    if not _frame(STATE, row).select(wrong_times(STATE_COLUMNS, table.now, options)).item():
         return ""
-    names = ("fetch_time", "last_fetch_time", "modified_time")
-    times = ", ".join(f"{name} {iso(row[name])}" for name in names if row[name] is not None)
+    shown = record_of(row, STATE_COLUMNS.times)
+    times = ", ".join(f"{name} {time}" for name, time in shown.items() if time is not None)
     return (
         f"a clock was wrong: {times}, and now is {iso(table.now)}; update corrects that when it "
         "comes to the row, fsck --repair at once"

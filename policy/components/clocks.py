@@ -1,114 +1,99 @@
 """Corrects wrong times in rows, caused by a wrong clock.
 
-If the last fetch of a row is later than now, a clock was ahead. All times of the row are shifted
-back by the same amount, so the time until its next fetch stays the same. A row that was never
-tried is due at once.
+The declarations of columns say which times a row has, so a new column of times is corrected, too. A
+time of something that happened cannot be later than now: a clock was ahead. A planned time moves
+back by as much as the time from which it was planned, so the wait stays the same.
 """
 
 import polars as pl
 
 from ...web.base.clock import EARLIEST_MS
-from ..schedules.schedule import DAY_MS, LONGEST_RETRY_S, TOLERANCE_MS, ScheduleOptions, too_far
+from ..schedules.schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions
+from .columns import Column, Columns, Form
+from .schema import HOSTS_COLUMNS
 
 COUNT = "clock"  # name of the count of corrected rows
-# Longest time without requests to a host, for Retry-After and for failures.
-LONGEST_REST_MS = LONGEST_RETRY_S * 1000
+_DEFAULTS = ScheduleOptions()
 
 
-def wrong_times(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns a condition: a row of the state has impossible times at ``now`` (ms)."""
-    late = now + TOLERANCE_MS
-    ahead = pl.any_horizontal(pl.col("last_fetch_time", "modified_time") > late)
-    new = pl.col("last_fetch_time").is_null() & (pl.col("fetch_time") > late)
-    linked = pl.col("last_inlink_day") > late // DAY_MS
-    return (ahead | new | linked | too_far(now, options)).fill_null(False)
+def wrong_times(columns: Columns, now: int, options: ScheduleOptions = _DEFAULTS) -> pl.Expr:
+    """Returns a condition: a row has impossible times at ``now`` (ms).
 
-
-def _all_in_bounds(rows: pl.DataFrame, now: int, options: ScheduleOptions) -> bool:
-    """Returns whether the latest times prove that no row has impossible ones: mostly they do."""
-    late, last = now + TOLERANCE_MS, pl.col("last_fetch_time")
-    beyond = (
-        pl.max("last_fetch_time", "modified_time") > late,
-        pl.max("last_inlink_day") > late // DAY_MS,
-        pl.col("fetch_time").filter(last.is_null()).max() > late,
-        pl.max("fetch_time") > now + options.max_fetch_interval * 1000,
-    )
-    return not rows.select(pl.any_horizontal(*beyond).fill_null(False)).item()
+    Args:
+        columns: The declared columns of the rows.
+        now: Time in ms.
+        options: Options that limit how late a row of the state may be due.
+    """
+    wrong = [_is_wrong(column, now, options) for column in columns.times]
+    return pl.any_horizontal(*wrong).fill_null(False) if wrong else pl.lit(False)
 
 
 def set_right(
-    rows: pl.DataFrame, now: int, options: ScheduleOptions, since: int | None = None
+    columns: Columns,
+    rows: pl.DataFrame,
+    now: int,
+    options: ScheduleOptions = _DEFAULTS,
+    since: int | pl.Expr | None = None,
 ) -> tuple[pl.DataFrame, int]:
-    """Corrects impossible times of STATE rows; returns (rows, number of corrected rows).
+    """Corrects impossible times of rows; returns (rows, number of corrected rows).
+
+    What is read again after some time, such as a robots.txt, is read again at once. Something
+    planned that stays too late is due now.
 
     Args:
-        rows: STATE rows.
+        columns: The declared columns of the rows, as far as these have them.
+        rows: Rows of a component, perhaps with further columns.
         now: Time in ms.
-        options: Options that limit how late a row may be due.
-        since: New time of a last fetch that is later than now, ms; None means now.
+        options: Options that limit how late a row of the state may be due.
+        since: New time of what has happened later than now, ms; null or None means now.
             Results that arrive later must not be older than this time.
     """
-    if _all_in_bounds(rows, now, options):
-        return rows, 0
-    wrong = rows.select(wrong_times(now, options).alias(COUNT)).to_series()
+    times = Columns(column for column in columns.times if column.name in rows.columns)
+    wrong = rows.select(wrong_times(times, now, options).alias(COUNT)).to_series()
     if not wrong.any():
         return rows, 0
-    late, last = now + TOLERANCE_MS, pl.col("last_fetch_time")
-    since = now if since is None else min(now, since)
-    ahead = pl.when(last > late).then(last - since).otherwise(0)
-    new = last.is_null() & (pl.col("fetch_time") > late)
-    shifted = rows.with_columns(
-        fetch_time=pl.when(new).then(now).otherwise(pl.col("fetch_time") - ahead),
-        last_fetch_time=last - ahead,
-        modified_time=_at_most("modified_time", late, since),
-        gone_since=_at_most("gone_since", late, since),
-        last_inlink_day=_at_most("last_inlink_day", late // DAY_MS, now // DAY_MS).cast(pl.Int32),
-    )
-    far = pl.when(too_far(now, options)).then(now).otherwise("fetch_time")
-    return shifted.with_columns(fetch_time=far), int(wrong.sum())
-
-
-def set_right_hosts(
-    rows: pl.DataFrame, now: int, since: int | None = None
-) -> tuple[pl.DataFrame, int]:
-    """Corrects impossible times of HOSTS rows; returns (rows, number of corrected rows).
-
-    If the time of a robots.txt is later than now, its age is unknown: it is fetched again.
-
-    Args:
-        rows: HOSTS rows.
-        now: Time in ms.
-        since: New time of a last request that is later than now, ms; None means now.
-    """
-    wrong = rows.select(wrong_hosts(now).alias(COUNT)).to_series()
-    if not wrong.any():
-        return rows, 0
-    late, last = now + TOLERANCE_MS, pl.col("last_request_time")
-    since = now if since is None else min(now, since)
-    ahead = pl.when(last > late).then(last - since).otherwise(0)
-    rest = pl.col("backoff_until") - ahead
+    then = pl.min_horizontal(pl.lit(now, pl.Int64), since)
+    planned = [column for column in times if column.planned]
     fixed = rows.with_columns(
-        last_request_time=last - ahead,
-        backoff_until=pl.when(rest > now + LONGEST_REST_MS).then(since).otherwise(rest),
-        robots_time=_at_most("robots_time", late, EARLIEST_MS),
-        robots_failing_since=_at_most("robots_failing_since", late, since),
+        *(_at_most_now(column, now, then) for column in times if not column.planned),
+        *(_moved(column, now, then) for column in planned),
+    )
+    # A planned time may depend on others, so it is compared when these are right.
+    fixed = fixed.with_columns(
+        pl.when(_is_wrong(column, now, options)).then(now).otherwise(column.name).alias(column.name)
+        for column in planned
     )
     return fixed, int(wrong.sum())
 
 
-def wrong_hosts(now: int) -> pl.Expr:
-    """Returns a condition: a row of the host table has impossible times at ``now`` (ms)."""
-    names = ("last_request_time", "robots_time", "robots_failing_since")
-    ahead = pl.any_horizontal(pl.col(*names) > now + TOLERANCE_MS)
-    return (ahead | (pl.col("backoff_until") > now + LONGEST_REST_MS)).fill_null(False)
-
-
 def resting(now: int) -> pl.Expr:
     """Returns a condition: a host gets no requests at ``now`` (ms); ignores impossible times."""
-    return (pl.col("backoff_until") > now) & ~wrong_hosts(now)
+    return (pl.col("backoff_until") > now) & ~wrong_times(HOSTS_COLUMNS, now)
 
 
-def _at_most(name: str, late: int, then: int) -> pl.Expr:
-    """Returns a column in which times later than ``late`` are replaced by ``then``."""
-    value = pl.col(name)
-    return pl.when(value > late).then(then).otherwise(value)
+def _is_wrong(column: Column, now: int, options: ScheduleOptions) -> pl.Expr:
+    if column.planned is not None:
+        return pl.col(column.name) > column.planned.latest(now, options)
+    return pl.col(column.name) > _in_unit(column, now + TOLERANCE_MS)
+
+
+def _in_unit(column: Column, time: int) -> int:
+    return time // DAY_MS if column.form is Form.DAY else time
+
+
+def _at_most_now(column: Column, now: int, then: pl.Expr) -> pl.Expr:
+    """Returns a column in which a time of the future is ``then``, or long ago if it is renewed."""
+    if column.form is Form.DAY:
+        then = pl.lit(now // DAY_MS)
+    if column.renewed:
+        then = pl.lit(EARLIEST_MS)
+    value = pl.col(column.name)
+    right = pl.when(_is_wrong(column, now, _DEFAULTS)).then(then).otherwise(value)
+    return right.cast(pl.Int32 if column.form is Form.DAY else pl.Int64).alias(column.name)
+
+
+def _moved(column: Column, now: int, then: pl.Expr) -> pl.Expr:
+    """Returns a column of planned times, moved with the times from which they were planned."""
+    assert column.planned is not None
+    after = pl.col(column.planned.after)
+    return pl.col(column.name) - pl.when(after > now + TOLERANCE_MS).then(after - then).otherwise(0)

@@ -1,10 +1,13 @@
 """Declares columns: name, stored type, meaning, and the form in which users see the values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+import polars as pl
 import pyarrow as pa
+
+from ..schedules.schedule import ScheduleOptions
 
 
 class Form(Enum):
@@ -26,6 +29,18 @@ class Purged(Enum):
     KEPT = "it stays: content of a page, or the name of a file"
 
 
+class Planned(NamedTuple):
+    """The times of a column are of something that is to happen, so they may be later than now.
+
+    Attributes:
+        after: Column with the time from which it was planned.
+        latest: ``latest(now, options)`` returns the latest time that it may have at ``now`` (ms).
+    """
+
+    after: str
+    latest: Callable[[int, ScheduleOptions], pl.Expr]
+
+
 class Column(NamedTuple):
     """The declaration of a column.
 
@@ -38,6 +53,8 @@ class Column(NamedTuple):
         codes: Names of its values by number, if it has codes.
         purged: What a purge does with its texts. Texts of the form ``URL`` have a purged name if
             they are row keys of it, others if they contain it.
+        planned: Of a time that may be later than now: until when. None: a later one is wrong.
+        renewed: Whether what a time dates is read again if its age is unknown.
         items: If it is a list of structs, their fields, as far as these differ from it.
     """
 
@@ -48,15 +65,19 @@ class Column(NamedTuple):
     form: Form = Form.PLAIN
     codes: Mapping[int, str] = {}
     purged: Purged = Purged.VALUE
+    planned: Planned | None = None
+    renewed: bool = False
     items: "tuple[Column, ...]" = ()
 
     def __hash__(self) -> int:
         return hash((self.name, self.type, self.form))  # a mapping of codes has no hash
 
 
-def time_column(name: str, meaning: str) -> Column:
+def time_column(
+    name: str, meaning: str, *, planned: Planned | None = None, renewed: bool = False
+) -> Column:
     """Declares a column of times."""
-    return Column(name, pa.int64(), meaning, form=Form.TIME)
+    return Column(name, pa.int64(), meaning, form=Form.TIME, planned=planned, renewed=renewed)
 
 
 def code_column(name: str, codes: Mapping[int, str], meaning: str) -> Column:
@@ -95,6 +116,11 @@ class Columns(tuple[Column, ...]):
             if name not in known:
                 raise ValueError(f"columns must be of {', '.join(known)}, got {name!r}")
         return self.pick(*dict.fromkeys(names))
+
+    @property
+    def times(self) -> "Columns":
+        """The columns of times and of days."""
+        return Columns(column for column in self if column.form in (Form.TIME, Form.DAY))
 
     def without(self, *names: str) -> "Columns":
         """Returns the other columns."""

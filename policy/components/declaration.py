@@ -2,29 +2,13 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
-from ..schedules.schedule import ScheduleOptions
 from .columns import Columns
-
-
-class Times(NamedTuple):
-    """Functions that find and correct wrong times in rows, caused by a wrong clock.
-
-    Attributes:
-        wrong: ``wrong(now, options)`` returns the condition of rows with impossible times.
-        set_right: ``set_right(rows, now, options, since)`` returns (rows, number of
-            corrected rows); ``since`` is the time of the oldest result that may still
-            arrive.
-    """
-
-    wrong: Callable[[int, ScheduleOptions], pl.Expr]
-    set_right: Callable[[pl.DataFrame, int, ScheduleOptions, int], tuple[pl.DataFrame, int]]
 
 
 class Flushed(Enum):
@@ -98,7 +82,6 @@ class Kind:
             builds them again from the documents that they store.
         rebuilt_by: Command that makes a damaged or missing file again, with its options; the table
             and ``--index`` are added. Empty: there is none, and messages name ``fsck``.
-        times: Functions with which fsck corrects its times; None if no times need it.
         later_versions: The first new column of each later version of the schema. New columns go
             to the end; rows in Bigtable have the number of their version.
         due: Column with the time when a row is due, ms. In rows Bigtable selects by it, in files the
@@ -140,7 +123,6 @@ class Kind:
     paired_with: str = ""
     shards: bool = False
     rebuilt_by: str = ""
-    times: Times | None = None
     later_versions: tuple[str, ...] = ()
     due: str = ""
     zone: Zone | None = None

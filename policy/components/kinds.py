@@ -7,10 +7,9 @@ Its kind is the last part of its name. To add a component, declare its kind here
 import functools
 from collections.abc import Iterable
 
-from .clocks import set_right, set_right_hosts, wrong_hosts, wrong_times
 from .columns import Column, Columns, joined
 from .component_names import folders_of, present_name
-from .declaration import Flushed, Kept, Kind, Times, Zone
+from .declaration import Flushed, Kept, Kind, Zone
 from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
 from .index_schema import (
     DEAD_LETTERS_COLUMNS,
@@ -30,12 +29,6 @@ from .schema import (
     PAGES_COLUMNS,
     STATE_COLUMNS,
     TEXT,
-)
-
-STATE_TIMES = Times(wrong_times, set_right)
-HOST_TIMES = Times(
-    lambda now, _: wrong_hosts(now),
-    lambda rows, now, _options, _since: set_right_hosts(rows, now),
 )
 
 
@@ -66,7 +59,6 @@ KINDS = {
             in_rows=True,
             in_order=True,
             refers=("page", "document"),
-            times=STATE_TIMES,
             later_versions=("change_shape", "gone_since"),
             due="fetch_time",
             zone=Zone("fetch_time", "score", "status"),
@@ -81,7 +73,6 @@ KINDS = {
             in_tablets=True,
             in_rows=True,
             in_order=True,
-            times=HOST_TIMES,
             later_versions=("robots_failing_since", "unfetched", "purged_since", "cookies"),
             cell="h:host",
             in_first_tables=True,

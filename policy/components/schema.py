@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
-from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
+from ..schedules.schedule import latest_due, latest_rest
+from .columns import Column, Columns, Form, Planned, Purged, code_column, joined, time_column
 
 TEXT = pa.large_string()
 TEXT_MAP = pa.map_(TEXT, TEXT)
@@ -52,7 +53,11 @@ STATE_COLUMNS = Columns(
     (
         Column("key", TEXT, "Row key: the URL with its host reversed: `com.example:http/`."),
         code_column("status", STATUS_NAMES, "What the table knows about the URL."),
-        time_column("fetch_time", "When the URL is due: from then on `generate` may choose it."),
+        time_column(
+            "fetch_time",
+            "When the URL is due: from then on `generate` may choose it.",
+            planned=Planned("last_fetch_time", latest_due),
+        ),
         Column("fetch_interval", pa.int32(), "Time from one fetch to the next.", "s"),
         Column(
             "retries",
@@ -204,10 +209,14 @@ HOSTS_COLUMNS = Columns(
         Column("robots_origin", TEXT, "Whose robots.txt it is: `scheme://host[:port]`."),
         Column("robots_status", pa.uint16(), "HTTP's status code of robots.txt; 0: no answer."),
         Column("robots_text", TEXT, "Its robots.txt.", purged=Purged.LINES),
-        time_column("robots_time", "When robots.txt was requested."),
+        time_column("robots_time", "When robots.txt was requested.", renewed=True),
         Column("crawl_delay", pa.float64(), "Pause that robots.txt asks for.", "s"),
         Column("exceptions", pa.int32(), "Failed requests since the last success."),
-        time_column("backoff_until", "Until when the host is left alone."),
+        time_column(
+            "backoff_until",
+            "Until when the host is left alone.",
+            planned=Planned("last_request_time", latest_rest),
+        ),
         Column("requests", pa.int64(), "Number of requests to it."),
         time_column("last_request_time", "When it was last requested."),
         time_column("robots_failing_since", "Since when robots.txt is not answered; null: it is."),
@@ -223,7 +232,7 @@ HOSTS_COLUMNS = Columns(
         Column(
             "dns_failures", pa.int32(), "Failed look-ups of its address since the last success."
         ),
-        time_column("dns_time", "When its address was last looked up."),
+        time_column("dns_time", "When its address was last looked up.", renewed=True),
         Column("homepage", TEXT, "Its home page, if it was fetched.", form=Form.URL),
         Column("score", pa.float32(), "Its importance."),
         Column("response_times", pa.large_binary(), "Sketch of its response times.", form=Form.HEX),

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
-from ..components.clocks import COUNT, set_right_hosts
-from ..components.schema import HOSTS, URL_COUNTS
+from ..components.clocks import COUNT, set_right
+from ..components.schema import HOSTS, HOSTS_COLUMNS, URL_COUNTS
 from .domain_sketch import unite_sketches
 from .response_sketch import add_sketches
 
@@ -37,9 +37,10 @@ def merge_hosts(
             time, the last one is the newest.
         now: Time in ms.
     """
-    findings, late = set_right_hosts(findings, now)
+    findings, late = set_right(HOSTS_COLUMNS, findings, now)
     requested = findings.get_column("last_request_time").drop_nulls().to_list()
-    rows, wrong = set_right_hosts(rows, now, min(requested, default=now) - 1)
+    since = min(requested, default=now) - 1
+    rows, wrong = set_right(HOSTS_COLUMNS, rows, now, since=since)
     together = pl.concat([rows, findings]).sort("last_request_time", maintain_order=True)
     # The columns of robots.txt belong together: a missing text must not be taken from an older row.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(

@@ -2,26 +2,37 @@
 
 import polars as pl
 
-from ..components.schema import INLINKS, conformed
+from ..components.clocks import COUNT, set_right
+from ..components.schema import INLINKS, INLINKS_COLUMNS, conformed
+from ..schedules.schedule import TOLERANCE_MS
 from .edges import merge_rows, with_halves
 
 _NEW = ("anchor", "rel", "score")
 _FIRST = pl.min_horizontal("first", "time")
 
 
-def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def apply_links(
+    rows: pl.DataFrame, changes: pl.DataFrame, now: int
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns rows of the link table after changes.
 
     The newest time counts, so batches may come in any order. A link that ends stays as a row with
-    ``gone_since``: nothing is rewritten for it.
+    ``gone_since``: nothing is rewritten for it. Times later than now are corrected first: a row
+    that a clock ahead has left is older than a change of its key.
 
     Args:
         rows: INLINKS rows in key order.
         changes: LINK_CHANGES rows in any order. A link has priority over a tombstone of its key.
+        now: Time in ms.
 
     Returns:
-        (INLINKS rows in key order; counts ``links_added``, ``links_seen`` and ``links_gone``).
+        (INLINKS rows in key order; counts ``links_added``, ``links_seen``, ``links_gone`` and that
+        of corrected rows).
     """
+    late = pl.col("time", "first") > now + TOLERANCE_MS
+    changes = changes.with_columns(
+        pl.when(late).then(now).otherwise(pl.col("time", "first")).name.keep()
+    )
     seen = _newest(changes.filter(~pl.col("gone")))
     ended = changes.filter("gone").select("key", "time")
     if len(ended):
@@ -36,18 +47,20 @@ def apply_links(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame
     )
     found = rows.join(again, on="key", how="left", maintain_order="left")
     found = found.join(ended, on="key", how="left", maintain_order="left")
-    return _after(found, added, rows.columns)
+    since = pl.min_horizontal(pl.lit(now, pl.Int64), "time", "ended")
+    found, wrong = set_right(INLINKS_COLUMNS, found, now, since=since)
+    return _after(found, added, rows.columns, {COUNT: wrong})
 
 
 def _after(
-    found: pl.DataFrame, added: pl.DataFrame, names: list[str]
+    found: pl.DataFrame, added: pl.DataFrame, names: list[str], counts: dict[str, int]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     alive, time = pl.col("gone_since").is_null(), pl.col("time")
     newer = (time >= pl.max_horizontal("last_seen", "gone_since")).fill_null(False)
     dies = (alive & (pl.col("ended") >= pl.col("last_seen"))).fill_null(False)
     judged = found.with_columns(_newer=newer, _dies=dies)
     back = judged.select(number=pl.col("_newer") & ~alive).get_column("number").sum()
-    counts = {
+    counts |= {
         "links_added": len(added) + int(back or 0),
         "links_seen": int(judged.get_column("_newer").sum()) - int(back or 0),
         "links_gone": int(judged.get_column("_dies").sum()),

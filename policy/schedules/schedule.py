@@ -13,6 +13,7 @@ DAY_MS = DAY_S * 1000
 USUAL_INTERVAL_S = 30 * DAY_S
 # The longest wait after a failure or because of a server's Retry-After.
 LONGEST_RETRY_S = 30 * DAY_S
+LONGEST_REST_MS = LONGEST_RETRY_S * 1000
 # By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less
 # than a second; a larger difference means that a clock is wrong.
 TOLERANCE_MS = 300_000
@@ -94,14 +95,21 @@ def horizon(now: int, options: ScheduleOptions) -> pl.Expr:
     return now + longest.cast(pl.Int64) * 1000
 
 
-def too_far(now: int, options: ScheduleOptions) -> pl.Expr:
-    """Returns a condition: a row is due later than all options and its own interval allow.
+def latest_due(now: int, options: ScheduleOptions) -> pl.Expr:
+    """Returns the latest due time that options and its own interval allow a row of the state, ms.
 
     A due time beyond the ``horizon`` that its own interval explains is no error: an update had a larger
-    ``max_fetch_interval``.
+    ``max_fetch_interval``. A row that was never tried is due from when it was added.
     """
     own = now + (_GROWTH * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
-    return pl.col("fetch_time") > pl.max_horizontal(horizon(now, options), own)
+    new = pl.col("last_fetch_time").is_null()
+    tried = pl.max_horizontal(horizon(now, options), own)
+    return pl.when(new).then(now + TOLERANCE_MS).otherwise(tried)
+
+
+def latest_rest(now: int, options: ScheduleOptions) -> pl.Expr:
+    """Returns until when a host may be left alone at most, for ``Retry-After`` and failures, ms."""
+    return pl.lit(now + LONGEST_REST_MS)
 
 
 def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:

@@ -25,7 +25,15 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
 )
 from ..components.clocks import COUNT, set_right
-from ..components.schema import OUTCOME, STATE, STATUS_NAMES, ParseStatus, Status, empty
+from ..components.schema import (
+    OUTCOME,
+    STATE,
+    STATE_COLUMNS,
+    STATUS_NAMES,
+    ParseStatus,
+    Status,
+    empty,
+)
 from ..heirs import INHERITED, NO_URL
 from ..hosting.host_counts import COUNTED_OF_STATE, updated_counts
 from ..hosting.interval_bounds import Bounds, within_bounds
@@ -150,7 +158,7 @@ def update_state(
     changes = scorings.completed(changes)
     budgets = options if options.additions_allowed else None
     found = arrive(rows, changes, now, budgets, KnownUrls(table.of_hosts, table.room), scorings)
-    right, wrong = set_right(found.rows, now, options, table.since)
+    right, wrong = set_right(STATE_COLUMNS, found.rows, now, options, table.since)
     arrived = _inherit(_defaults(right, now, options, scorings), found)
     tried = np.flatnonzero(found.tried)
     visited = arrived if len(tried) == len(arrived) else gather([arrived], tried)

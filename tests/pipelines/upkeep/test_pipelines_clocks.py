@@ -12,6 +12,8 @@ from simulated_web import SimWeb, served_web
 from web_tables import InBigtable, copied_folder
 
 from nutbeam.io.table.opening import open_table
+from nutbeam.policy.components.columns import Form
+from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import Status
 from nutbeam.web.base.clock import EARLIEST_MS
 
@@ -236,6 +238,65 @@ def test_a_clock_that_cannot_be_is_named_and_not_believed(tmp_path, caplog, monk
     (row,) = state_of(tmp_path / "table").to_dicts()
     assert row["fetch_time"] >= EARLIEST_MS
     assert all(name.split("-")[0].isdigit() for name in manifest_of(tmp_path / "table").batches)
+
+
+@pytest.fixture
+def linked(tmp_path, web, monkeypatch):
+    """A table with a link table, whose hosts were looked up, all ten days ahead."""
+    table = tmp_path / "linked"
+    with clock_off(monkeypatch, WRONG["ten_days_ahead"]):
+        assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
+        assert nutbeam("invertlinks", table) == 0
+        assert look_up(table) == 1
+    return table
+
+
+def look_up(table):
+    """Looks up all hosts that are due, and returns how many were."""
+    assert nutbeam("updatehostdb", table, "--check", "all", "--lookup_timeout", "3") == 0
+    return manifest_of(table).counts.get("checked_hosts", 0)
+
+
+def future_times(table):
+    """Returns the columns of each component that have a time of the future."""
+    late = {
+        (name, column)
+        for name in ("state", "hosts", "links")
+        for column, most in rows_of(table, name).max().row(0, named=True).items()
+        if column in TIMES[name] and (most or 0) > time.time() * 1000
+    }
+    return late - {("state", "fetch_time"), ("hosts", "backoff_until")}
+
+
+TIMES = {
+    name: {column.name for column in KINDS[name].columns if column.form is Form.TIME}
+    for name in ("state", "hosts", "links")
+}
+
+
+def test_links_seen_by_a_clock_ahead_are_seen_again(linked, web):
+    assert {("links", "first_seen"), ("links", "last_seen")} <= future_times(linked)
+    assert nutbeam("generate", linked, "--add_days", "60") == 0
+    for job in ("fetch", "parse", "updatedb"):
+        assert nutbeam(job, linked, *(reach(web) if job == "fetch" else ())) == 0
+    assert nutbeam("invertlinks", linked) == 0
+    counts = manifest_of(linked).counts
+    assert counts["clock"] == counts["links_seen"] > 0
+    assert not {name for name, _ in future_times(linked)} & {"links"}
+
+
+def test_hosts_that_were_looked_up_by_a_clock_ahead_are_looked_up_again(linked):
+    assert ("hosts", "dns_time") in future_times(linked)
+    assert look_up(linked) == 1
+    assert not {name for name, _ in future_times(linked)} & {"hosts"}
+
+
+def test_fsck_repairs_times_of_links_and_of_look_ups(linked, capsys):
+    assert nutbeam("fsck", linked) == 3
+    assert "rows of links with times that cannot be" in capsys.readouterr().out
+    assert nutbeam("fsck", linked, "--repair") == 0
+    assert future_times(linked) == set()
+    assert nutbeam("fsck", linked) == 0
 
 
 @pytest.mark.long

@@ -1,10 +1,26 @@
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.components.clocks import LONGEST_REST_MS, resting, set_right, set_right_hosts
-from nutbeam.policy.components.schema import CHANGES, HOSTS, STATE, Status
+from nutbeam.policy.components.clocks import resting, set_right, wrong_times
+from nutbeam.policy.components.columns import Form
+from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.schema import (
+    CHANGES,
+    HOSTS,
+    HOSTS_COLUMNS,
+    STATE,
+    STATE_COLUMNS,
+    Status,
+)
 from nutbeam.policy.hosting.hosts import merge_hosts
-from nutbeam.policy.schedules.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
+from nutbeam.policy.schedules.schedule import (
+    DAY_MS,
+    LONGEST_REST_MS,
+    TOLERANCE_MS,
+    Clock,
+    ScheduleOptions,
+    due,
+)
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.exchange.status import FETCH_SUCCESS
@@ -28,9 +44,9 @@ def fetched_at(time, **columns):
 
 
 def right(*rows, now=NOW, options=OPTIONS, since=None):
-    fixed, number = set_right(frame_of(STATE, *rows), now, options, since)
+    fixed, number = set_right(STATE_COLUMNS, frame_of(STATE, *rows), now, options, since)
     assert fixed.schema == frame_of(STATE).schema
-    again = set_right(fixed, now, options, since)
+    again = set_right(STATE_COLUMNS, fixed, now, options, since)
     assert (again[1], again[0].equals(fixed)) == (0, True)
     return fixed.to_dicts(), number
 
@@ -71,7 +87,7 @@ SANE = {
 @pytest.mark.parametrize("name", SANE)
 def test_what_can_be_is_left_as_it_is(name):
     before = frame_of(STATE, SANE[name])
-    fixed, number = set_right(before, NOW, OPTIONS)
+    fixed, number = set_right(STATE_COLUMNS, before, NOW, OPTIONS)
     assert number == 0
     assert fixed.equals(before)
 
@@ -157,7 +173,7 @@ def test_a_host_of_the_future_rests_as_long_as_it_was_to(ahead):
     row = host(last_request_time=then, backoff_until=then + 60_000, robots_time=then,
                robots_failing_since=then)  # fmt: skip
     assert not frame_of(HOSTS, row).select(resting(NOW)).item()
-    fixed, number = set_right_hosts(frame_of(HOSTS, row), NOW)
+    fixed, number = set_right(HOSTS_COLUMNS, frame_of(HOSTS, row), NOW)
     found = fixed.row(0, named=True)
     assert (found["last_request_time"], found["backoff_until"]) == (NOW, NOW + 60_000)
     assert (found["robots_time"], found["robots_failing_since"]) == (EARLIEST_MS, NOW)
@@ -183,3 +199,33 @@ def test_what_is_learnt_is_newer_than_what_a_clock_ahead_has_left():
     assert (found["last_request_time"], found["exceptions"]) == (NOW - 5, 0)
     assert found["backoff_until"] < NOW
     assert counts == {"clock": 1}
+
+
+TIMES = [
+    (kind, column)
+    for kind in KINDS.values()
+    if kind.in_tablets
+    for column in kind.columns
+    if column.form in (Form.TIME, Form.DAY)
+]
+
+
+@pytest.mark.parametrize(("kind", "column"), TIMES, ids=lambda one: one.name)
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_each_time_of_a_row_that_is_in_the_future_is_corrected(kind, column, ahead):
+    if column.planned:  # it may be in the future
+        ahead += 365 * DAY_MS
+    unit = DAY_MS if column.form is Form.DAY else 1
+    row = {"key": "k", column.name: (NOW + ahead) // unit}
+    frame = frame_of(kind.schema, row)
+    assert frame.select(wrong_times(kind.columns, NOW)).item()
+    fixed, number = set_right(kind.columns, frame, NOW)
+    assert number == 1
+    assert fixed.schema == frame.schema
+    assert fixed[column.name].item() <= NOW // unit
+    assert set_right(kind.columns, fixed, NOW)[1] == 0
+
+
+def test_tables_without_all_columns_are_corrected_too():
+    rows = frame_of(HOSTS, host(last_request_time=NOW + DAY_MS)).drop("dns_time", "purged_since")
+    assert set_right(HOSTS_COLUMNS, rows, NOW)[0]["last_request_time"].item() == NOW

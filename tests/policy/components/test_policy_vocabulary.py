@@ -99,8 +99,8 @@ def test_each_column_is_explained(kind):
     for column in kind.columns:
         assert column.meaning.endswith(".")
         assert bool(column.codes) == (column.form is Form.CODE)
-        named_as_time = column.name.endswith(("_time", "_until", "_since"))
-        assert not named_as_time or column.form is Form.TIME
+        endings = ("time", "_until", "_since", "_seen", "_day", "created", "deleted")
+        assert not column.name.endswith(endings) or column.form in (Form.TIME, Form.DAY)
 
 
 def test_a_column_has_one_form_under_one_name():

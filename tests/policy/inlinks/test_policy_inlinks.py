@@ -4,6 +4,7 @@ import random
 
 import polars as pl
 import pytest
+from frames import frame_of
 from linked_web import link_key
 
 from nutbeam.policy.components.schema import INLINKS, empty, to_frame
@@ -14,8 +15,11 @@ from nutbeam.policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, 
 from nutbeam.policy.inlinks.invert_options import InvertOptions
 from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_keys, range_of_target
 from nutbeam.policy.inlinks.page_edges import page_edges
+from nutbeam.web.base.clock import EARLIEST_MS
 
 LONG = "com.a:http/" + 4080 * "x"
+DAY = 86_400_000
+NOW = EARLIEST_MS + 365 * DAY
 
 
 def documents(pages, time=1, score=1.0):
@@ -31,7 +35,7 @@ def documents(pages, time=1, score=1.0):
 def invert(changes):
     """The link table of changes alone, without ended links."""
     wide = pl.concat([to_frame(LINK_CHANGES.empty_table()), changes], how="diagonal_relaxed")
-    return apply_links(empty(INLINKS), wide)[0].filter(pl.col("gone_since").is_null())
+    return apply_links(empty(INLINKS), wide, NOW)[0].filter(pl.col("gone_since").is_null())
 
 
 def table_of(pages, **how):
@@ -243,7 +247,7 @@ def test_random_histories_are_those_of_the_newest_documents(seed):
         assert wide.select("target", "source").null_count().row(0) == (0, 0)
         for _ in range(2):  # the same again changes nothing
             reference.rows, _counts = apply_links(
-                reference.rows, changes.sample(fraction=1, shuffle=True, seed=seed)
+                reference.rows, changes.sample(fraction=1, shuffle=True, seed=seed), NOW
             )
         assert reference.rows.get_column("key").is_sorted()
         assert not reference.rows.get_column("key").is_duplicated().any()
@@ -257,11 +261,40 @@ def test_a_tombstone_that_comes_late_kills_only_older_links(seed):
     links = [step.filter(~pl.col("gone")) for step in steps]
     dead = [step.filter("gone") for step in steps]
     for changes in links:
-        reference.rows, _ = apply_links(reference.rows, changes)
+        reference.rows, _ = apply_links(reference.rows, changes, NOW)
     reference.random.shuffle(dead)
     # A link that is found again in the step of its tombstone lives on.
     found = pl.concat(links).select("key", "time")
     for changes in dead:
         ended = changes.join(found, on=["key", "time"], how="anti")
-        reference.rows, _ = apply_links(reference.rows, ended)
+        reference.rows, _ = apply_links(reference.rows, ended, NOW)
     assert reference.stored() == reference.truth()
+
+
+AHEAD = NOW + 54 * 365 * DAY
+PAIR = "com.b:http/ com.a:http/"
+LEFT_BY_A_CLOCK_AHEAD = {
+    "seen": {"first_seen": NOW - DAY, "last_seen": AHEAD},
+    "gone": {"first_seen": AHEAD, "last_seen": AHEAD, "gone_since": AHEAD},
+}
+
+
+@pytest.mark.parametrize("row", LEFT_BY_A_CLOCK_AHEAD.values(), ids=LEFT_BY_A_CLOCK_AHEAD)
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_change_is_newer_than_a_link_that_a_clock_ahead_has_left(row, gone):
+    old = frame_of(INLINKS, {"key": PAIR, "anchor": "old"} | row)
+    time = NOW - 9 * DAY  # an old batch is inverted now
+    change = {"key": PAIR, "anchor": "new", "time": time, "gone": gone}
+    rows, counts = apply_links(old, frame_of(LINK_CHANGES, change), NOW)
+    (link,) = rows.to_dicts()
+    assert link["last_seen"] == time
+    assert link["first_seen"] <= NOW
+    assert counts["clock"] == 1
+    assert link["gone_since"] == (time if gone else None)
+    assert gone or link["anchor"] == "new"
+
+
+def test_a_link_of_a_page_that_was_fetched_ahead_is_seen_now():
+    change = {"key": PAIR, "time": AHEAD, "first": AHEAD, "gone": False}
+    rows, _ = apply_links(empty(INLINKS), frame_of(LINK_CHANGES, change), NOW)
+    assert rows.select("first_seen", "last_seen", "gone_since").row(0) == (NOW, NOW, None)

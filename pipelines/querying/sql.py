@@ -163,7 +163,7 @@ def connect_duckdb(
 ) -> Any:
     """Returns a connection that has one snapshot's files as views, and nothing else.
 
-    It loads and downloads no extension, and opens no other file and no URL.
+    It loads and downloads no extension, and opens no other file and no URL. Its time zone is UTC.
 
     Args:
         duckdb: The module.
@@ -195,6 +195,8 @@ def connect_duckdb(
     connection.execute(f"SET allowed_paths = [{listed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET python_enable_replacements = false")
+    # Times of the views are UTC without a zone. DuckDB compares them with now() in the session's.
+    connection.execute("SET TimeZone = 'UTC'")
     if memory_limit:
         connection.execute(f"SET memory_limit = '{int(memory_limit)}B'")
     connection.execute("SET lock_configuration = true")

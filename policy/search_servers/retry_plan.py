@@ -2,9 +2,9 @@
 
 import dataclasses
 import random
-from email.utils import parsedate_to_datetime
 
 from ...web.base.clock import clock_ms
+from ...web.exchange.status import moment_of
 
 _FIRST = 0.5  # s
 _LONGEST = 60.0  # s
@@ -61,8 +61,7 @@ def seconds_of(retry_after: str) -> float | None:
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:9]), _MOST_RETRY_AFTER)
-    try:
-        moment = parsedate_to_datetime(text).timestamp()
-    except (TypeError, ValueError, OverflowError):
+    moment = moment_of(text)
+    if moment is None:
         return None
     return min(max(0.0, moment - clock_ms() / 1000), _MOST_RETRY_AFTER)

@@ -4,7 +4,9 @@ import base64
 import csv
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
 
 import polars as pl
@@ -363,3 +365,31 @@ def test_of_many_wide_rows_the_first_columns_are_shown(ask):
     assert lines[1].startswith("│ url ")
     number = len(lines[1].split("│")) - 2
     assert lines[-1].startswith(f"{number} of {len(COLUMNS)} columns: select those that you need")
+
+
+# DuckDB reads the zone of the machine once, so each zone has a process.
+ZONE_QUERIES = """
+select count(*) as n from state where last_fetch_time > now() - interval 1 hour;
+select count(*) as n from state where last_fetch_time <= now() + interval 1 minute;
+select count(*) as n from state where last_fetch_time::timestamptz > now() - interval 1 hour;
+select count(*) as n from state where last_fetch_time > '2020-01-01 00:00:00Z'::timestamptz;
+select '2026-01-31 12:00'::timestamptz::varchar as text, current_setting('TimeZone') as zone;
+select epoch_ms(now()::timestamp) - epoch_ms(now()) as ms,
+       current_date - now()::date as days, current_date::timestamp = date_trunc('day', now()) as same;
+"""
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+def test_queries_are_in_utc_in_all_time_zones(table, zone):
+    words = [sys.executable, "-m", "nutbeam", "sql", table, "--format", "json"]
+    done = subprocess.run(
+        words, input=ZONE_QUERIES, env=os.environ | {"TZ": zone}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    tried = state_of(table).get_column("last_fetch_time").count()
+    assert tried > 0
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        *([{"n": tried}] * 4),
+        {"text": "2026-01-31 12:00:00+00", "zone": "UTC"},
+        {"ms": 0, "days": 0, "same": True},
+    ]

@@ -1,7 +1,9 @@
 """Ids, cleaning, bulks, verdicts and waiting times for search servers."""
 
+import datetime
 import json
 import random
+import time
 
 import polars as pl
 import pytest
@@ -112,6 +114,17 @@ def test_waiting_doubles_with_jitter_and_ends():
 @pytest.mark.parametrize(("text", "seconds"), [("999999999999", 600.0), ("-1", None), ("", None)])
 def test_odd_values_of_retry_after(text, seconds):
     assert seconds_of(text) == seconds
+
+
+def test_a_date_without_a_zone_is_utc_in_retry_after(monkeypatch):
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        date = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=100)
+        assert 90 < seconds_of(f"{date:%a, %d %b %Y %H:%M:%S}") <= 100
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def solr_bulk(*ids):

@@ -5,7 +5,7 @@ import functools
 import re
 import unicodedata
 
-from chardetng_py import detect
+from chardetng_py import EncodingDetector
 
 from .prescan import declared_encoding, encoding_in_xml
 from .whatwg_encodings import canonical, decode_as
@@ -23,6 +23,9 @@ _PRESCAN_BYTES = 8192
 _SAMPLE_BYTES = 20_000
 _WIDE = ("utf-32le", "utf-32be", "utf-16le", "utf-16be")
 _WIDE_BYTES = 1024
+_NOT_BETWEEN_LETTERS = bytes(range(0x30, 0x100))
+# Of letters in UTF-8: those of Latin alphabets, and punctuation.
+_COMMON_STARTS = (b"\xc2", b"\xc3", b"\xc4", b"\xc5", b"\xe2")
 # Of Unicode's general categories: controls, surrogates, unassigned, private.
 _NO_LETTERS = frozenset({"Cc", "Cs", "Cn", "Co"})
 # RFC 1468: the escape sequences of ISO-2022-JP; browsers look for them, too.
@@ -48,7 +51,7 @@ def decode_body(body: bytes, content_type: str | None) -> tuple[str, str]:
     ``content_type``; a ``meta`` or XML declaration in the first 8192 bytes. Without one it is
     UTF-16 or UTF-32 if the zero bytes of mark-up show it, UTF-8 if nearly all letters are valid,
     ISO-2022-JP if its escapes are there, else the guess of chardetng, Firefox's detector, from
-    20,000 bytes.
+    20,000 bytes, which begin at a boundary between letters and may end within one.
 
     Labels mean what the WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A wrong
     label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The
@@ -99,7 +102,7 @@ def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     are, is returned unchanged, which saves both conversions.
     """
     name, start = _detect(body, content_type)
-    if name == "utf-8" and not start and _first_wrong_byte(body) is None:
+    if name == "utf-8" and not start and _first_mistake(body) is None:
         return body, name
     text = decode_as(name, body[start:])
     return text.encode("utf-8", "replace"), name
@@ -185,17 +188,28 @@ def _guess(body: bytes) -> str:
     wide = unmarked_utf(body[:_WIDE_BYTES])
     if wide is not None:
         return wide
-    wrong = _first_wrong_byte(body)
-    if wrong is None and _ESCAPES.search(body):
-        return "iso-2022-jp"
-    # A page cut within a letter is UTF-8.
-    if wrong is None or wrong >= len(body) - 3:
+    mistake = _first_mistake(body)
+    if mistake is None:
+        return "iso-2022-jp" if _ESCAPES.search(body) else "utf-8"
+    if _is_cut(body, mistake):
         return "utf-8"
-    start = max(0, wrong - 1000)
+    start = _boundary(body, mistake.start - 1000)
     sample = body[start : start + _SAMPLE_BYTES]
     if _is_mostly_utf8(sample):
         return "utf-8"
-    return canonical(detect(sample, allow_utf8=False)) or _DEFAULT
+    detector = EncodingDetector()
+    # The sample may end within a letter, which is a mistake only at the end of the body.
+    detector.feed(sample, last=start + len(sample) == len(body))
+    return canonical(detector.guess(tld=None, allow_utf8=False)) or _DEFAULT
+
+
+def _boundary(body: bytes, most: int) -> int:
+    """Returns the last position, at most ``most``, where no letter of several bytes goes on.
+
+    No such letter of any encoding has a byte below "0" after its first; white space is one.
+    """
+    before = body[: max(0, most)]
+    return len(before.rstrip(_NOT_BETWEEN_LETTERS))
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
@@ -205,11 +219,24 @@ def _is_mostly_utf8(sample: bytes) -> bool:
     return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong
 
 
-def _first_wrong_byte(body: bytes) -> int | None:
+def _first_mistake(body: bytes) -> UnicodeDecodeError | None:
+    """Returns the first mistake of a body as UTF-8."""
     if body.isascii():
         return None
     try:
         body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start
+    except UnicodeDecodeError as mistake:
+        return mistake
     return None
+
+
+def _is_cut(body: bytes, mistake: UnicodeDecodeError) -> bool:
+    """Returns whether a body is UTF-8 that ends within a letter.
+
+    One byte at the end is a letter of another encoding (``caf\\xe9``), unless there are letters in
+    UTF-8 before it, or common ones begin with it.
+    """
+    if mistake.reason != "unexpected end of data":
+        return False
+    rest = body[mistake.start :]
+    return len(rest) > 1 or rest in _COMMON_STARTS or not body[: mistake.start].isascii()

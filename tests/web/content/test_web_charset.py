@@ -146,3 +146,37 @@ def test_valid_utf8_is_not_copied():
 def test_any_bytes_become_text_and_both_ways_agree(body, header):
     text, name = decode_body(body, header)
     assert to_utf8(body, header) == (text.encode("utf-8", "replace"), name)
+
+
+@pytest.mark.parametrize("shift", range(4))
+@pytest.mark.parametrize(
+    ("text", "codec", "name"),
+    [(text, codec, name) for text, codec, name in SAMPLES if name in ("shift_jis", "euc-jp")]
+    + [
+        ("这是中文文本，用于检测编码。", "gbk", "gb18030"),
+        ("這是中文文本，用於檢測編碼。", "big5", "big5"),
+        ("이것은 한국어 문장입니다. 문자 코드를 판정합니다. ", "cp949", "euc-kr"),
+    ],
+)
+def test_a_long_page_is_recognised_wherever_the_sample_begins_and_ends(text, codec, name, shift):
+    body = b"x" * shift + (text * 2000).encode(codec)
+    assert decode_body(body, "text/html") == ("x" * shift + text * 2000, name)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"caf\xe9", "café"),
+        (b"caf\xe9\n", "café\n"),
+        (b"<p>caf\xe9.", "<p>café."),
+        (b"A fine Spa\xdf", "A fine Spaß"),
+        (b"Un caff\xe8", "Un caffè"),
+        # A letter in UTF-8 that a limit has cut.
+        ("an em dash —".encode()[:-1], "an em dash \ufffd"),
+        ("an em dash —".encode()[:-2], "an em dash \ufffd"),
+        ("é and ñ, ē".encode()[:-1], "é and ñ, \ufffd"),
+        ("日本語".encode()[:-2], "日本\ufffd"),
+    ],
+)
+def test_a_letter_only_at_the_end_counts(body, text):
+    assert decode_body(body, None)[0] == text

@@ -188,8 +188,6 @@ _NAMES = (
     "nutbot",
     "other",
     "NutBot",
-    "nut",
-    "nutb*",
     "*nutbot*",
     "googlebot",
     "nutbot-x",

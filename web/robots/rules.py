@@ -12,23 +12,28 @@ from typing import NamedTuple
 
 # A field and its value; the colon may be missing.
 _LINE = re.compile(
-    r"^[^\S\n]*+(user[- ]?agent|allow|dis{1,2}al{1,2}ow|diasllow|disallaw|site-?map|sitemaps"
-    r"|crawl[- ]delay|content-usage|request[- ]rate|visit[- ]time)(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
+    r"^[^\S\n]*+(user[-_ \u2010-\u2015]?agents?|allow|dis{1,2}al{1,2}ow|diasllow|disallaw"
+    r"|site-?maps?|crawl[-_ ]?delay|content-usage|request[- ]rate|visit[- ]time)"
+    r"(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
     re.IGNORECASE | re.MULTILINE,
 )
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _USAGE, _OTHER = range(7)
+# By the first three letters.
 _KINDS = {
-    **dict.fromkeys(("user-agent", "user agent", "useragent"), _AGENT),
-    **dict.fromkeys(("sitemap", "site-map", "sitemaps"), _SITEMAP),
-    **dict.fromkeys(("crawl-delay", "crawl delay"), _DELAY),
-    **dict.fromkeys(("request-rate", "request rate", "visit-time", "visit time"), _OTHER),
-    "allow": _ALLOW,
-    "content-usage": _USAGE,
-    **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow"), _DISALLOW),
-    **dict.fromkeys(("diasllow", "disallaw"), _DISALLOW),
-}  # fmt: skip
+    **{"use": _AGENT, "all": _ALLOW, "dis": _DISALLOW, "dia": _DISALLOW, "sit": _SITEMAP},
+    **{"cra": _DELAY, "con": _USAGE, "req": _OTHER, "vis": _OTHER},
+}
+# A product token (RFC 9309 2.2.1), here with digits, or "*"; what stands before and behind it is
+# ignored: marks such as quotes, a version, a comment.
+_COMMENT = re.compile(r"\([^()]*+\)?")
+_NAME = re.compile(r"[^\w*-]*+(?:\**+([A-Za-z0-9_-]+)|\*)")
+_ALL = "*"
+_NUMBER = re.compile(
+    r"\+?([0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)\s*\(?(ms|milli[a-z]*|[a-z]*)\)?[.;,]*", re.IGNORECASE
+)
+# Seconds in a unit, by its first letter.
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 MAX_USAGES = 100
-_FOR_ALL, _OWN = 0, 1 << 20
 
 
 class RobotsRule(NamedTuple):
@@ -63,14 +68,16 @@ class RobotsReading(NamedTuple):
     Attributes:
         rules: The rules in the order of the file.
         crawl_delay: Crawl delay in s, or None.
+        odd_delay: The last crawl delay, if none of them is a time.
         sitemaps: Its sitemaps, which are for all agents.
         usages: The first hundred Content-Usage lines.
     """
 
     rules: list[RobotsRule]
     crawl_delay: float | None
+    odd_delay: str | None
     sitemaps: list[str]
-    usages: tuple[UsageRule, ...] = ()
+    usages: tuple[UsageRule, ...]
 
 
 _Line = tuple[int, str, int]  # kind, value, number
@@ -80,11 +87,11 @@ class _Group(NamedTuple):
     """A group of lines for the agents in the User-agent lines before them.
 
     Attributes:
-        ranks: Ranks of the match between its names and the agent.
-        lines: Lines of the group; empty if no name matches.
+        names: Those of its names that are the agent's, and ``*``.
+        lines: Lines of the group; empty without such a name.
     """
 
-    ranks: set[int]
+    names: set[str]
     lines: list[_Line]
 
 
@@ -92,17 +99,17 @@ def read_robots_rules(text: str, agents: tuple[str, ...]) -> RobotsReading:
     """Returns the part of a robots.txt for one agent.
 
     All groups with one of its names apply together (RFC 9309 2.2.1). If there are none, the groups
-    apply that have the longest prefix of the first name. Otherwise the groups for all agents apply.
+    for all agents apply. See ``names_of_agents``.
 
     Args:
         text: The robots.txt.
         agents: Product tokens.
 
-    >>> robots = "User-agent: Bot/2.0 # us\\nDisallow: /a\\nUser-agent: *\\nDisallow: /"
+    >>> robots = "User-agent: Bot/2.0 (us) # we\\nDisallow: /a\\nUser-agent: *\\nDisallow: /"
     >>> [rule.pattern for rule in read_robots_rules(robots, ("bot",)).rules]
     ['/a']
     """
-    names = tuple(agent.lower() for agent in agents)
+    own = {agent.lower() for agent in agents}
     groups: list[_Group] = []
     sitemaps: list[str] = []
     of_agents = False
@@ -114,19 +121,19 @@ def read_robots_rules(text: str, agents: tuple[str, ...]) -> RobotsReading:
             if not of_agents:
                 groups.append(_Group(set(), []))
             of_agents = True
-            groups[-1].ranks.update(_ranks(value.lower(), names))
+            groups[-1].names.update(names_of_agents(value) & {*own, _ALL})
         else:
             of_agents = False
-            if value and groups and groups[-1].ranks:
+            if value and groups and groups[-1].names:
                 groups[-1].lines.append(line)
-    best = max((rank for group in groups for rank in group.ranks), default=_FOR_ALL)
-    lines = [line for group in groups if best in group.ranks for line in group.lines]
+    if not any(own & group.names for group in groups):
+        own = {_ALL}
+    lines = [line for group in groups if own & group.names for line in group.lines]
     of_paths = (line for line in lines if line[0] in (_ALLOW, _DISALLOW))
     rules = [RobotsRule(kind == _ALLOW, value, at) for kind, value, at in of_paths]
     usages = (_usage_rule(value) for kind, value, _ in lines if kind == _USAGE)
-    return RobotsReading(
-        rules, _crawl_delay(lines), sitemaps, tuple(itertools.islice(usages, MAX_USAGES))
-    )
+    first_usages = tuple(itertools.islice(usages, MAX_USAGES))
+    return RobotsReading(rules, *_delays(lines), sitemaps, first_usages)
 
 
 def _usage_rule(value: str) -> UsageRule:
@@ -156,8 +163,8 @@ def _lines(text: str) -> Iterator[_Line]:
     number, counted = 1, 0
     for found in _LINE.finditer(text):
         field, colon, value = found.groups()
-        kind = _KINDS.get(field.lower())
-        if kind is None or (not colon and _has_other_field(value)):
+        kind = _KINDS[field[:3].lower()]
+        if not colon and _has_other_field(value):
             continue
         begins = found.start()
         number += text.count("\n", counted, begins)
@@ -175,29 +182,42 @@ def _has_other_field(value: str) -> bool:
     return bool(colon) and (not rest or rest[0].isspace())
 
 
-def _ranks(name: str, agents: tuple[str, ...]) -> Iterator[int]:
-    """Yields ranks of the match between a name in lower case and the agent's names."""
-    if name == "*":
-        yield _FOR_ALL
-        return
-    token, _, version = name.partition("/")
-    if token in agents and len(version.split()) < 2:
-        yield _OWN
-    for spelling in (name, name.replace("*", "")):
-        if spelling in agents:
-            yield _OWN
-        elif spelling and agents[0].startswith(spelling):
-            yield len(spelling)
+def names_of_agents(value: str) -> set[str]:
+    """Returns the names in a User-agent line: product tokens in lower case, and ``*`` for all.
+
+    A token ends before the first character that is no letter of ASCII, digit, "-" or "_". Google
+    and Nutch end it before a digit, too; here digits belong to it, since agents have names such as
+    ``bot2`` and ``360spider``. Commas separate several names. Asterisks beside a token do not count.
+
+    >>> sorted(names_of_agents("MyBot/1.0 (what, and why; http://bot.example/)"))
+    ['mybot']
+    >>> sorted(names_of_agents("*, Other Images, bot2*")), names_of_agents("* (all robots)")
+    (['*', 'bot2', 'other'], {'*'})
+    """
+    matches = map(_NAME.match, _COMMENT.sub(" ", value).split(","))
+    return {(match[1] or _ALL).lower() for match in matches if match}
 
 
-def _crawl_delay(lines: list[_Line]) -> float | None:
-    """Returns the last valid delay."""
-    for kind, value, _ in reversed(lines):
-        if kind == _DELAY:
-            try:
-                delay = float(value)
-            except ValueError:
-                continue
-            if math.isfinite(delay) and delay >= 0:
-                return delay
-    return None
+def crawl_delay_of(value: str) -> float | None:
+    """Returns a crawl delay in s; None if the value is no time.
+
+    A comma is a decimal point. Seconds is the usual unit.
+
+    >>> [crawl_delay_of(value) for value in ("2.5", "0,5", "10s", "2 minutes", "500 ms", "1_0")]
+    [2.5, 0.5, 10.0, 120.0, 0.5, None]
+    """
+    match = _NUMBER.fullmatch(value)
+    if match is None:
+        return None
+    number, unit = float(match[1].replace(",", ".")), match[2].lower()
+    seconds = 0.001 if unit[:2] in ("ms", "mi") and unit[:3] != "min" else _UNITS.get(unit[:1])
+    return number * seconds if seconds and math.isfinite(number) else None
+
+
+def _delays(lines: list[_Line]) -> tuple[float | None, str | None]:
+    """Returns the last crawl delay that is a time, or else the last that is none."""
+    values = [value for kind, value, _ in lines if kind == _DELAY]
+    delays = [delay for delay in map(crawl_delay_of, values) if delay is not None]
+    if delays:
+        return delays[-1], None
+    return None, values[-1] if values else None

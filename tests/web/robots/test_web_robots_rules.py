@@ -54,8 +54,9 @@ DIFFERENCES = [
     # 2.2: lines end with CR, LF or both; a path may have all other characters that are no ASCII.
     ("User-agent: *\nDisallow: /a\u2028b", "/a", "allowed"),
     ("User-agent: *\nDisallow: /\u0085Disallow: /a", "/a", "allowed"),
-    # 2.2.1: the group for all counts only where none has a name that fits.
-    ("User-agent: *\nDisallow: /a\n\nUser-agent: n\nDisallow: /b", "/a", "allowed"),
+    # 2.2.1: names are compared as a whole; one that is only the beginning of ours is another robot.
+    ("User-agent: *\nDisallow: /a\n\nUser-agent: nutb\nDisallow:", "/a", "denied"),
+    ("User-agent: nutb*\nDisallow: /a", "/a", "allowed"),
     # 2.2.1: a name is a product token, so what follows the token is none of it.
     ("User-agent: nutbot/2.1\nDisallow: /a", "/a", "denied"),
     # 2.2.2: /robots.txt is allowed, other paths are not.
@@ -133,6 +134,42 @@ def test_names_with_digits(token):
     # As one of several names, too.
     assert not rules_of(text, "bot", token).allowed(f"http://a/{denied.pop()}")
     assert not rules_of(text, "bot", token).allowed("http://a/bot")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "NutBot/1.0 (what it is for; http://bot.example/)",
+        *("nutbot/1.0 (what, why)", "nutbot Images", "nutbot;", "nutbot;q=1", "nutbot, Other"),
+        *("Other, nutbot", "Other/2.0 (x), nutbot/1", "nutbot*", "*nutbot*", "nutbot.", "nutbot|x"),
+        *('"nutbot"', "'nutbot'", "“nutbot”", "<nutbot>", "[nutbot]", ": nutbot", "= nutbot"),
+        *("\u200bnutbot\u200b", "\xa0nutbot\xa0x", "nutboté", "nutbot日本", "*, nutbot"),
+    ],
+)
+@pytest.mark.parametrize("field", ["User-agent", "user_agent", "User–agent", "User-Agents"])  # noqa: RUF001
+def test_what_stands_beside_a_name_does_not_hide_it(field, value):
+    rules = rules_of(f"{field}: {value}\nDisallow: /x\n\nUser-agent: *\nDisallow: /y")
+    assert [rules.allowed(f"http://a/{path}") for path in "xy"] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "value", ["* (all robots)", "* all", "**", '"*"', "*.*", "*;", "*/*", "Other, *", "* nutbot"]
+)
+def test_an_asterisk_is_all_agents_whatever_follows_it(value):
+    assert not rules_of(f"User-agent: {value}\nDisallow: /x").allowed("http://a/x")
+    own = f"User-agent: {value}\nDisallow: /x\n\nUser-agent: nutbot\nDisallow: /y"
+    assert rules_of(own).allowed("http://a/x")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["n", "nutb", "nutb*", "nutbot2", "nutbot-images", "nutbot_x", "my nutbot", "é-nutbot", "énutbot", "",
+     "Mozilla/5.0 (compatible; nutbot/1.0)", "(nutbot)", "2nutbot", "(a, nutbot, b)"],
+)  # fmt: skip
+def test_the_group_of_another_agent_neither_opens_nor_locks(value):
+    opening = rules_of(f"User-agent: {value}\nDisallow:\n\nUser-agent: *\nDisallow: /x")
+    locking = rules_of(f"User-agent: {value}\nDisallow: /")
+    assert (opening.allowed("http://a/x"), locking.allowed("http://a/x")) == (False, True)
 
 
 @pytest.mark.parametrize("number", first(30, range(600)))

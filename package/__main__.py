@@ -1,5 +1,24 @@
-"""``python -m nutbeam COMMAND ...``: the same as ``nutbeam COMMAND ...``."""
+"""The program ``nutbeam``, and ``python -m nutbeam COMMAND ...``, which does the same."""
 
-from nutbeam.pipelines.command_line.cli import script
+import os
+import sys
+from typing import NoReturn
 
-script()
+
+def script() -> NoReturn:
+    """Runs the command of this process, without the working folder on Python's path."""
+    from nutbeam.web.imports.python_path import safe_environment
+
+    safe = safe_environment(os.environ)
+    if safe.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
+        # Python has put the working folder on the path already.
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], safe)
+    from nutbeam.pipelines.command_line import cli
+
+    cli.script()
+
+
+if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the working folder, which -m puts there
+    script()

@@ -27,6 +27,7 @@ import pyarrow as pa
 from ...policy.parsing.documents import AFTER_ROWS
 from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
+from ...web.imports.python_path import safe_environment
 from ..storage.scratch import scratch
 from .parse_worker import (
     OUT_OF_MEMORY,
@@ -58,7 +59,7 @@ class _Child:
         self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
         self.connection: Connection = ours
-        environment = os.environ | _SPARING | {"TMPDIR": self._folder}
+        environment = safe_environment(os.environ) | _SPARING | {"TMPDIR": self._folder}
         # Imports the module by name: as __main__ it could not pickle its messages.
         call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
         program = f"from nutbeam.io.parsing import parse_worker as w; {call}"

@@ -27,6 +27,7 @@ from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
+from ...web.imports.python_path import safe_environment
 from ..base.command import CommandModule, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
@@ -76,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # the parent process has closed it
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
+    os.environ |= safe_environment(os.environ)  # also for worker processes of runners
     share_heaps()
     collect_seldom()
     with visible_streams():

@@ -47,7 +47,17 @@ FOLDERS = {
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
         *("filters", "rule_files", "patterns"),
-        *("engine", "robots", "clients", "exchange", "content", "network", "urls", "base"),
+        *(
+            "engine",
+            "robots",
+            "clients",
+            "exchange",
+            "content",
+            "network",
+            "urls",
+            "imports",
+            "base",
+        ),
     ),
     "policy": (
         *(
@@ -83,6 +93,7 @@ IMPORTS_WHAT_IS_GIVEN = {
     "pipelines/launch/failures.py",
     "pipelines/launch/requirements.py",
     "pipelines/launch/workers.py",
+    "web/imports/optional_library.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.
 SAME_NAMES = {

@@ -4,17 +4,22 @@ import functools
 import logging
 from collections.abc import Callable
 
+from ..imports.optional_library import import_library
+
 
 def main_content(utf8: bytes) -> str | None:
     """Returns the text of a page's main part, or None if none is found.
 
-    Needs trafilatura.
+    Needs trafilatura; without it there is none.
 
     Args:
         utf8: The page, as HTML in UTF-8.
     """
+    extracted = _extractor()
+    if extracted is None:
+        return None
     try:
-        found = _extractor()(utf8)
+        found = extracted(utf8)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - the text of the body remains
@@ -23,9 +28,11 @@ def main_content(utf8: bytes) -> str | None:
 
 
 @functools.cache
-def _extractor() -> Callable[[bytes], str | None]:
-    from lxml.html import HTMLParser, document_fromstring
-    from trafilatura import extract  # takes 0.5 s
+def _extractor() -> Callable[[bytes], str | None] | None:
+    trafilatura = import_library("trafilatura", "--text_of main")  # takes 0.5 s
+    if trafilatura is None:
+        return None
+    from lxml.html import HTMLParser, document_fromstring  # trafilatura needs lxml, too
 
     # The package logs each page without a main part; nutbeam counts these pages instead.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -33,7 +40,7 @@ def _extractor() -> Callable[[bytes], str | None]:
     def extracted(utf8: bytes) -> str | None:
         # Made here, because it would guess at the encoding, and refuse pages without <html>.
         tree = document_fromstring(utf8, parser=HTMLParser(encoding="utf-8"))
-        found: str | None = extract(tree, include_comments=False)
+        found: str | None = trafilatura.extract(tree, include_comments=False)
         return found
 
     return extracted

@@ -43,8 +43,11 @@ def parse_pdf(source: Source, options: ParseOptions) -> Page:
 def _opened(body: bytes) -> Iterator["PdfDocument"]:
     try:
         from pypdfium2 import PdfDocument, PdfiumError, raw
-    except ImportError:
-        raise NoParser("no_pypdfium2") from ModuleNotFoundError(_MISSING)
+    except ModuleNotFoundError as error:
+        missing = error.name == "pypdfium2"
+        raise NoParser("no_pypdfium2") from (ModuleNotFoundError(_MISSING) if missing else error)
+    except ImportError as error:
+        raise NoParser("no_pypdfium2") from error
     try:
         document = PdfDocument(body)
     except PdfiumError as error:

@@ -5,6 +5,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING
 
+from ..imports.optional_library import import_library
 from .page import Page
 
 if TYPE_CHECKING:
@@ -77,18 +78,21 @@ def _codes() -> dict[str, str]:
 def detect_language(text: str) -> str | None:
     """Returns the ISO 639-1 code of the likely language of a text, or None.
 
-    Needs py3langid.
+    Needs py3langid; without it there is none.
     """
-    if len(text) < _MIN_CHARS:
+    identifier = _identifier() if len(text) >= _MIN_CHARS else None
+    if identifier is None:
         return None
-    language, _ = _identifier().classify(text[:_MAX_CHARS])
+    language, _ = identifier.classify(text[:_MAX_CHARS])
     return None if language == "und" else str(language)
 
 
 @functools.cache
-def _identifier() -> "LanguageIdentifier":
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # its model takes 0.5 s
-
-    return LanguageIdentifier.from_model_file(
-        MODEL_FILE, norm_probs=True, min_confidence=_MIN_CONFIDENCE
+def _identifier() -> "LanguageIdentifier | None":
+    langid = import_library("py3langid.langid", "--detect_language")
+    if langid is None:
+        return None
+    made: LanguageIdentifier = langid.LanguageIdentifier.from_model_file(  # takes 0.5 s
+        langid.MODEL_FILE, norm_probs=True, min_confidence=_MIN_CONFIDENCE
     )
+    return made

@@ -1,10 +1,10 @@
 """The options that all parsers share."""
 
 import dataclasses
-import importlib.util
 
 from ..base.agent import AgentOptions
 from ..base.options import also, option, seconds
+from ..imports.optional_library import check_library
 from ..robots.robots_options import RobotsOptions
 
 
@@ -75,11 +75,6 @@ class ParseOptions:
 
     def __post_init__(self) -> None:
         if self.text_of == "main":
-            _require("trafilatura", "--text_of main", "content")
+            check_library("trafilatura", "--text_of main", "content")
         if self.detect_language:
-            _require("py3langid", "--detect_language", "language")
-
-
-def _require(package: str, option: str, extra: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise ValueError(f"{option} needs {package}: install nutbeam[{extra}]")
+            check_library("py3langid", "--detect_language", "language")

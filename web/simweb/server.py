@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict
 from typing import Self
 
+from ..imports.python_path import safe_environment
 from .model import DOMAIN
 from .site import Site
 
@@ -99,11 +100,14 @@ class SimWeb:
             "latency": self._latency,
             "log": self._log,
         }
-        # -P: the current folder may be this repository, whose folders must not be imported.
-        command = [sys.executable, "-P", "-m", "nutbeam.web.simweb.worker", json.dumps(config)]
+        command = [sys.executable, "-m", "nutbeam.web.simweb.worker", json.dumps(config)]
         inherited = [listening] if self._log is None else [listening, self._log]
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=inherited
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=inherited,
+            env=safe_environment(os.environ),
         )
 
     @property

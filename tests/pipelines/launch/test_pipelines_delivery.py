@@ -68,7 +68,7 @@ def test_nutbeams_wheel_in_a_clean_environment(tmp_path):
     )
     file, points = json.loads(run(python, "-c", code))
     assert file.startswith(str(site))
-    assert points == ["nutbeam.pipelines.command_line.cli:script"]
+    assert points == ["nutbeam.__main__:script"]
     names = {path.relative_to(site / "nutbeam").parts[0] for path in site.glob("nutbeam/**/*.py")}
     rooms = {"io", "pipelines", "policy", "transforms", "web"}
     assert names == {"__init__.py", "__main__.py", *rooms}

@@ -1,0 +1,28 @@
+"""Keeps the working folder off the module search path of Python processes.
+
+Whoever can write into the working folder could otherwise run code, and a file ``random.py`` there
+would replace Python's own module. ``PYTHONPATH``, installed packages and ``.pth`` files still count.
+"""
+
+import os
+from collections.abc import Mapping
+
+# Python's own variable: no working folder for -c and -m, also in processes that Beam starts.
+SAFE = {"PYTHONSAFEPATH": "1"}
+
+
+def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of a process, changed so that its Python ignores the working folder.
+
+    An empty part of ``PYTHONPATH`` means the working folder, too, and is removed.
+    ``.`` stays, because nobody writes it by accident.
+
+    >>> safe_environment({"PYTHONPATH": ":/plug-ins::."})
+    {'PYTHONPATH': '/plug-ins:.', 'PYTHONSAFEPATH': '1'}
+    """
+    changed = dict(environment) | SAFE
+    if "PYTHONPATH" in changed:
+        changed["PYTHONPATH"] = os.pathsep.join(
+            filter(None, changed["PYTHONPATH"].split(os.pathsep))
+        )
+    return changed

@@ -112,7 +112,13 @@ TARGETS: Mapping[str, Explanation] = {
     "filtered": ("a URL filter refuses its target", "`nutbeam filterchecker` shows the rule"),
     "excluded": ("a pattern of --exclude is in its target", "without that pattern it is taken"),
     "not_included": ("no pattern of --include is in its target", "--include PATTERN adds one"),
+    "own_url": (
+        "its redirect leads back to itself, also when it is requested again",
+        "--http_cookies sends back the cookies that some sites want",
+    ),
 }
+# Reasons of pages that redirect.
+REDIRECTED = ("moved", "temp_moved")
 _CODE = re.compile(r"http_(\d)\d\d")
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost")
 

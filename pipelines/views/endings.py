@@ -12,7 +12,7 @@ from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
-from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
+from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, REDIRECTED, TARGETS, detail, explained
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
@@ -174,7 +174,10 @@ def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[st
     reasons = Counter(work.failed) + Counter(work.left)
     if "crawl_delay" in examples and "robots_denied" not in examples:
         reasons["crawl_delay"] = reasons.pop("robots_denied", 0)
-    parts = [f"no page was fetched: {explained(reasons, NOT_FETCHED, examples, options)}"]
+    known = NOT_FETCHED
+    if sum(work.targets.values()) >= sum(reasons[name] for name in REDIRECTED):
+        known = {**known, **dict.fromkeys(REDIRECTED, ("it redirects", ""))}
+    parts = [f"no page was fetched: {explained(reasons, known, examples, options)}"]
     if work.targets:
         parts.append(f"left out: {explained(work.targets, TARGETS, {}, options)}")
     same = waiting is not None and set(examples.values()) == {waiting.url}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..base.small_map import SmallMap
 from ..exchange.response import Response
-from ..exchange.status import BUSY, EXCEPTION, Outcome
+from ..exchange.status import BUSY_STATUSES, EXCEPTION, Outcome
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
 from .host_records import HostRecord
 from .robots_search import RobotsSearch
@@ -344,7 +344,7 @@ def turn_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) 
         task,
         requested=bool(task.host),  # reading files needs no politeness
         failed=outcome.protocol_status == EXCEPTION,
-        busy=response.status in BUSY,
+        busy=response.status in BUSY_STATUSES,
         wait=outcome.retry_after_s or 0.0,
     )
 

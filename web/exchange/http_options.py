@@ -94,7 +94,10 @@ class HttpOptions(AgentOptions, FileOptions):
         nutch="http.auth.file",
     )
     http_cookies: bool = option(
-        False, "Keep cookies and send them back, during the fetch of a partition."
+        False,
+        "Keep cookies and send them back. The host table keeps them from fetch to fetch, for 400 "
+        "days at most. A redirect that sets a new cookie is followed at once, five in a row at "
+        "most, also with redirect_max 0.",
     )
     http_proxy: str = option(
         "",

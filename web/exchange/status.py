@@ -88,7 +88,7 @@ STATUS_TABLE = (
     StatusRow("500-599", FETCH_RETRY, EXCEPTION, "The server failed; 503 with Retry-After as 429."),
 )
 # The server is there, and wants the requests later.
-BUSY = frozenset({425, 429, 503})
+BUSY_STATUSES = frozenset({425, 429, 503})
 
 
 def parse_codes(codes: str) -> list[int]:

@@ -12,7 +12,7 @@ from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
 from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
-from ..exchange.status import BUSY, classify, redirect_target
+from ..exchange.status import BUSY_STATUSES, classify, redirect_target
 from ..network.dialer import request_url
 from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
@@ -221,7 +221,7 @@ def _state(record: RobotsRecord) -> str:
         return RULES if text.strip() else ALLOW
     # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads
     # nowhere counts as 4xx (2.3.1.2). 425 and 429 are not "unavailable".
-    return ALLOW if 300 <= status < 500 and status not in BUSY else DEFER
+    return ALLOW if 300 <= status < 500 and status not in BUSY_STATUSES else DEFER
 
 
 # Rules of a host whose robots.txt is not fetched.
@@ -283,7 +283,7 @@ def robots_steps(
     text, since = "", 0
     if 200 <= status < 300:
         text = decode_robots(response.body)
-    elif _fails(status) or status in BUSY:
+    elif _fails(status) or status in BUSY_STATUSES:
         text = earlier.text if earlier else ""
         since = _failing_since(earlier, now) if _fails(status) else 0
     record = RobotsRecord(status, text, now, since)

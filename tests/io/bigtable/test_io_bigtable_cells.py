@@ -268,6 +268,11 @@ def test_the_layouts_of_the_state_and_the_hosts_follow_from_their_declarations()
             (*second[0], *counts, *third, "purged_since", "domain_urls"),
             (*second[1], "homepage", "response_times", "linking_domains", "settings"),
         ),
+        Layout(
+            5,
+            (*second[0], *counts, *third, "purged_since", "domain_urls"),
+            (*second[1], "homepage", "response_times", "linking_domains", "settings", "cookies"),
+        ),
     )
     assert (ANY_CELL.family, ANY_CELL.qualifier) == ("any", b"row")
 

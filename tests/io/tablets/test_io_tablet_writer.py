@@ -122,7 +122,15 @@ ADDED = {
     "hosts": {
         *("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "notmodified", "duplicate"),
         *("orphan", "parse_failed", "connection_failures", "dns_failures", "dns_time", "homepage"),
-        *("score", "response_times", "linking_domains", "settings", "purged_since", "domain_urls", "cookies"),
+        *(
+            "score",
+            "response_times",
+            "linking_domains",
+            "settings",
+            "purged_since",
+            "domain_urls",
+            "cookies",
+        ),
     },
 }
 

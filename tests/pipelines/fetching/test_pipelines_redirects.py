@@ -1,11 +1,12 @@
 """Redirects that are followed at once: which, in whose turn, and what update makes of them."""
 
+import dataclasses
 import itertools
 from collections import Counter
 
 import polars as pl
 import pytest
-from crawling import files_of, manifest_of, nutbeam, statuses_of
+from crawling import files_of, manifest_of, nutbeam, rows_of, statuses_of
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
@@ -15,6 +16,7 @@ from nutbeam.policy.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import PAGES, empty
 from nutbeam.policy.scope import Seeds
 from nutbeam.web.engine.tasks import Task
+from nutbeam.web.urls.row_keys import to_key
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")
 MOVED = {
@@ -135,8 +137,10 @@ def redirects(options=None, blocklist=None, keys=("com.example.a:http/1", "com.e
 
 
 def test_a_task_for_a_target():
-    followed = redirects()(Task(f"{A}/1", "com.example.a:http/1", 2.0, 3), "HTTP://B.example.com/x")
-    assert followed == Task(f"{B}/x", "com.example.b:http/x", 0.0, 3, hops=1)
+    task = Task(f"{A}/1", "com.example.a:http/1", 2.0, 3)
+    key, followed = redirects().follow(task, "HTTP://B.example.com/x", False)
+    assert key == "com.example.b:http/x"
+    assert followed == Task(f"{B}/x", key, 0.0, 3, hops=1)
 
 
 @pytest.mark.parametrize(
@@ -153,18 +157,52 @@ def test_a_task_for_a_target():
 )
 def test_what_is_not_followed(url, hops, count):
     decide = redirects()
-    assert decide(Task(f"{A}/1", "com.example.a:http/1", hops=hops), url) is None
+    task = Task(f"{A}/1", "com.example.a:http/1", hops=hops)
+    assert decide.follow(task, url, False).task is None
     assert decide.counts == ({f"redirects/{count}": 1} if count else {})
 
 
 def test_what_was_purged_is_not_followed():
     blocklist = blocklist_of(Names(urls=("com.example.b:http/x",)).rows(0))
-    assert redirects(blocklist=blocklist)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
+    task = Task(f"{A}/1", "com.example.a:http/1")
+    assert redirects(blocklist=blocklist).follow(task, f"{B}/x", False).task is None
 
 
 def test_the_scope_counts():
     options = RedirectOptions(redirect_max=1, scope="host")
-    assert redirects(options)(Task(f"{A}/1", "com.example.a:http/1"), f"{B}/x") is None
+    task = Task(f"{A}/1", "com.example.a:http/1")
+    assert redirects(options).follow(task, f"{B}/x", False).task is None
+
+
+def test_without_redirect_max_only_redirects_that_set_a_cookie_are_followed():
+    decide, task = redirects(RedirectOptions()), Task(f"{A}/1", "com.example.a:http/1", hops=4)
+    assert decide.follow(task, f"{B}/x", False).task is None
+    assert decide.follow(task, f"{B}/x", True).task is not None
+    task.hops = 5
+    assert decide.follow(task, f"{B}/y", True).task is None
+    assert decide.counts == {"redirects/followed": 1, "redirects/exceeded": 1}
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        (f"{A}/", f"{A}/;jsessionid=0123456789ABCDEF"),
+        (f"{A}/", f"{A}/?PHPSESSID=0123456789abcdef0123456789abcdef"),
+        (f"{A}/x", f"{A}/x?"),
+        (f"{A}/x", f"{A}//x"),
+        (f"{A}/x", f"{A}:80/x"),
+        (f"{A}/x", f"{A}./x"),
+        (f"{A}/~x", f"{A}/%7Ex"),
+        (f"{A}/x", f"{A}/./x"),
+    ],
+)
+def test_a_redirect_to_the_own_url_is_requested_once_as_it_stands(url, target):
+    decide, task = redirects(), Task(url, to_key(url), 2.0, 3, etag="e")
+    key, again = decide.follow(task, f"{target}#top", False)
+    assert again == dataclasses.replace(task, at=target, again=1)
+    assert key == task.key
+    assert decide.follow(again, url, True).task is None
+    assert decide.counts["redirects/own_url"] == 1
 
 
 def reach(server):
@@ -225,3 +263,76 @@ def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, 
 
 def _fail(*_):
     raise RuntimeError("the worker is lost")
+
+
+def wall(path, head):
+    """Answers as sites that show no page before their cookie has come back."""
+    host, cookies = head.split("Host: ")[1].split(".")[0], head.partition("Cookie: ")[2]
+    target, cookie = f"/;jsessionid=0123456789ABCDE{len(cookies) % 10}", ""
+    if path == "/robots.txt" or ("c=1" in cookies and path != "/set"):
+        return reply(f"<title>x</title>It is {host}.".encode(), "200 OK", "Content-Type: text/html")
+    if host == "itself":
+        target, cookie = "/", "c=1"
+    elif host == "over":
+        target, cookie = ("/", "c=1; Path=/") if path == "/set" else ("/set", "")
+    elif host == "first":
+        target, cookie = ("/", "") if path == "/set" else ("/set", "c=1; Path=/")
+    elif host == "long":
+        target = {"/": "/a", "/a": "/b", "/b": "/"}[path]
+        cookie = "c=1; Path=/" if path == "/b" else ""
+    elif host == "endless":
+        cookie = f"d={len(cookies)}{path[-5:]}"
+    return reply(b"", "302 Found", f"Location: {target}", *[f"Set-Cookie: {cookie}"] * bool(cookie))
+
+
+@pytest.fixture
+def walls():
+    with serve(lambda path, _: wall(path, _head_of(server, path))) as server:
+        yield server
+
+
+WALLS = ("itself", "over", "first", "long", "endless", "session")
+SEEDED = tuple(f"http://{name}.example.com/" for name in WALLS)
+
+
+@pytest.mark.parametrize("client", ["requests", "asyncio"])
+@pytest.mark.parametrize("redirect_max", [0, 5])
+def test_pages_that_only_cookies_show_are_fetched(walls, tmp_path, client, redirect_max):
+    table = str(tmp_path / "table")
+    more = ("--redirect_max", str(redirect_max), "--http_client", client, "--server_delay", "0.01")
+    words = (*reach(walls), "--http_cookies", "--threads", "1", *more)
+    nutbeam("crawl", table, *SEEDED, *words, "--rounds", "4")
+    statuses = statuses_of(table)
+    fetched = [name for name in WALLS if statuses[f"http://{name}.example.com/"] == "db_fetched"]
+    assert fetched == ["itself", "over", "first", "long"]
+    requests = Counter(url.split("/")[2].split(".")[0] for url in asked(walls))
+    # robots.txt, the page, and the page once or twice again.
+    assert (requests["session"], requests["endless"]) == (3, 4)
+    assert Counter(asked(walls))["http://over.example.com/"] == 2
+
+
+def test_cookies_last_for_the_crawl_and_end_with_the_host(walls, tmp_path):
+    table = str(tmp_path / "table")
+    words = (*reach(walls), "--server_delay", "0.01")
+    nutbeam("crawl", table, SEEDED[0], *words, "--http_cookies", "--rounds", "1")
+    hosts = read_hosts(table)
+    assert hosts["com.example.itself"].startswith("c=1; Path=/; Expires=")
+    nutbeam("inject", table, "http://itself.example.com/b", "http://c.itself.example.com/")
+    nutbeam("crawl", table, *words, "--rounds", "1", "--http_cookies")
+    sent = {
+        (head.split("Host: ")[1].split()[0], path): "c=1" in head
+        for path, head, _ in walls.requests
+    }
+    assert sent["itself.example.com", "/b"]
+    assert not sent["c.itself.example.com", "/"]
+    nutbeam("inject", table, "http://itself.example.com/d")
+    nutbeam("crawl", table, *words, "--rounds", "1")
+    assert "c=1" not in _head_of(walls, "/d")
+    assert read_hosts(table)["com.example.itself"].startswith("c=1")  # for a later fetch
+    nutbeam("purge", table, "--host", "itself.example.com")
+    assert "com.example.itself" not in read_hosts(table)
+
+
+def read_hosts(table):
+    """Returns the cookies of each host of a table."""
+    return dict(rows_of(table, "hosts").select("key", "cookies").iter_rows())

@@ -104,9 +104,12 @@ def test_the_most_frequent_reasons_come_first():
         (Work(rounds=1, tried=True, left={"backoff": 1}), NOW, 4, "nothing_fetched",
          ("no page was fetched: backoff 1 (the host asks for a longer pause than --max_backoff; "
          "--max_backoff waits for more than 120 s)")),
+        (Work(rounds=1, tried=True, failed={"moved": 2}, targets={"filtered": 1}), NOW, 4,
+         "nothing_fetched", ("no page was fetched: moved 2 (it redirects; the target is fetched in a "
+         "later round); left out: filtered 1 (a URL filter refuses its target; `nutbeam filterchecker` "
+         "shows the rule)")),
         (Work(rounds=1, tried=True, failed={"moved": 1}, targets={"out_of_scope": 1}), NOW, 4,
-         "nothing_fetched", ("no page was fetched: moved 1 (it redirects; the target is fetched in a "
-         "later round); left out: out_of_scope 1 (its target is on another site than the seeds; "
+         "nothing_fetched", ("no page was fetched: moved 1 (it redirects); left out: out_of_scope 1 (its target is on another site than the seeds; "
          "give the target as a seed, or --scope any)")),
         (Work(refused={"malformed": 2}), None, 4, "seeds_refused", ("every seed was refused: "
          "malformed 2 (it is no URL; a URL begins with http:// or https://)")),

@@ -137,3 +137,45 @@ def test_cookies_come_back_only_where_they_are_wanted(kept):
     assert ["Cookie: a=1" in head for head in heads] == [False, kept, False]
     assert "a=1" not in responses[1].request
     assert ("Cookie: (withheld)" in responses[1].request) == kept
+
+
+def test_cookies_of_an_earlier_fetch_are_the_same():
+    jar, later = CookieJar(), CookieJar()
+    values = [
+        "a=1; Path=/",
+        "b=2; Max-Age=50",
+        "c=3; Domain=example.com; Path=/",
+        "=4; Path=/",
+        "d",
+    ]
+    jar.take("http://a.example.com/x/y", [*values, "e=5; Secure"], NOW)
+    jar.take("https://a.example.com/x/y", ["f=6; Secure", "__Host-g=7; Secure; Path=/"], NOW)
+    later.restore("a.example.com", jar.lines_of("a.example.com", NOW), NOW)
+    for now in (NOW, NOW + 51):
+        for url in (
+            "http://a.example.com/x/",
+            "https://a.example.com/x/",
+            "https://b.example.com/",
+        ):
+            assert later.header(url, now) == jar.header(url, now), url
+    assert later.lines_of("a.example.com", NOW) == jar.lines_of("a.example.com", NOW)
+    assert jar.lines_of("b.example.com", NOW).count("\n") == 0
+
+
+def test_a_record_gives_a_host_no_cookies_for_others_and_none_that_are_older():
+    jar = CookieJar()
+    jar.take("http://a.example.com/", ["a=new; Path=/"], NOW)
+    lines = "a=old; Path=/\nb=1; Domain=example.org; Path=/\nc=1; Domain=com; Path=/\n\x00=1\nd=1; Path=/"
+    jar.restore("a.example.com", lines, NOW)
+    assert jar.header("http://a.example.com/", NOW) == "a=new; d=1"
+    assert jar.header("http://example.org/", NOW) is None
+    jar.restore("a.example.com", "e=1; Path=/", NOW)  # it was restored before
+    assert jar.header("http://a.example.com/", NOW) == "a=new; d=1"
+
+
+def test_the_cookies_that_a_host_keeps_are_bounded():
+    jar = CookieJar()
+    jar.take("http://a.example.com/", [f"c{n}={'x' * 1000}; Path=/" for n in range(50)], NOW)
+    lines = jar.lines_of("a.example.com", NOW)
+    assert len(lines) <= 8192
+    assert lines.startswith("c49=")

@@ -39,6 +39,15 @@ def _say(record: Mapping[str, Any], text: str, form: str) -> None:
     print(json.dumps(record, ensure_ascii=False) if form == "json" else text, flush=True)
 
 
+def odd_delay_note(value: str) -> str:
+    """Returns what is to be known of a crawl delay that is no time.
+
+    >>> odd_delay_note("soon")
+    "its crawl delay 'soon' is no time, so it is not obeyed"
+    """
+    return f"its crawl delay {value[:100]!r} is no time, so it is not obeyed"
+
+
 def row_key(url: str, flag: str, rules: UrlRules | None = None) -> str:
     """Returns the row key of a URL that an option names.
 

@@ -19,16 +19,16 @@ from ...web.robots.robots import (
     TOO_COSTLY,
     RobotsRecord,
     RobotsRules,
-    decode_robots,
     fetch_robots,
     is_exempt,
 )
 from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.robots.robots_options import RobotsOptions
+from ...web.robots.robots_text import decode_robots
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..base.command import DONE, Argument, Invocation, configuration
-from .checking import urls_of
+from .checking import odd_delay_note, urls_of
 
 ARGUMENTS = (
     Argument("robots", "File with a robots.txt, or a URL of the site that has it."),
@@ -52,6 +52,8 @@ def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     rules = _rules(invocation.arguments["robots"], options)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
+    if rules.odd_delay is not None:
+        delay = f", {odd_delay_note(rules.odd_delay)}"
     failed = rules.state == DEFER or rules.error
     answer = rules.error or rules.status if failed else rules.state
     line = f"robots.txt: {answer}{delay}, {len(rules.sitemaps)} sitemaps"
@@ -67,7 +69,9 @@ def run(invocation: Invocation) -> int:
             by = f"\tline {number}: {visible(str(rule))}" if decided else ""
             print(f"{verdict}:\t{visible(url)}{by}", flush=True)
     if invocation.format == "json":
-        record = {n: getattr(rules, n) for n in ("state", "status", "error", "crawl_delay")}
+        record = {
+            n: getattr(rules, n) for n in ("state", "status", "error", "crawl_delay", "odd_delay")
+        }
         record |= {"sitemaps": list(rules.sitemaps), "urls": judged}
         print(json.dumps(record, ensure_ascii=False))
     return DONE

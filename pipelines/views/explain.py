@@ -34,7 +34,7 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
 from ..base.command import DONE, TABLE, Argument, Invocation, configuration
 from ..base.url_rules import rules_of
-from ..checkers.checking import URLS, row_key, say, urls_of
+from ..checkers.checking import URLS, odd_delay_note, row_key, say, urls_of
 from ..checkers.requested_robots import RequestedRobots
 from ..generating.own_limits import host_limits_record, settings_of_host
 from ..launch.job import warn_of_clocks
@@ -367,6 +367,8 @@ def _robots_line(robots: Mapping[str, Any]) -> str:
     read = f", read {robots['read']}" if robots["read"] else ""
     read += ", requested now" if robots["requested"] else ""
     read += f", {robots['error']}" if robots["error"] else ""
+    if robots["odd_delay"]:
+        read += f"; {odd_delay_note(robots['odd_delay'])}"
     return f"robots.txt: {robots['verdict']}{rule}{read}"
 
 

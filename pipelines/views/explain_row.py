@@ -240,9 +240,12 @@ def robots_of(url: str, host: dict[str, Any] | None, options: ShownRobotsOptions
     Returns:
         ``verdict``: allowed, denied, too_costly (matching takes too many steps), deferred (the
         server failed), unknown (fetch will request robots.txt), exempt; the ``line`` and ``rule``
-        that decide, if one does; the time ``read``, ``status`` and ``crawl_delay``.
+        that decide, if one does; the time ``read``, ``status``, ``crawl_delay``, and ``odd_delay``,
+        a crawl delay that is no time.
     """
-    found: dict[str, Any] = dict.fromkeys(("line", "rule", "read", "status", "crawl_delay"))
+    found: dict[str, Any] = dict.fromkeys(
+        ("line", "rule", "read", "status", "crawl_delay", "odd_delay")
+    )
     origin = "/".join(url.split("/", 3)[:3])
     if not is_web(url) or is_exempt(urls.host(url), options.robots_allowlist):
         return {"verdict": "exempt"} | found
@@ -253,6 +256,7 @@ def robots_of(url: str, host: dict[str, Any] | None, options: ShownRobotsOptions
     record = RobotsRecord(host["robots_status"], text, read, host["robots_failing_since"] or 0)
     rules = RobotsRules(record, agents)
     found |= {"read": iso(read), "status": rules.status, "crawl_delay": rules.crawl_delay}
+    found["odd_delay"] = rules.odd_delay
     if rules.state == DEFER:
         return {"verdict": "deferred"} | found
     line = deciding_line(text, url, agents)

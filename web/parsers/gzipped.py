@@ -6,13 +6,12 @@ import zlib
 from collections.abc import Callable
 
 from ..content.content_type import sniff, type_of_name
+from ..content.gzip_members import unpack_gzip
 from ..pages.page import NoParser, ParseFailed, Source
 
 # sitemaps.org: 50 MiB when unpacked.
 MAX_UNPACKED_BYTES = 50 << 20
 _FIRST_BYTES = 65_536
-# Each costs a copy of what follows it.
-_MAX_MEMBERS = 100
 GZIP = "application/gzip"
 _NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
 
@@ -38,25 +37,17 @@ def unpacked_document(source: Source, has_parser: Callable[[str], bool]) -> Sour
     """
     name = _NAME.search(source.url[-100:])
     header = type_of_name(name[1]) if name else None
-    mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
+    mime = sniff(_unpacked(source.body, _FIRST_BYTES), header)
     if mime == GZIP or not has_parser(mime):
         raise NoParser
-    body = _unpack(source.body, MAX_UNPACKED_BYTES + 1)
+    body = _unpacked(source.body, MAX_UNPACKED_BYTES + 1)
     if len(body) > MAX_UNPACKED_BYTES:
         raise ParseFailed("too_large")
     return dataclasses.replace(source, body=body, content_type=mime)
 
 
-def _unpack(packed: bytes, most: int) -> bytes:
-    """Returns the first ``most`` bytes of the content of all members of a gzip file."""
-    parts: list[bytes] = []
+def _unpacked(packed: bytes, most: int) -> bytes:
     try:
-        while packed.startswith(b"\x1f\x8b") and most > 0 and len(parts) < _MAX_MEMBERS:
-            inflate = zlib.decompressobj(wbits=31)
-            parts.append(inflate.decompress(packed, most))
-            most -= len(parts[-1])
-            packed = inflate.unused_data
+        return unpack_gzip(packed, most)
     except zlib.error as error:
-        if not any(parts):
-            raise ParseFailed("malformed_gzip") from error
-    return b"".join(parts)
+        raise ParseFailed("malformed_gzip") from error

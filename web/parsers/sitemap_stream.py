@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ..content.charset import encoding_as_declared, is_text
+from ..content.gzip_members import GZIP_MARK, MAX_MEMBERS
 from ..content.whatwg_encodings import CODECS
 from ..pages.page import ParseFailed
 
 _READ_BYTES = 64 << 10
-_GZIP = b"\x1f\x8b"
-# Each costs a copy of what follows it.
-_MAX_MEMBERS = 100
 # XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
 _CONTROLS = bytes({*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)})
 _TOO_LARGE = "too_large"
@@ -36,7 +34,7 @@ def unpacked_stream(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
     >>> b"".join(unpacked_stream(gzip.compress(b"a") + gzip.compress(b"b"), 9, Counter()))
     b'ab'
     """
-    pieces = _inflated(body, dropped) if body.startswith(_GZIP) else _cut(body)
+    pieces = _inflated(body, dropped) if body.startswith(GZIP_MARK) else _cut(body)
     for piece in pieces:
         yield piece[:most]
         most -= len(piece)
@@ -52,7 +50,7 @@ def _cut(body: bytes) -> Iterator[bytes]:
 
 def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
     any_yet = False
-    for _ in range(_MAX_MEMBERS):
+    for _ in range(MAX_MEMBERS):
         inflate = zlib.decompressobj(wbits=31)
         waiting = memoryview(packed)
         try:
@@ -74,7 +72,7 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
             dropped["cut_gzip"] += 1
             return
         packed = (inflate.unused_data + waiting).lstrip(b"\0")  # padding
-        if not packed.startswith(_GZIP):
+        if not packed.startswith(GZIP_MARK):
             return
     dropped["cut_gzip"] += 1
 

@@ -14,19 +14,16 @@ from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
 from ..exchange.status import BUSY_STATUSES, classify, redirect_target
 from ..network.dialer import request_url
-from ..urls.userinfo import mask_users
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
+from .robots_text import MAX_ROBOTS_BYTES, decode_robots
 from .rules import RobotsRule, UsageRule, read_robots_rules
 
-MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
 ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
-_BOM = b"\xef\xbb\xbf"
 # A server that has failed for this long counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
-_SITEMAP_LINE = re.compile(r"^[ \t]*site-?map[ \t]*:.*$", re.IGNORECASE | re.MULTILINE)
 _SITEMAP = re.compile(r"https?://[!-~\u00a1-\U0010ffff]+", re.IGNORECASE)
 
 ALLOW = "allow"
@@ -83,6 +80,7 @@ class RobotsRules:
             the last robots.txt applies, or none if there was none (2.3.1.4).
         crawl_delay: Seconds, if the agent's group has a delay; while the server fails,
             that of the last robots.txt.
+        odd_delay: The value of its crawl delay, if that is no time and so is not obeyed.
         usages: Content-Usage lines for the agent.
         sitemaps: URLs of sitemaps in it: the first hundred of at most 2,048 characters.
 
@@ -93,7 +91,7 @@ class RobotsRules:
 
     __slots__ = (
         *("_agents", "_packed", "_cache", "crawl_delay", "error", "failing_since"),
-        *("fetched_at", "retry_after", "sitemaps", "state", "status", "usages"),
+        *("odd_delay", "fetched_at", "retry_after", "sitemaps", "state", "status", "usages"),
     )
 
     def __init__(
@@ -108,6 +106,7 @@ class RobotsRules:
         self.error = error
         self.retry_after = retry_after
         self.crawl_delay: float | None = None
+        self.odd_delay: str | None = None
         self.sitemaps: tuple[str, ...] = ()
         self.usages: tuple[UsageRule, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
@@ -116,7 +115,8 @@ class RobotsRules:
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
             reading = read_robots_rules(text, self._agents)
-            self.crawl_delay, self.usages = reading.crawl_delay, reading.usages
+            self.crawl_delay, self.odd_delay = reading.crawl_delay, reading.odd_delay
+            self.usages = reading.usages
             self.sitemaps = _sitemaps(reading.sitemaps)
             self._cache.put(self, Matcher(reading.rules))
 
@@ -233,15 +233,6 @@ def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:
     return tuple(list(dict.fromkeys(urls))[:MAX_SITEMAPS])
 
 
-def decode_robots(body: bytes) -> str:
-    """Returns the text of a robots.txt: at most 500 KiB, without BOM, bad bytes replaced."""
-    if len(body) > MAX_ROBOTS_BYTES:
-        body = body[:MAX_ROBOTS_BYTES]
-        body = body[: body.rfind(b"\n") + 1] or body
-    text = body.removeprefix(_BOM).decode("utf-8", "replace").replace("\0", "")
-    return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
-
-
 def fetch_robots(
     client: ClientBase,
     origin: str,
@@ -282,7 +273,7 @@ def robots_steps(
     status = 0 if broken else response.status
     text, since = "", 0
     if 200 <= status < 300:
-        text = decode_robots(response.body)
+        text = decode_robots(response.body, response.header("content-type"))
     elif _fails(status) or status in BUSY_STATUSES:
         text = earlier.text if earlier else ""
         since = _failing_since(earlier, now) if _fails(status) else 0

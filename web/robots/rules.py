@@ -20,8 +20,15 @@ _LINE = re.compile(
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _USAGE, _OTHER = range(7)
 # By the first three letters.
 _KINDS = {
-    **{"use": _AGENT, "all": _ALLOW, "dis": _DISALLOW, "dia": _DISALLOW, "sit": _SITEMAP},
-    **{"cra": _DELAY, "con": _USAGE, "req": _OTHER, "vis": _OTHER},
+    "use": _AGENT,
+    "all": _ALLOW,
+    "dis": _DISALLOW,
+    "dia": _DISALLOW,
+    "sit": _SITEMAP,
+    "cra": _DELAY,
+    "con": _USAGE,
+    "req": _OTHER,
+    "vis": _OTHER,
 }
 # A product token (RFC 9309 2.2.1), here with digits, or "*"; what stands before and behind it is
 # ignored: marks such as quotes, a version, a comment.
@@ -151,6 +158,11 @@ def _usage_rule(value: str) -> UsageRule:
 def split_lines(text: str) -> list[str]:
     """Splits a robots.txt into lines, for line numbers (RFC 9309 2.2: CR, LF or both)."""
     return _with_newlines(text).split("\n")
+
+
+def number_of_lines(text: str) -> int:
+    """Returns how many lines with a known field a robots.txt has."""
+    return sum(1 for _ in _lines(text))
 
 
 def _with_newlines(text: str) -> str:

@@ -232,11 +232,18 @@ def test_robotsparser_of_files(typed, tmp_path):
     )  # fmt: skip
     assert json.loads(printed) == {
         "state": "rules", "status": 200, "error": None, "crawl_delay": None,
-        "sitemaps": ["http://a.com/map.xml"],
+        "odd_delay": None, "sitemaps": ["http://a.com/map.xml"],
         "urls": [{"url": "http://www.a.com/x", "verdict": "allowlisted", "line": None, "rule": None},
                  {"url": "http://b.com/x", "verdict": "not allowed", "line": 9,
                   "rule": "Disallow: /"}],
     }  # fmt: skip
+    odd = tmp_path / "odd.txt"
+    odd.write_bytes("\ufeffUser-agent: *\r\nCrawl-delay: 1_0\r\nDisallow: /x".encode("utf-16-le"))
+    code, printed, said = typed("robotsparser", odd, urls, "--agent_name", "bot")
+    assert printed.startswith("not allowed:\thttp://a.com/x\tline 3: Disallow: /x\n")
+    assert said == (
+        "robots.txt: rules, its crawl delay '1_0' is no time, so it is not obeyed, 0 sitemaps\n"
+    )
     urls.write_text("#c\nhttp://a.com/x\nhttp:\n")
     words = ("foo", "javascript:/x", "x" * 5000, urls, "http://a.com/x")
     code, printed, _ = typed("robotsparser", robots, *words, "--agent_name", "bot")

@@ -209,6 +209,9 @@ def test_a_robots_txt_that_is_too_costly():
     assert (found["verdict"], found["line"]) == ("too_costly", None)
     record = {"row": {}, "reason": None, "generate": [], "robots": found}
     assert verdict(record).endswith("would be chosen and not fetched: robots_too_costly")
+    host["robots_text"] = "User-agent: *\nCrawl-delay: 1/2"
+    found = robots_of(f"{SITE}{path}", host, ShownRobotsOptions())
+    assert (found["crawl_delay"], found["odd_delay"]) == (None, "1/2")
 
 
 def test_as_people_read_it(table, capsys):

@@ -153,8 +153,8 @@ def test_any_bytes_become_text_and_both_ways_agree(body, header):
     ("text", "codec", "name"),
     [(text, codec, name) for text, codec, name in SAMPLES if name in ("shift_jis", "euc-jp")]
     + [
-        ("这是中文文本，用于检测编码。", "gbk", "gb18030"),
-        ("這是中文文本，用於檢測編碼。", "big5", "big5"),
+        ("这是中文文本。用于检测编码。", "gbk", "gb18030"),
+        ("這是中文文本。用於檢測編碼。", "big5", "big5"),
         ("이것은 한국어 문장입니다. 문자 코드를 판정합니다. ", "cp949", "euc-kr"),
     ],
 )

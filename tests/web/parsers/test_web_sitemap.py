@@ -154,9 +154,9 @@ def test_packed_documents_without_a_parser(inside):
 
 def test_gzip_bombs(monkeypatch):
     unpacked = []
-    inflate = gzipped._unpack
+    inflate = gzipped.unpack_gzip
     monkeypatch.setattr(
-        gzipped, "_unpack", lambda *args: unpacked.append(inflate(*args)) or unpacked[-1]
+        gzipped, "unpack_gzip", lambda *args: unpacked.append(inflate(*args)) or unpacked[-1]
     )
     assert gzipped.MAX_UNPACKED_BYTES == 50 << 20
     monkeypatch.setattr(gzipped, "MAX_UNPACKED_BYTES", 1 << 20)

@@ -1,20 +1,23 @@
+import codecs
+import gzip
 import time
 
 import pytest
 from http_clients import Client, HttpOptions
 from web_servers import connect_to, reply, serve
 
-from nutbeam.web.robots.robots import (
-    MAX_ROBOTS_BYTES,
-    RobotsRecord,
-    RobotsRules,
-    decode_robots,
-    fetch_robots,
-)
+from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, fetch_robots
+from nutbeam.web.robots.robots_text import MAX_ROBOTS_BYTES, decode_robots
 
 pytestmark = pytest.mark.usefixtures("each_client")
 ORIGIN = "http://a.example.com"
 DENY_ALL = b"User-agent: *\nDisallow: /\n"
+WIDE = (
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+)
 
 
 def fetch(answer, origin=ORIGIN, **options):
@@ -123,9 +126,28 @@ def test_the_longest_match_wins():
     assert allowed == {"/a": False, "/a/b": True, "/c.pdf": False}
 
 
-@pytest.mark.parametrize("delay", ["-1", "nan", "inf", "soon", ""])
-def test_a_senseless_crawl_delay_is_none(delay):
-    assert rules_of(f"User-agent: *\nCrawl-delay: {delay}\nDisallow: /x").crawl_delay is None
+@pytest.mark.parametrize(
+    "delay",
+    ["-1", "nan", "inf", "soon", "1_0", "１０", "٣", "1e3", "0x10", "1.5.2", "10/1", "9" * 400],  # noqa: RUF001
+)
+def test_a_crawl_delay_that_is_no_time_is_not_obeyed_and_kept_for_the_operator(delay):
+    rules = rules_of(f"User-agent: *\nCrawl-delay: {delay}\nDisallow: /x")
+    assert (rules.crawl_delay, rules.odd_delay) == (None, delay)
+    rules = rules_of(f"User-agent: *\nCrawl-delay: 3\nCrawl-delay: {delay}")
+    assert (rules.crawl_delay, rules.odd_delay) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        *(("10s", 10), ("10 sec.", 10), ("10 seconds", 10), ("10 (seconds)", 10), ("10;", 10)),
+        *(("0,5", 0.5), (".5", 0.5), ("5.", 5), ("+5", 5), ("0", 0), ("1,5 s", 1.5)),
+        *(("500ms", 0.5), ("500 milliseconds", 0.5), ("1m", 60), ("2 Min", 120), ("1h", 3600)),
+    ],
+)
+def test_crawl_delays_as_people_write_them(value, seconds):
+    rules = rules_of(f"User-agent: *\nCrawl-delay: {value} # why\nDisallow: /x")
+    assert (rules.crawl_delay, rules.odd_delay) == (seconds, None)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +158,69 @@ def test_a_senseless_crawl_delay_is_none(delay):
         DENY_ALL.replace(b"\n", b"\r"),
         b"\xff\xfe\x00 bad bytes\n" + DENY_ALL,
         b"# \xe4\n" + DENY_ALL,
+        *(mark + DENY_ALL.decode().encode(codec) for mark, codec in WIDE),
+        *(mark + DENY_ALL.decode().replace("\n", "\r\n").encode(codec) for mark, codec in WIDE),
+        *(DENY_ALL.decode().encode(codec) for _, codec in WIDE),
+        *(
+            "\ufeff\ufeff# Ä\r\n\ufeffUser-agent: *\r\nDisallow: /".encode(codec)
+            for _, codec in WIDE
+        ),
+        # A second mark, and one after empty lines: files that were joined.
+        b"\xef\xbb\xbf\xef\xbb\xbf" + DENY_ALL,
+        b"\n \r\n\xef\xbb\xbf" + DENY_ALL,
+        b"User-agent: other\rDisallow: /y\r\xef\xbb\xbf" + DENY_ALL,
+        # What an editor makes of a mark; what nobody sees; one that is cut.
+        "ï»¿".encode() + DENY_ALL,
+        "\u200b\u00ad \u2060".encode() + DENY_ALL,
+        b"\xbb\xbf" + DENY_ALL,
+        # Lines that were appended in another encoding.
+        "\ufeffUser-agent: *\r\n".encode("utf-16-le") + b"Disallow: /\n",
+        "\ufeffUser-agent: *\r\nAllow: /y\r\n".encode("utf-16-be") + b"Disallow: /\nDisallow: /z\n",
+        b"User-agent: *\n" + "Disallow: /\r\n".encode("utf-16-le"),
+        b"\xef\xbb\xbfUser-agent: *\n" + "\ufeffDisallow: /\r\n".encode("utf-16-le"),
+        # gzip without a header, also of members, and one that is cut.
+        gzip.compress(DENY_ALL),
+        gzip.compress(b"User-agent: *\n") + gzip.compress(b"\nDisallow: /\n"),
+        gzip.compress("\ufeff".encode("utf-16-le") + DENY_ALL.decode().encode("utf-16-le")),
+        gzip.compress(DENY_ALL + b"# the end\n")[:-4],
     ],
 )
 def test_odd_bytes(body):
     rules, _ = fetch(lambda _: reply(body))
     assert not rules.allowed(f"{ORIGIN}/x")
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "utf-32"])
+def test_paths_beyond_ascii_are_read_in_each_encoding(codec):
+    rules, _ = fetch(lambda _: reply("User-agent: *\r\nDisallow: /日本/ä\r\n".encode(codec)))
+    assert not rules.allowed(f"{ORIGIN}/%E6%97%A5%E6%9C%AC/%c3%a4")
+    assert rules.allowed(f"{ORIGIN}/%E6%97%A5%E6%9C%AC/a")
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        ("<html><body>\nUser-agent: *\nDisallow: /x\n</body></html>", "text/plain"),
+        ("<!DOCTYPE html>\n<html><body><p>User-agent: *</p>\n<p>Disallow: /x</p>", "text/html"),
+        ("<pre>User-agent: *\nDisallow: /x</pre>", "text/html; charset=utf-8"),
+        ("<pre style='a'>User-agent: *\r\nDisallow: /x\r\n</pre>", "Text/HTML"),
+        ("<html><head><title>robots</title></head><body>User-agent: *<br>Disallow: /x<br/>", None),
+        ("<HTML><BODY><DIV>User-agent: *</DIV><DIV>Disallow: <B>/x</B></DIV></BODY></HTML>", None),
+        ("\ufeff<html>\n<body>\nUser-agent: *<br />\nDisallow: /x<br />\n", None),
+    ],
+)
+def test_rules_in_a_page_of_html_are_obeyed(body, content_type):
+    header = [f"Content-Type: {content_type}"] if content_type else []
+    for codec in ("utf-8", "utf-16"):
+        rules, _ = fetch(lambda _, codec=codec: reply(body.encode(codec), "200 OK", *header))
+        assert [rules.allowed(f"{ORIGIN}/{path}") for path in "xy"] == [False, True]
+
+
+def test_a_page_of_html_without_rules_allows_all_and_tags_elsewhere_are_parts_of_paths():
+    page = b"<html><body><h1>Welcome</h1><p>Disallow: /</p></body></html>"
+    assert fetch(lambda _: reply(page))[0].allowed(f"{ORIGIN}/x")
+    rules = rules_of(decode_robots(b"User-agent: *\nDisallow: /<a>/b\n", "text/plain"))
+    assert (rules.allowed(f"{ORIGIN}/<a>/b"), rules.allowed(f"{ORIGIN}//b")) == (False, True)
 
 
 def test_what_is_over_500_kib_is_not_read():

@@ -15,7 +15,8 @@ from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.robots import robots as robots_module
 from nutbeam.web.robots.match import MAX_STEPS, Matcher
-from nutbeam.web.robots.robots import MAX_ROBOTS_BYTES, RobotsRecord, RobotsRules, decode_robots
+from nutbeam.web.robots.robots import RobotsRecord, RobotsRules
+from nutbeam.web.robots.robots_text import MAX_ROBOTS_BYTES, decode_robots
 from nutbeam.web.robots.rules import read_robots_rules
 
 NAMES = list(ATTACKS)

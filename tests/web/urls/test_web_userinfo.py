@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nutbeam.web.robots.robots import MAX_ROBOTS_BYTES, decode_robots
+from nutbeam.web.robots.robots_text import MAX_ROBOTS_BYTES, decode_robots
 from nutbeam.web.urls.userinfo import mask_headers, mask_users
 
 # The same as one expression: quadratic, so of short texts only.

@@ -1,0 +1,79 @@
+"""Decodes the body of a robots.txt."""
+
+import re
+import zlib
+
+from ..content.charset import decode_as, decode_as_declared
+from ..content.gzip_members import GZIP_MARK, unpack_gzip
+from ..urls.userinfo import mask_users
+from .rules import number_of_lines
+
+MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
+_HTML_TYPE = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
+_HTML = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+# Elements after which a browser begins a line. What follows is looked at, so no line is added
+# where the text has one.
+_BREAK = re.compile(
+    r"<(?:br|/?(?:p|div|pre|li|ul|ol|tr|table|h[1-6]|head|title|body|html))\b[^<>\n]*>"
+    r"(?=[^\S\n]*+\S)",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<[^<>\n]+>")
+# At the start of a line: byte-order marks (one more for each file that was appended, also as
+# windows-1252 shows them), other characters that nobody sees, and what stands for wrong bytes.
+_MARKS = re.compile(
+    r"(?<![^\r\n])[ \t]*+(?:[\ufeff\ufffd\u00ad\u200b-\u200f\u2060]|ï»¿)"
+    r"[ \t\ufeff\ufffd\u00ad\u200b-\u200f\u2060ï»¿]*+"
+)
+_SITEMAP_LINE = re.compile(r"^[ \t]*site-?maps?\b.*$", re.IGNORECASE | re.MULTILINE)
+
+
+def decode_robots(body: bytes, content_type: str | None = None) -> str:
+    r"""Returns the text of a robots.txt: of at most 500 KiB, up to the end of a line.
+
+    The body may be a gzip file without a header that says so. Its encoding is UTF-8 (RFC 9309
+    2.2.2), or what a byte-order mark or the zero bytes of UTF-16 and UTF-32 show; bytes that are
+    wrong in it become U+FFFD. A robots.txt that has become a page of HTML loses its tags, as in
+    Nutch. Marks at the start of a line and users in URLs of sitemaps are left out.
+
+    Args:
+        body: The body of the answer.
+        content_type: The value of its header, or None.
+
+    >>> decode_robots(b"\xff\xfea\x00")
+    'a'
+    >>> decode_robots(b"<pre>User-agent: *<br>Disallow: /a</pre>", "text/html").split("\n")
+    ['User-agent: *', 'Disallow: /a']
+    """
+    body = _unpacked(body)
+    text = _decoded(body[:MAX_ROBOTS_BYTES])
+    if len(body) > MAX_ROBOTS_BYTES:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    if "<" in text and (_HTML_TYPE.match(content_type or "") or _HTML.search(text)):
+        text = _TAG.sub("", _BREAK.sub("\n", text)).lstrip("\n")
+    if not text.isascii():
+        text = _MARKS.sub("", text)
+    return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
+
+
+def _unpacked(body: bytes) -> bytes:
+    if not body.startswith(GZIP_MARK):
+        return body
+    try:
+        return unpack_gzip(body, MAX_ROBOTS_BYTES + 1)
+    except zlib.error:
+        return body
+
+
+def _decoded(body: bytes) -> str:
+    """Returns the text, without zeros.
+
+    Lines in ASCII are often appended to a file in UTF-16, and the other way round. Such a file has
+    more lines that are understood if all of it is read as ASCII with zeros.
+    """
+    text, name = decode_as_declared(body, None)
+    text = text.replace("\0", "")
+    if name == "utf-8":
+        return text
+    narrow = decode_as("utf-8", body).replace("\0", "")
+    return max(text, _MARKS.sub("", narrow), key=number_of_lines)

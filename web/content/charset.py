@@ -108,6 +108,22 @@ def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
     return text.encode("utf-8", "replace"), name
 
 
+def markup_of(body: bytes) -> bytes:
+    """Returns a body without its byte-order mark, and UTF-16 and UTF-32 as UTF-8.
+
+    So signs of ASCII, such as those of mark-up, are bytes of ASCII.
+
+    >>> markup_of("<p>é".encode("utf-16")), markup_of(b"<p>\\xe9")
+    (b'<p>\\xc3\\xa9', b'<p>\\xe9')
+    """
+    name, start = _marked(body)
+    if name is None and b"\0" in body[:4]:
+        name = unmarked_utf(body)
+    if name in _WIDE:
+        return decode_as(name, body[start:]).encode("utf-8", "replace")
+    return body[start:]
+
+
 def is_text(body: bytes, content_type: str | None) -> bool:
     """Returns whether a body can be text, as declared.
 

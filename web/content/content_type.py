@@ -3,7 +3,7 @@
 import functools
 import re
 
-from .charset import unmarked_utf
+from .charset import markup_of
 from .magic import BINARY_BYTES, magic
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
@@ -164,18 +164,19 @@ def sniff(body: bytes, header: str | None) -> str:
     if found:
         more = _CONTAINERS.get(found)
         return declared if declared and more and more.match(declared) else found
+    markup = markup_of(body)
     if declared is None:
-        return _by_text(body)
+        return _by_text(body, markup)
     if declared == HTML or declared in _GENERIC_XML:
-        kind = _by_root(body)
+        kind = _by_root(markup)
         # An XHTML page that is sent as HTML was written for parsers of HTML.
         return (
             declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
         )
     if declared == RDF:  # RSS 1.0 is RDF, too
-        return RSS if _by_root(body) == RSS else RDF
+        return RSS if _by_root(markup) == RSS else RDF
     if body and _SIGNED.fullmatch(declared) and _PDF_MARK not in body:  # which may come late
-        kind = _by_text(body)
+        kind = _by_text(body, markup)
         return declared if kind == OCTETS else kind
     return declared
 
@@ -188,34 +189,29 @@ def _declared(header: str | None) -> str | None:
     return mime if mime not in _UNKNOWN and "*" not in mime and _MIME.fullmatch(mime) else None
 
 
-def _by_text(body: bytes) -> str:
+def _by_text(body: bytes, markup: bytes) -> str:
     """Returns the type of a body without a usable header or signature."""
-    start = body[:_START_BYTES]
-    if (
-        not start.startswith(_TEXT_MARKS)
-        and BINARY_BYTES.search(start)
-        and unmarked_utf(start) is None
-    ):
+    start = markup[:_START_BYTES]
+    if not body.startswith(_TEXT_MARKS) and BINARY_BYTES.search(start):
         return OCTETS
-    start = start.removeprefix(b"\xef\xbb\xbf")
     text = start.lstrip()
     if text.startswith(b"<"):
-        kind = _by_root(body)
+        kind = _by_root(markup)
         if text.startswith(b"<?xml"):
             return kind or XML
         if kind and kind != XHTML:
             return kind
-        markup = body[_prolog(body) : _ROOT_BYTES]
-        if _HTML_TAG.match(text + b" ") or _HTML_TAG.match(markup + b" "):
+        rest = markup[_prolog(markup) : _ROOT_BYTES]
+        if _HTML_TAG.match(text + b" ") or _HTML_TAG.match(rest + b" "):
             return HTML
-    if _JSON.match(text) and _JSON_END.search(body[-100:]):
+    if _JSON.match(text) and _JSON_END.search(markup[-100:]):
         return "application/json"
     return PLAIN_TEXT
 
 
-def _by_root(body: bytes) -> str | None:
+def _by_root(markup: bytes) -> str | None:
     """Returns the type for the root element of XML, if known."""
-    root = _ROOT.match(body, _prolog(body), _ROOT_BYTES)
+    root = _ROOT.match(markup, _prolog(markup), _ROOT_BYTES)
     kind = _ROOTS.get(root[1]) if root else None
     if root is None or kind is None:
         return None
@@ -225,8 +221,7 @@ def _by_root(body: bytes) -> str | None:
     return RSS if kind == RDF and any(name in root[2] for name in _RSS_1) else kind
 
 
-def _prolog(body: bytes) -> int:
+def _prolog(markup: bytes) -> int:
     """Returns where the root element begins."""
-    start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
-    found = _PROLOG.match(body, start, _ROOT_BYTES)
-    return found.end() if found else start
+    found = _PROLOG.match(markup, 0, _ROOT_BYTES)
+    return found.end() if found else 0

@@ -1,14 +1,10 @@
-"""Computes the pause of a host after a turn, and logs the hosts that fail."""
+"""Computes the pause of a host after a turn."""
 
-import logging
 import random
-from collections.abc import Iterable
 
-from ..base.json_logs import with_fields
-from .host_queue import HostQueue, HostTurn
+from .host_queue import HostTurn
 from .pace import FetchOptions
 
-_LOG = logging.getLogger("nutbeam.hosts")
 # Largest random extension of a back-off, as a share, so that crawlers do not return all at once.
 _JITTER = 0.2
 _MAX_LEVEL = 30
@@ -41,23 +37,3 @@ def back_off_after(turn: HostTurn, options: FetchOptions) -> tuple[float, bool, 
     if wait > options.max_backoff >= 0:
         reason, rests = reason or "backoff", True
     return wait, rests, reason
-
-
-def given_up(queue: HostQueue, reason: str) -> None:
-    """Logs that the waiting pages of a host are left out of this fetch; they stay due."""
-    if queue.tasks:
-        text = "%s is given up: %s, %d pages stay due"
-        _log("host_given_up", text, queue, reason, len(queue.tasks))
-
-
-def log_silent_hosts(queues: Iterable[HostQueue]) -> None:
-    """Logs each host that has answered no request for a page, at the end of a fetch."""
-    for queue in queues:
-        if queue.failures and not queue.answered:
-            text = "%s has failed: %s, %d pages"
-            _log("host_failed", text, queue, queue.failure, queue.failures)
-
-
-def _log(event: str, text: str, queue: HostQueue, reason: str, pages: int) -> None:
-    fields = with_fields(event=event, host=queue.name, reason=reason, pages=pages)
-    _LOG.info(text, queue.name, reason, pages, extra=fields)

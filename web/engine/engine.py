@@ -22,7 +22,7 @@ from ..exchange.status import Outcome, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
-from .backoff import log_silent_hosts
+from .failed_hosts import log_odd_delay, log_silent_hosts
 from .fetch_workers import workers_of
 from .host_activity import host_activity
 from .host_queue import HostQueue, HostTurn, origin_of, turn_of
@@ -264,6 +264,8 @@ class Engine:
         queue, task = turn.queue, turn.task
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
+            if rules.odd_delay is not None:
+                log_odd_delay(task.host, rules.odd_delay)
             turn.again, turn.wait = True, rules.retry_after or 0.0
             turn.purge = "robots_deferred" if rules.state == DEFER else None
             return turn

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
 from .address_limit import AddressLimit
-from .backoff import back_off_after, given_up
+from .backoff import back_off_after
+from .failed_hosts import given_up
 from .held_results import HeldResults
 from .host_queue import HostQueue, HostTurn, origin_of
 from .host_records import HostRecord

@@ -276,9 +276,30 @@ def test_where_header_and_content_disagree(body, header, expected):
     assert sniff(body, header) == expected
 
 
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_wide_text_is_not_binary(codec):
-    assert sniff("<p>Some text, some more.".encode(codec), None) == "text/plain"
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Some text, some more.", "text/plain"),
+        ("\n<p>Some text, ä, some more.", "text/html"),
+        ("<!doctype html><title>日本語</title>", "text/html"),
+        ("<?xml version='1.0' encoding='utf-16'?><a>ä</a>", "application/xml"),
+        (
+            "<?xml version='1.0' encoding='utf-16'?>\n<!-- ä -->\n<rss version='2.0'>",
+            "application/rss+xml",
+        ),
+        ("<urlset><url/></urlset>", "application/x-sitemap+xml"),
+        ('{"a": ["ä", 1]}\n', "application/json"),
+    ],
+)
+def test_documents_in_utf_16_and_utf_32_are_recognised_as_those_in_utf_8(codec, text, expected):
+    assert sniff(text.encode(codec), None) == sniff(text.encode(), "unknown/unknown") == expected
+    of_xml = expected if "rss" in expected or "sitemap" in expected else "text/xml"
+    assert (
+        sniff(text.encode(codec), "text/xml")
+        == sniff(text.encode("utf-8-sig"), "text/xml")
+        == of_xml
+    )
 
 
 def test_what_is_nothing_is_octets():

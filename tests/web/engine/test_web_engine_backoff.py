@@ -48,6 +48,18 @@ def test_a_host_that_fails_for_good_is_logged(caplog):
     assert {one["host"] for one in events} == {caplog.messages[0].partition(" ")[0]}
 
 
+def test_a_crawl_delay_that_is_no_time_is_logged(caplog):
+    def answer(path, _):
+        return reply(b"User-agent: *\nCrawl-delay: soon" if "robots" in path else b"x")
+
+    caplog.set_level(logging.INFO, "nutbeam.hosts")
+    run(answer, urls(2))
+    (event,) = [record.nutbeam_fields for record in caplog.records]
+    assert (event["event"], event["host"], event["reason"]) == (
+        "odd_crawl_delay", "a.example.com", "soon"
+    )  # fmt: skip
+
+
 def test_a_success_forgives_failures():
     def answer(path, _):
         bad = "robots" not in path and int(path[1:]) % 4

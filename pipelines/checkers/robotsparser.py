@@ -25,6 +25,7 @@ from ...web.robots.robots import (
 from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.robots.robots_options import RobotsOptions
 from ...web.robots.robots_text import decode_robots
+from ...web.robots.sitemap_lines import absolute_sitemaps
 from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..base.command import DONE, Argument, Invocation, configuration
@@ -50,13 +51,17 @@ def run(invocation: Invocation) -> int:
     Tabs separate them; a colon follows the verdict (see ``_verdict``).
     """
     options: Options = invocation.options
-    rules = _rules(invocation.arguments["robots"], options)
+    source = invocation.arguments["robots"]
+    rules = _rules(source, options)
+    sitemaps, origin = rules.sitemaps, _origin(source)
+    if origin:  # only then it is known what relative ones mean
+        sitemaps = absolute_sitemaps(sitemaps, origin)
     delay = f", crawl delay {rules.crawl_delay:g} s" if rules.crawl_delay is not None else ""
     if rules.odd_delay is not None:
         delay = f", {odd_delay_note(rules.odd_delay)}"
     failed = rules.state == DEFER or rules.error
     answer = rules.error or rules.status if failed else rules.state
-    line = f"robots.txt: {answer}{delay}, {len(rules.sitemaps)} sitemaps"
+    line = f"robots.txt: {answer}{delay}, {len(sitemaps)} sitemaps"
     print(visible(line), file=sys.stderr)
     lines = rule_lines(rules.record.text, (agent_token(options), *options.robots_agents))
     judged = []
@@ -72,7 +77,7 @@ def run(invocation: Invocation) -> int:
         record = {
             n: getattr(rules, n) for n in ("state", "status", "error", "crawl_delay", "odd_delay")
         }
-        record |= {"sitemaps": list(rules.sitemaps), "urls": judged}
+        record |= {"sitemaps": list(sitemaps), "urls": judged}
         print(json.dumps(record, ensure_ascii=False))
     return DONE
 
@@ -87,13 +92,19 @@ def _verdict(url: str, rules: RobotsRules, options: Options) -> str:
     return _VERDICTS[rules.verdict(url)]
 
 
+def _origin(source: str) -> str:
+    """Returns the origin of a URL; empty for a file."""
+    is_url = source.lower().startswith(_SCHEMES)
+    return "/".join(source.split("/", 3)[:3]) if is_url else ""
+
+
 def _rules(source: str, options: Options) -> RobotsRules:
     agents = (agent_token(options), *options.robots_agents)
-    if not source.lower().startswith(_SCHEMES):
+    origin = _origin(source)
+    if not origin:
         return RobotsRules(RobotsRecord(200, decode_robots(_read(source)), 0), agents)
     with configuration():
         require_agent(options)
-    origin = "/".join(source.split("/", 3)[:3])
     with contextlib.closing(Client(options)) as client:
         return fetch_robots(client, origin, options.robots_redirect_max, options.robots_agents)
 

@@ -21,7 +21,13 @@ from ...policy.components.schema import HOSTS, conform
 from ...policy.hosting.host_limits import blocked_hosts
 from ...policy.hosting.host_settings import HostSettings, pause_of
 from ...policy.scope import Seeds
-from ...policy.sitemaps.sitemap_list import NONE_NAMED, OTHERS_NAMED, Sitemap, SitemapList
+from ...policy.sitemaps.sitemap_list import (
+    DEFAULT_PATH,
+    NONE_NAMED,
+    OTHERS_NAMED,
+    Sitemap,
+    SitemapList,
+)
 from ...policy.sitemaps.sitemap_options import SitemapOptions
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, children_of, judge_sitemap
 from ...transforms.elements.chunks import Chunk, to_chunks
@@ -36,6 +42,7 @@ from ...web.exchange.status import FETCH_SUCCESS, PROTOCOL_STATUS_NAMES
 from ...web.pages.page import ParseFailed, Source
 from ...web.parsers.sitemap_entries import read_sitemap
 from ...web.robots.robots import RobotsRules
+from ...web.robots.sitemap_lines import absolute_sitemaps
 from ...web.urls.row_keys import host_key
 from ...web.urls.url_parts import host_of_url
 
@@ -158,7 +165,10 @@ class SitemapFetching(Fetching):
 
     def screen(self, task: Task, rules: RobotsRules) -> str | None:
         sitemap = self._of[task.key]
-        return self._sitemaps.add_of_robots(sitemap, rules.sitemaps) if sitemap.of_host else None
+        if not sitemap.of_host:
+            return None
+        origin = sitemap.url.removesuffix(DEFAULT_PATH)
+        return self._sitemaps.add_of_robots(sitemap, absolute_sitemaps(rules.sitemaps, origin))
 
     def may_send(self) -> bool:
         return self._lease.may_send()

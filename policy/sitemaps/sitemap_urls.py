@@ -6,10 +6,11 @@ from collections import Counter
 import polars as pl
 import pyarrow as pa
 
-from ...web.base.columns import reason_if
+from ...web.base.columns import put, reason_if
 from ...web.parsers.sitemap_entries import CHILD_SITEMAP, SitemapContent, SitemapEntry
 from ...web.urls.absolute_links import absolute_urls
-from ...web.urls.row_keys import host_key, to_key
+from ...web.urls.normalize import normalize_basic
+from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..blocklist import Blocklist, drop_blocked
 from ..components.schema import STATE, columns, conformed
@@ -135,15 +136,35 @@ def _judged(
     judged = judge(links, urls, "outlink", rules, seeds)
     if not options.sitemap_strict_parsing:
         return judged
-    # The scheme may differ: a page of https in a sitemap of http is on the same host.
-    bare = urls.str.replace(r"^[a-z][a-z0-9+.-]*://", "")
-    inside = pl.any_horizontal(
-        [pl.lit(bare).str.starts_with(place).fill_null(False) for place in sitemap.places]
-    )
-    outside = reason_if(~inside & pl.col("reason").is_null(), "outside_sitemap")
+    inside = _are_inside(urls, sitemap.places)
+    outside = reason_if(~pl.lit(inside) & pl.col("reason").is_null(), "outside_sitemap")
     return judged.with_columns(reason=pl.coalesce("reason", outside)).with_columns(
         key=pl.when(pl.col("reason").is_null()).then("key")
     )
+
+
+def _are_inside(urls: pl.Series, places: tuple[str, ...]) -> pl.Series:
+    """Returns a mask of the URLs below one of some places, however they are spelt."""
+    inside = _begin_with(urls, places)
+    outside = (~inside & urls.is_not_null()).arg_true()
+    if not len(outside):
+        return inside
+    spelt = pl.Series([_normal(url) for url in urls.gather(outside)], dtype=pl.String)
+    return put(inside, outside, _begin_with(spelt, places))
+
+
+def _begin_with(urls: pl.Series, places: tuple[str, ...]) -> pl.Series:
+    # The scheme may differ: a page of https in a sitemap of http is on the same host.
+    bare = urls.str.replace(r"^[a-z][a-z0-9+.-]*://", "")
+    begin = pl.any_horizontal([pl.lit(bare).str.starts_with(place) for place in places])
+    return pl.select(begin.fill_null(False)).to_series()
+
+
+def _normal(url: str) -> str | None:
+    try:
+        return normalize_basic(url)
+    except BadUrl:
+        return None
 
 
 def _source(url: str) -> str:

@@ -23,7 +23,7 @@ def file_name(path):
     above, _, word = path.rpartition("/")
     unique = hashlib.sha256(word.encode()).hexdigest()[:16]
     stem, dot, ending = word.rpartition(".")
-    made = f".{unique}" if not stem and dot or ending == "writing" else unique
+    made = f".{unique}" if (not stem and dot) or ending == "writing" else unique
     made += "" if made.startswith(".") else f".{ending if dot else 'parquet'}"
     _WORDS[f"{above}/{made}"] = path
     return f"{above}/{made}"

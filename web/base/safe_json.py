@@ -17,7 +17,11 @@ def read_json(data: bytes | str) -> Any:
     """
     try:
         return json.loads(data)
-    except (ValueError, RecursionError, MemoryError):  # Python's messages are about bytes, digits, depth
+    except (
+        ValueError,
+        RecursionError,
+        MemoryError,
+    ):  # Python's messages are about bytes, digits, depth
         raise ValueError("it is no JSON that can be read") from None
 
 

@@ -5,6 +5,7 @@ import re
 
 from .charset import markup_of
 from .magic import BINARY_BYTES, magic
+from .xml_start import without_junk
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
 ATOM = "application/atom+xml"
@@ -27,6 +28,9 @@ _UNKNOWN = frozenset(
      "application/download", "application/force-download", "application/x-download",
      "binary/octet-stream"}
 )  # fmt: skip
+_FEEDS = frozenset({ATOM, RSS})
+# What is sent as a feed and is none, by its first bytes.
+_NO_FEEDS = frozenset({HTML, XHTML, SITEMAP, SITEMAP_INDEX, "application/json"})
 _GENERIC_XML = frozenset({XML, "text/xml", "application/x-xml"})
 _PLAIN_STARTS = (b"<!doctype html", b"<html")
 # No signature begins so.
@@ -136,6 +140,7 @@ def sniff(body: bytes, header: str | None) -> str:
       feeds, sitemaps, XHTML, SVG.
     * No header, a malformed one, or one that says that the server does not know
       (``application/octet-stream``): all by the first bytes.
+    * A feed that begins as HTML, a sitemap or JSON: by the first bytes.
     * ``application/rdf+xml`` stays, unless it is RSS 1.0.
     * A document of a binary format that has a signature, such as PDF or docx, but begins as text:
       by the first bytes.
@@ -173,6 +178,9 @@ def sniff(body: bytes, header: str | None) -> str:
         return (
             declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
         )
+    if declared in _FEEDS:  # or an error page
+        kind = _by_text(body, markup)
+        return kind if kind in _NO_FEEDS else declared
     if declared == RDF:  # RSS 1.0 is RDF, too
         return RSS if _by_root(markup) == RSS else RDF
     if body and _SIGNED.fullmatch(declared) and _PDF_MARK not in body:  # which may come late
@@ -210,8 +218,12 @@ def _by_text(body: bytes, markup: bytes) -> str:
 
 
 def _by_root(markup: bytes) -> str | None:
-    """Returns the type for the root element of XML, if known."""
+    """Returns the type for the root element of XML, if known, also after what PHP has put there."""
     root = _ROOT.match(markup, _prolog(markup), _ROOT_BYTES)
+    if root is None or root[1] not in _ROOTS:
+        start = without_junk(markup[:_ROOT_BYTES])
+        if start.startswith(b"<?xml"):
+            root = _ROOT.match(start, _prolog(start))
     kind = _ROOTS.get(root[1]) if root else None
     if root is None or kind is None:
         return None

@@ -9,6 +9,7 @@ from ..base.small_map import SmallMap
 from ..exchange.response import Response
 from ..exchange.status import BUSY_STATUSES, EXCEPTION, Outcome
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
+from ..robots.sitemap_lines import absolute_sitemaps
 from .host_records import HostRecord
 from .robots_search import RobotsSearch
 from .tasks import Result, Task
@@ -282,7 +283,8 @@ class HostQueue:
         origin = known.robots_origin if known is not None else ""
         if requested:
             origin = origin if origin in requested else next(iter(requested))
-            kept, record.sitemaps = requested[origin].record, requested[origin].sitemaps
+            kept = requested[origin].record
+            record.sitemaps = absolute_sitemaps(requested[origin].sitemaps, origin)
         elif state.unreachable is not None:
             origin, kept = state.unreachable
             record.sitemaps = known.sitemaps if known is not None else ()

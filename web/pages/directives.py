@@ -26,6 +26,9 @@ _UNAVAILABLE = "unavailable_after"
 # Rules with a value; any other word before a colon is the name of one robot.
 _RULES = frozenset({"max-snippet", "max-image-preview", "max-video-preview", _UNAVAILABLE})
 _SEPARATOR = re.compile("[,;]")
+# A day with a zone, and the name of a zone after a date of ISO 8601.
+_ZONE_OF_DAY = re.compile(r"(?ai)\A(\d{4}-\d\d-\d\d)\s?(Z|[+-]\d\d:?\d\d)\Z")
+_UTC = re.compile(r"(?ai)\A(\d{4}-\d\d-\d\d[T ][\d:.]{1,20})\s?(?:UTC|GMT)\Z")
 _WEEKDAY = re.compile(r"\s*[a-z]+\s*")
 
 
@@ -100,14 +103,17 @@ def _is_over(date: str, now: int | None) -> bool:
 def parse_moment(text: str) -> int | None:
     """Returns a date of RFC 822, RFC 850 or ISO 8601 as UTC ms, or None if it is no date.
 
-    Without a time it is the start of its day, without a zone that is known, UTC.
+    Without a time it is the start of its day, without a zone that is known, UTC. A day may have a
+    zone, too (XML Schema 2, 3.3.9).
 
     >>> parse_moment("Wednesday, 25-Jun-25 15:00:00 GMT"), parse_moment("2025-06-25T17:00+02:00")
     (1750863600000, 1750863600000)
+    >>> parse_moment("2026-01-02+01:00")
+    1767308400000
     >>> parse_moment("soon") is None
     True
     """
-    text = text.strip()
+    text = _ZONE_OF_DAY.sub(r"\1T00:00:00\2", _UTC.sub(r"\1Z", text.strip()))
     with_time = text if ":" in text else f"{text} 00:00:00"
     for read, date in (
         (datetime.datetime.fromisoformat, text.upper()),

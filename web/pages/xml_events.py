@@ -6,7 +6,9 @@ from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
+from ..content.xml_start import BLANKS, without_junk
 from .page import ParseFailed
+from .xml_repair import repaired
 
 # Expat keeps some bytes for each open element; a reader may keep more.
 MAX_DEPTH = 5_000
@@ -19,7 +21,7 @@ START, END, CHARACTERS = 1, -1, 0  # the change of the depth
 Attributes = dict[str, str]
 # START, name, attributes; END, name, nothing; TEXT, a piece of text, nothing.
 Event = tuple[int, str, Attributes]
-_NOTHING: Attributes = {}
+NO_ATTRIBUTES: Attributes = {}
 
 
 class MalformedXml(ParseFailed):
@@ -29,22 +31,28 @@ class MalformedXml(ParseFailed):
         super().__init__("malformed_xml")
 
 
-def text_events(text: str) -> Iterator[Event]:
-    """Yields the events of a decoded document; see ``xml_events``.
+def text_events(text: str, prefixes: bool = False) -> Iterator[Event]:
+    """Yields the events of a decoded document from the web; see ``xml_events``.
+
+    What stands before its declaration is dropped, and its references are repaired; see
+    ``xml_repair``.
 
     Args:
         text: The document. The encoding in its XML declaration does not count.
+        prefixes: Whether names keep their prefixes.
 
     >>> [name for kind, name, _ in text_events("<a><x:b/>text</a>") if kind != END]
     ['a', 'b', 'text']
     """
-    body = text.lstrip().encode("utf-8", "replace")
+    body = without_junk(text.lstrip(BLANKS).encode("utf-8", "replace"))
     pieces = (body[at : at + XML_READ_BYTES] for at in range(0, len(body), XML_READ_BYTES))
-    return xml_events(pieces, "utf-8")
+    return xml_events(repaired(pieces), "utf-8", prefixes)
 
 
-def xml_events(pieces: Iterable[bytes], encoding: str | None = None) -> Iterator[Event]:
-    """Yields the events of a document: elements without their prefixes, and text.
+def xml_events(
+    pieces: Iterable[bytes], encoding: str | None = None, prefixes: bool = False
+) -> Iterator[Event]:
+    """Yields the events of a document: elements, usually without their prefixes, and text.
 
     Entities that the document does not declare are those of HTML; others are left out. External
     entities are never looked up, and are left out, too.
@@ -52,6 +60,7 @@ def xml_events(pieces: Iterable[bytes], encoding: str | None = None) -> Iterator
     Args:
         pieces: The bytes of the document; they are read no further than the events are.
         encoding: The encoding, if it is not the one that the document declares.
+        prefixes: Whether names keep their prefixes.
 
     Raises:
         MalformedXml: There is a mistake.
@@ -59,13 +68,15 @@ def xml_events(pieces: Iterable[bytes], encoding: str | None = None) -> Iterator
             which it could grow without limit. ``too_complex``: over 5,000 elements are open at
             once.
     """
-    return chain.from_iterable(_batches(pieces, encoding))
+    return chain.from_iterable(_batches(pieces, encoding, prefixes))
 
 
-def _batches(pieces: Iterable[bytes], encoding: str | None) -> Iterator[list[Event]]:
+def _batches(
+    pieces: Iterable[bytes], encoding: str | None, prefixes: bool
+) -> Iterator[list[Event]]:
     """Yields lists of the next events: a step for each of them would cost more than the parser."""
     events: list[Event] = []
-    parser = _parser(events, encoding)
+    parser = _parser(events, encoding, prefixes)
     waiting, enough = b"", XML_READ_BYTES
     for piece in chain(pieces, (None,)):
         waiting += piece or b""
@@ -79,7 +90,7 @@ def _batches(pieces: Iterable[bytes], encoding: str | None) -> Iterator[list[Eve
             raise MalformedXml from mistake
 
 
-def _parser(events: list[Event], encoding: str | None) -> expat.XMLParserType:
+def _parser(events: list[Event], encoding: str | None, prefixes: bool) -> expat.XMLParserType:
     """Returns a parser that adds to a list of events."""
     depth = 0
 
@@ -88,15 +99,15 @@ def _parser(events: list[Event], encoding: str | None) -> expat.XMLParserType:
         depth += 1
         if depth > MAX_DEPTH:
             raise ParseFailed("too_complex")
-        events.append((START, name.rpartition(":")[2], attributes))
+        events.append((START, name if prefixes else name.rpartition(":")[2], attributes))
 
     def end(name: str) -> None:
         nonlocal depth
         depth -= 1
-        events.append((END, name.rpartition(":")[2], _NOTHING))
+        events.append((END, name if prefixes else name.rpartition(":")[2], NO_ATTRIBUTES))
 
     def text(piece: str) -> None:
-        events.append((CHARACTERS, piece, _NOTHING))
+        events.append((CHARACTERS, piece, NO_ATTRIBUTES))
 
     parser = expat.ParserCreate(encoding)
     parser.buffer_text = True

@@ -1,5 +1,6 @@
 """Chooses the parser for a document."""
 
+import dataclasses
 import functools
 import importlib
 import re
@@ -8,6 +9,7 @@ from typing import cast
 
 from ..content.charset import is_text
 from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff
+from ..content.xml_start import without_junk
 from ..pages.language import detect_language, settle_language
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
@@ -30,6 +32,7 @@ _OF_TEXTS = {
     **dict.fromkeys(_JSON, ("parsers.json_text", "parse_json")),
     **dict.fromkeys(("text/xml", "application/xml"), ("parsers.xml_text", "parse_xml")),
 }
+_OF_XML = frozenset(_OF_TEXTS[mime] for mime in (RSS, SITEMAP, "text/xml"))
 _OF_BINARIES = {
     "application/pdf": ("office.pdf", "parse_pdf"),
     "application/epub+zip": ("office.epub", "parse_epub"),
@@ -72,6 +75,8 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
         source = unpacked_document(source, _has_own_parser)
         mime = sniff(source.body, source.content_type)
     parser, reads_text = _load(mime)
+    if _place(mime) in _OF_XML:
+        source = dataclasses.replace(source, body=without_junk(source.body))
     if reads_text and not is_text(source.body, source.content_type):
         raise ParseFailed("not_text")
     page = parser(source, options)

@@ -1,4 +1,4 @@
-"""JSON: the strings in its values, and the URLs in those."""
+"""JSON: feeds, else the strings in its values, and the URLs in those."""
 
 import json
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse, collapse_long
+from .feed import MAX_ITEMS, fill_from_feed
+from .json_feed import read_json_feed
 from .text import fill, text_page
 
 _MAX_DEPTH = 200
@@ -18,7 +20,8 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     """Parses JSON, JSON-LD, or one JSON value per line.
 
     The text is the strings that are values, in their order, without names and
-    numbers. Links are what looks like a URL in them, as in plain text.
+    numbers. Links are what looks like a URL in them, as in plain text. A JSON Feed is read as other
+    feeds are.
 
     Raises:
         ParseFailed: ``malformed_json``, or ``too_complex``: it nests deeper than 200.
@@ -35,6 +38,9 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
         raise ParseFailed("too_complex") from error
     except ValueError as error:
         raise ParseFailed("malformed_json") from error
+    if (feed := read_json_feed(value, source.url, MAX_ITEMS)) is not None:
+        fill_from_feed(page, feed, options)
+        return page
     first = value[0] if isinstance(value, list) and value else value
     page.title = collapse(_first(first, _TITLES))[:MAX_TITLE_CHARS]
     page.language = _first(first, _LANGUAGES)[:35] or None

@@ -1,13 +1,13 @@
 """Sitemaps and indexes of sitemaps: the protocol of sitemaps.org."""
 
-import re
 from collections.abc import Iterable
 
 from ..content.charset import decode_as_declared
-from ..pages.directives import obey_nofollow, parse_moment
+from ..pages.directives import obey_nofollow
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events
+from .sitemap_dates import moment_of_lastmod
 from .sitemap_stream import INVALID
 from .text import text_page
 
@@ -17,8 +17,6 @@ _MAX_BYTES = 50 << 20
 _MAX_CHARS = 4_096
 _ENTRIES = frozenset({"url", "sitemap"})
 _MAX_DATE_CHARS = 40
-# W3C dates may be those of a month, or of a year.
-_NO_DAY = re.compile(r"\d{4}(?:-\d\d)?")
 _FACTS = ("lastmod", "changefreq", "priority")
 
 
@@ -102,8 +100,7 @@ class _Reader:
         return {f"sitemap:{name}": str(value) for name, value in found.items() if value}
 
     def _take_lastmod(self, date: str) -> None:
-        whole = date + "-01" * (2 - date.count("-")) if _NO_DAY.fullmatch(date) else date
-        moment = parse_moment(whole)
+        moment = moment_of_lastmod(date)
         if moment is not None and (self._latest is None or moment > self._latest):
             self._latest, self._lastmod = moment, date
 

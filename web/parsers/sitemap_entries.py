@@ -1,7 +1,8 @@
-"""Reads sitemaps as lists of entries: sitemaps.org's XML, indexes, RSS, Atom, and lists of URLs.
+"""Reads sitemaps as lists of entries: sitemaps.org's XML, indexes, feeds, and lists of URLs.
 
 A page of the crawl that is a sitemap is read by ``sitemap.py``: only its links count there. The job
 ``sitemap`` needs dates and priorities, too, and must not hold a large sitemap in memory twice.
+Feeds are read as pages of the crawl that are feeds.
 """
 
 import itertools
@@ -10,10 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..pages.directives import header_directives, parse_moment
+from ..pages.directives import header_directives
 from ..pages.page import ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
+from ..pages.xml_repair import repaired
+from .feed_items import MAX_FEED_CHARS, Feed
+from .feed_reader import read_feed
+from .json_feed import load_json_feed
+from .sitemap_dates import moment_of_lastmod
 from .sitemap_stream import INVALID, unpacked_stream, utf8_stream
 
 URL, CHILD_SITEMAP = "url", "sitemap"
@@ -23,25 +29,28 @@ FREQUENCIES = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "neve
 
 _MAX_CHARS = 4_096
 _MAX_VALUE_CHARS = 100
-# Depth at which the entries of each kind of document are.
-_ENTRY_DEPTHS = {"urlset": 1, "sitemapindex": 1, "rss": 2, "rdf": 1, "feed": 1}
-_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
-_LOCATIONS = frozenset({"loc", "link", "guid"})
-_DATES = {"lastmod": 3, "updated": 3, "date": 2, "modified": 2, "pubdate": 2, "published": 1,
-          "publication_date": 1}  # fmt: skip
+_ROOTS = frozenset({"urlset", "sitemapindex"})
+_ENTRIES = frozenset({"url", "sitemap"})
+_ENTRY_DEPTH = 1
+# Of several dates the one with the highest number counts.
+_DATES = {"lastmod": 2, "publication_date": 1}
 # Element around a link, and the element with the link.
 _EXTENSIONS = {
     ("image", "loc"): IMAGE,
     ("video", "content_loc"): VIDEO,
     ("video", "player_loc"): VIDEO,
 }
-_TEXTS = _LOCATIONS | _DATES.keys() | {"changefreq", "priority"} | {name for _, name in _EXTENSIONS}
-# W3C dates may be those of a month, or of a year.
-_NO_DAY = re.compile(r"\d{4}(?:-\d\d)?")
-_HTML = re.compile(
-    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+_TEXTS = _DATES.keys() | {"loc", "changefreq", "priority"} | {name for _, name in _EXTENSIONS}
+# The root element, after declarations and comments.
+_ROOT = re.compile(
+    rb"(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>"
+    rb"|<!doctype[^<>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+<(?:[\w.-]{1,40}:)?([a-z]{1,40})[\s/>]",
+    re.IGNORECASE | re.DOTALL,
 )
+_FEEDS = frozenset({b"rss", b"rdf", b"feed"})
+_HTML = frozenset({b"html", b"head", b"body"})
 _WEB_URL = re.compile(r"(?i)https?://[^\s]")
+_NO_SITEMAP = "not_a_sitemap"
 _LINES_LOOKED_AT = 100
 
 
@@ -67,7 +76,7 @@ class SitemapContent(NamedTuple):
     """The content of a sitemap.
 
     Attributes:
-        form: ``urlset``, ``sitemapindex``, ``rss``, ``rdf``, ``feed``, or ``text``.
+        form: ``urlset``, ``sitemapindex``, ``rss``, ``rdf``, ``feed``, ``json``, or ``text``.
         entries: Its entries; the links of an entry follow it.
         dropped: Counts of what was lost, by reason; ``malformed``: URLs with bytes that are invalid
             in the encoding of the document.
@@ -107,13 +116,19 @@ def read_sitemap(
     pieces = utf8_stream(unpacked_stream(source.body, max_bytes, dropped), source.content_type)
     first = next(pieces, b"")
     whole = itertools.chain((first,), pieces)
+    matched = _ROOT.match(first)
+    root = matched[1].lower() if matched else b""
     try:
-        if not first.startswith(b"<"):
+        if first.startswith(b"{"):
+            reader.read_feed(load_json_feed(_text(whole, dropped), source.url, max_urls))
+        elif not first.startswith(b"<"):
             reader.read_lines(_lines(whole))
-        elif _HTML.match(first[:4096]):
-            raise ParseFailed("not_a_sitemap")
+        elif root in _HTML:
+            raise ParseFailed(_NO_SITEMAP)
+        elif root in _FEEDS:
+            reader.read_feed(read_feed(_text(whole, dropped), source.url, max_urls))
         else:
-            reader.read_events(xml_events(whole, "utf-8"))
+            reader.read_events(xml_events(repaired(whole), "utf-8"))
     except ParseFailed as mistake:
         if not reader.entries:
             raise
@@ -121,6 +136,13 @@ def read_sitemap(
         if not (mistake.reason == "malformed_xml" and dropped["too_large"]):
             dropped[mistake.reason] += 1
     return SitemapContent(reader.form, reader.entries, +dropped)
+
+
+def _text(pieces: Iterable[bytes], dropped: Counter[str]) -> str:
+    """Returns the start of a document, as much as a feed may have."""
+    text = b"".join(pieces).decode("utf-8", "replace")
+    dropped["too_large"] += len(text) > MAX_FEED_CHARS
+    return text[:MAX_FEED_CHARS]
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
@@ -162,12 +184,26 @@ class _Reader:
                 if number >= _LINES_LOOKED_AT and not self.entries:
                     break
         if not self.entries:
-            raise ParseFailed("not_a_sitemap")
+            raise ParseFailed(_NO_SITEMAP)
+
+    def read_feed(self, feed: Feed | None) -> None:
+        """Takes the items of a feed; None: there is no feed."""
+        if feed is None:
+            raise ParseFailed(_NO_SITEMAP)
+        self.form = feed.form
+        for item in feed.items:
+            self._date = (0, (item.updated or item.published)[:_MAX_VALUE_CHARS])
+            if item.link:
+                self._add(SitemapEntry(URL, item.link, self._lastmod()))
+            else:
+                self._dropped["no_url"] += 1
+        if feed.items_left_out:
+            self._dropped["too_many_urls"] += feed.items_left_out
 
     def read_events(self, events: Iterable[Event]) -> None:
-        """Reads XML of any form."""
+        """Reads the XML of a sitemap or of an index."""
         path: list[str] = []
-        entry_depth, inside, text = 0, "", ""
+        inside, text = "", ""
         for kind, value, attributes in events:
             if kind == CHARACTERS:
                 if inside and len(text) <= _MAX_CHARS:
@@ -177,37 +213,30 @@ class _Reader:
                 path.append(name)
                 text = ""
                 if len(path) == 1:
-                    entry_depth = self._begin(name)
-                elif len(path) == entry_depth + 1 and name in _ENTRIES:
+                    self._begin(name)
+                elif len(path) == _ENTRY_DEPTH + 1 and name in _ENTRIES:
                     inside = name
                     self._values, self._date, self._found = {}, (0, ""), []
                 elif inside and name == "link":
                     self._take_link(attributes)
             else:
                 name = path.pop()
-                if inside and len(path) == entry_depth:
+                if inside and len(path) == _ENTRY_DEPTH:
                     self._end_entry(inside)
                     inside = ""
                 elif inside and name in _TEXTS:
-                    self._take(name, path[-1], len(path) - entry_depth, text.strip())
+                    self._take(name, path[-1], len(path) - _ENTRY_DEPTH, text.strip())
                 text = ""
 
-    def _begin(self, root: str) -> int:
-        """Returns the depth of entries in a document with this root."""
-        if root not in _ENTRY_DEPTHS:
-            raise ParseFailed("not_a_sitemap")
+    def _begin(self, root: str) -> None:
+        if root not in _ROOTS:
+            raise ParseFailed(_NO_SITEMAP)
         self.form = root
-        return _ENTRY_DEPTHS[root]
 
     def _take_link(self, attributes: Attributes) -> None:
-        """Processes Atom's ``link``, and ``xhtml:link`` of a sitemap."""
+        """Processes ``xhtml:link``."""
         href = attributes.get("href", "").strip()
-        rel = attributes.get("rel", ALTERNATE).lower()
-        if not href or rel != ALTERNATE:
-            return
-        if self.form in ("feed", "rss", "rdf"):
-            self._values.setdefault("link", href)
-        else:
+        if href and attributes.get("rel", ALTERNATE).lower() == ALTERNATE:
             self._take_extension(ALTERNATE, href)
 
     def _take(self, name: str, parent: str, depth: int, text: str) -> None:
@@ -231,7 +260,7 @@ class _Reader:
 
     def _end_entry(self, name: str) -> None:
         values = self._values
-        url = values.get("loc") or values.get("link") or self._permalink()
+        url = values.get("loc")
         found, self._found = self._found, []
         if not url:
             self._dropped["no_url"] += 1
@@ -243,11 +272,6 @@ class _Reader:
         for link in found if added else ():
             self._links += 1
             self._append(link)
-
-    def _permalink(self) -> str:
-        """Returns the ``guid`` of an item, which is a URL unless it says otherwise."""
-        guid = self._values.get("guid", "")
-        return guid if _WEB_URL.match(guid) else ""
 
     def _add(self, entry: SitemapEntry) -> bool:
         self._urls += 1
@@ -270,8 +294,7 @@ class _Reader:
         date = self._date[1]
         if not date:
             return None
-        whole = date + "-01" * (2 - date.count("-")) if _NO_DAY.fullmatch(date) else date
-        moment = parse_moment(whole)
+        moment = moment_of_lastmod(date)
         if moment is None or moment <= 0:
             self._dropped["bad_lastmod"] += 1
             return None

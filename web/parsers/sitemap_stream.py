@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from ..content.charset import encoding_as_declared, is_text
 from ..content.gzip_members import GZIP_MARK, MAX_MEMBERS
 from ..content.whatwg_encodings import CODECS
+from ..content.xml_start import BLANKS, without_junk
 from ..pages.page import ParseFailed
+from ..pages.xml_repair import without_controls
 
 _READ_BYTES = 64 << 10
-# XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
-_CONTROLS = bytes({*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)})
 _TOO_LARGE = "too_large"
 # Stands for bytes that are invalid in the encoding; which URL was meant, nobody knows.
 INVALID = "\ufffd"
@@ -78,9 +78,8 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
 
 
 def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
-    """Yields pieces as UTF-8, without byte-order mark, leading white space and control characters.
-
-    The encoding is what the first piece or the header declares, else UTF-8; bytes that are invalid
+    """Yields pieces as UTF-8, without control characters, byte-order mark, and what
+    stands before the document. The encoding is what the first piece or the header declares, else UTF-8; bytes that are invalid
     in it become U+FFFD.
 
     Raises:
@@ -93,13 +92,14 @@ def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[b
     first = next(source, b"")
     if not is_text(first, content_type):
         raise ParseFailed("not_text")
+    first = without_junk(first)
     name = encoding_as_declared(first, content_type)
     decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors="replace")
     begun = False
     for piece in itertools.chain((first,), source):
         text = decoder.decode(piece)
         if not begun:
-            text = text.lstrip("\ufeff \t\r\n")
+            text = text.lstrip(BLANKS)
             begun = bool(text)
-        yield text.encode("utf-8", "replace").translate(None, _CONTROLS)
-    yield decoder.decode(b"", final=True).encode("utf-8", "replace").translate(None, _CONTROLS)
+        yield without_controls(text.encode("utf-8", "replace"))
+    yield without_controls(decoder.decode(b"", final=True).encode("utf-8", "replace"))

@@ -24,7 +24,11 @@ ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last li
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
-_SITEMAP = re.compile(r"https?://[!-~\u00a1-\U0010ffff]+", re.IGNORECASE)
+_SITEMAP_LINE = re.compile(r"^[ \t]*site-?map[ \t]*:.*$", re.IGNORECASE | re.MULTILINE)
+# A URL, or what is relative to that of robots.txt; "none" is neither.
+_SITEMAP = re.compile(
+    r"(?:https?://|(?![a-z][a-z0-9+.-]*:)(?=\S*[./?]))[!-~\u00a1-\U0010ffff]+", re.IGNORECASE
+)
 
 ALLOW = "allow"
 DEFER = "defer"
@@ -82,7 +86,8 @@ class RobotsRules:
             that of the last robots.txt.
         odd_delay: The value of its crawl delay, if that is no time and so is not obeyed.
         usages: Content-Usage lines for the agent.
-        sitemaps: URLs of sitemaps in it: the first hundred of at most 2,048 characters.
+        sitemaps: URLs of sitemaps in it, as they stand there: the first hundred of at most 2,048
+            characters; see ``absolute_sitemaps``.
 
     >>> rules = RobotsRules(RobotsRecord(200, "User-agent: *\\nDisallow: /x", 0), "bot")
     >>> rules.state, rules.allowed("http://a/x/y"), rules.allowed("http://a/y")

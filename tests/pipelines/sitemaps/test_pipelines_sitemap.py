@@ -96,6 +96,22 @@ def test_once_reads_the_sitemaps_of_the_seeds(tmp_path):
         assert {host for host, _ in asked} == {"h0.example.com"}
 
 
+def test_sitemaps_as_sites_have_them(tmp_path):
+    pages = {
+        "/robots.txt": "Sitemap: /%7Euser/sitemap.xml\nSitemap: feed.php\n",
+        "/~user/sitemap.xml": "<!-- 3 ms -->\n" + urls("/%7Euser/1", "/~user/2?a=1&b=2"),
+        "/feed.php": "<b>Warning</b>: x in <b>/x.php</b><br />\n<?xml version='1.0'?><rss><channel>"
+        "<item><title>R&D &#55356;&#57205;</title><link>/3?a=1&b=2</link></item></channel></rss>",
+    }
+    site = Site(pages)
+    with serve(site.answer) as server:
+        (tmp_path / "hosts").write_text("a.example.com\n")
+        run(server, tmp_path / "table", tmp_path / "hosts")
+    paths = ("/~user/1", "/~user/2?a=1&b=2", "/3?a=1&b=2")
+    assert known(tmp_path / "table") == {HOME + path for path in paths}
+    assert "/sitemap.xml" not in site.seen
+
+
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
 def test_sitemaps_of_every_kind(tmp_path, kind, request):
     pages = {

@@ -62,6 +62,15 @@ def test_the_scheme_may_differ():
     assert keys("https://example.com/news/a")[0] == ["com.example:https/news/a"]
 
 
+def test_the_spelling_of_a_folder_may_differ():
+    for place in ("/~user/", "/%7Euser/"):
+        url, home = f"http://example.com{place}sitemap.xml", "example.com/~user/"
+        spellings = ["/~user/a", "/%7Euser/b", "/%7euser/c", "/x/../~user/d", "d", "/~user"]
+        found, counts = keys(*spellings, url=url, places=(home,))
+        assert found == [f"com.example:http/~user/{name}" for name in "abcd"]
+        assert counts == {"dropped/outside_sitemap": 1}
+
+
 def test_options_of_rules():
     foreign = "http://www.example.com/a"
     assert keys(foreign, sitemap_strict_parsing=False)[0] == ["com.example.www:http/a"]

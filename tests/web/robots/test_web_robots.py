@@ -8,6 +8,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, fetch_robots
 from nutbeam.web.robots.robots_text import MAX_ROBOTS_BYTES, decode_robots
+from nutbeam.web.robots.sitemap_lines import absolute_sitemaps
 
 pytestmark = pytest.mark.usefixtures("each_client")
 ORIGIN = "http://a.example.com"
@@ -256,9 +257,20 @@ def test_agents_of_robots_agents_are_obeyed_together():
 
 def test_sitemaps_are_kept_within_bounds():
     good = [f"https://a.example.com/{n}.xml" for n in range(120)]
-    lines = ["Sitemap: /relative.xml", "Sitemap: ftp://a/b", "Sitemap: http://a/" + "x" * 2048]
+    lines = ["Sitemap: none", "Sitemap: ftp://a/b", "Sitemap: http://a/" + "x" * 2048]
     text = "\n".join([*lines, *(f"sitemap: {url}" for url in [good[0], *good])])
     assert rules_of(text).sitemaps == tuple(good[:100])
+
+
+def test_sitemaps_may_be_relative_to_robots_txt():
+    text = (
+        "Sitemap: /a.xml\nSitemap: b.xml\nSitemap: //c.example/d.xml\nSitemap: HTTP://e.example/f"
+    )
+    urls = absolute_sitemaps(rules_of(text).sitemaps, "https://a.example.com:81")
+    assert urls == (
+        "https://a.example.com:81/a.xml", "https://a.example.com:81/b.xml", "https://c.example/d.xml",
+        "HTTP://e.example/f",
+    )  # fmt: skip
 
 
 DAY = 86_400_000

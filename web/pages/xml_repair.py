@@ -1,0 +1,103 @@
+"""Repairs mistakes that are common in XML of the web, before a strict parser reads it."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from html.entities import html5
+
+# XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
+_CONTROLS = bytes({*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)})
+_CONTROL_NUMBERS = dict.fromkeys([*_CONTROLS, 0xFFFE, 0xFFFF])
+# A reference that is surely right: of the names that XML has, or to a number from 32 to 9,999.
+_SUSPECT = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);|#(?:3[2-9]|[4-9][0-9]|[1-9][0-9]{2,3});)")
+_NUMBER = re.compile(rb"&#(?:([0-9]{1,9})|[xX]([0-9A-Fa-f]{1,8}));?")
+_CDATA, _CDATA_END = b"<![CDATA[", b"]]>"
+_REFERENCE = re.compile(
+    rb"<!\[CDATA\[.*?(?:\]\]>|\Z)"
+    rb"|(?P<numbers>(?:&#(?:[0-9]{1,9}|[xX][0-9A-Fa-f]{1,8});?)+)"
+    rb"|&(?P<name>[A-Za-z_:][\w.:-]{0,63});"
+    rb"|&",
+    re.DOTALL,
+)
+# No reference, and no mark of CDATA, is longer than the end of a piece that waits for the next one.
+_TAIL_BYTES = 80
+_TAIL = re.compile(rb"[&<\]]")
+_HIGH_SURROGATE = re.compile(rb"&#(?:5529[6-9]|55[3-9]..|56[0-2]..|5631.|[xX][Dd][89ABab]..);\Z")
+_REFERENCE_BYTES = 8
+
+
+def without_controls(piece: bytes) -> bytes:
+    """Returns text in UTF-8 without the characters that no XML may have (XML 1.0, 2.2)."""
+    piece = piece.translate(None, _CONTROLS)
+    if b"\xef\xbf" in piece:  # U+FFFE and U+FFFF
+        piece = piece.replace(b"\xef\xbf\xbe", b"").replace(b"\xef\xbf\xbf", b"")
+    return piece
+
+
+def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields the pieces of a document in UTF-8, with references that a strict parser accepts.
+
+    An ``&`` that begins no reference stands for itself. Names are those of HTML; others stay. Two
+    references to surrogates (an emoji, as some languages write it) become their letter. References
+    to numbers that are no characters, and control characters, are dropped.
+
+    >>> b"".join(repaired([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
+    '<a>R&amp;D 😀 \\xa0&lt;</a>'
+    """
+    waiting, in_cdata = b"", False
+    for piece in pieces:
+        text = waiting + without_controls(piece)
+        cut = _end_of_whole(text)
+        text, waiting = text[:cut], text[cut:]
+        yield _repair(text, in_cdata)
+        in_cdata = _ends_in_cdata(text, in_cdata)
+    yield _repair(waiting, in_cdata)
+
+
+def repaired_text(text: str) -> str:
+    """Returns a document as ``repaired`` yields it."""
+    return b"".join(repaired([text.encode("utf-8", "replace")])).decode("utf-8", "replace")
+
+
+def _end_of_whole(text: bytes) -> int:
+    """Returns where the last reference or mark begins that may go on in the next piece."""
+    tail = _TAIL.search(text, max(0, len(text) - _TAIL_BYTES))
+    if tail is None:
+        return len(text)
+    cut = tail.start()
+    if text[max(0, cut - 1) : cut + 1] == b"]]":
+        cut -= 1
+    high = _HIGH_SURROGATE.search(text, max(0, cut - _REFERENCE_BYTES), cut)
+    return high.start() if high else cut
+
+
+def _ends_in_cdata(text: bytes, in_cdata: bool) -> bool:
+    begin, end = text.rfind(_CDATA), text.rfind(_CDATA_END)
+    return in_cdata if begin == end == -1 else begin > end
+
+
+def _repair(text: bytes, in_cdata: bool) -> bytes:
+    start = 0
+    if in_cdata:
+        end = text.find(_CDATA_END)
+        start = len(text) if end < 0 else end
+    if b"&" not in text or not _SUSPECT.search(text, start):
+        return text
+    return text[:start] + _REFERENCE.sub(_replacement, text[start:])
+
+
+def _replacement(match: re.Match[bytes]) -> bytes:
+    if match["numbers"]:
+        return _characters(match["numbers"])
+    if match["name"]:
+        text = html5.get(f"{match['name'].decode('ascii', 'replace')};")
+        return match[0] if text is None else html.escape(text).encode()
+    return b"&amp;" if match[0] == b"&" else match[0]
+
+
+def _characters(numbers: bytes) -> bytes:
+    """Returns the characters that a run of references stands for, escaped where they must be."""
+    points = (int(hexa, 16) if hexa else int(number) for number, hexa in _NUMBER.findall(numbers))
+    letters = "".join(chr(point) for point in points if point <= 0x10FFFF)
+    whole = letters.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return html.escape(whole.translate(_CONTROL_NUMBERS)).encode()

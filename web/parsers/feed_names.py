@@ -1,0 +1,112 @@
+"""FeedNames of elements in feeds: what they are, whatever prefix a feed gives them."""
+
+from typing import NamedTuple
+
+from ..pages.xml_events import Attributes
+
+# The elements of a feed itself have no prefix. URIs are in lower case, without a slash at the end.
+_OF_FEEDS = (
+    "http://www.w3.org/2005/atom", "http://purl.org/atom/ns#", "http://purl.org/rss/1.0",
+    "http://my.netscape.com/rdf/simple/0.9", "http://channel.netscape.com/rdf/simple/0.9",
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://backend.userland.com/rss2",
+)  # fmt: skip
+_PREFIXES = {
+    **dict.fromkeys(_OF_FEEDS, ""),
+    "http://purl.org/dc/elements/1.1": "dc",
+    "http://purl.org/dc/terms": "dcterms",
+    "http://purl.org/rss/1.0/modules/content": "content",
+    "http://search.yahoo.com/mrss": "media",
+    "http://www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
+    "http://www.w3.org/1999/xhtml": "xhtml",
+}
+# For prefixes that a feed does not declare.
+_USUAL = {"atom": "", "rdf": "", "rss": ""}
+
+
+class FeedField(NamedTuple):
+    """A field of an item, or of the channel.
+
+    Attributes:
+        name: Its name in ``FeedItem``.
+        rank: Of several elements for the field the one with the lowest rank counts, and of these
+            the first.
+        is_text: Whether it is a text for people, which may have mark-up.
+    """
+
+    name: str
+    rank: int
+    is_text: bool = False
+
+
+FIELDS = {
+    "title": FeedField("title", 0, True),
+    "dc:title": FeedField("title", 1, True),
+    "media:title": FeedField("title", 2, True),
+    "itunes:title": FeedField("title", 3, True),
+    "description": FeedField("summary", 0, True),
+    "summary": FeedField("summary", 0, True),
+    "subtitle": FeedField("summary", 0, True),
+    "tagline": FeedField("summary", 0, True),
+    "media:description": FeedField("summary", 1, True),
+    "dc:description": FeedField("summary", 2, True),
+    "itunes:summary": FeedField("summary", 3, True),
+    "itunes:subtitle": FeedField("summary", 4, True),
+    "content:encoded": FeedField("content", 0, True),
+    "content": FeedField("content", 1, True),
+    "xhtml:body": FeedField("content", 2, True),
+    "xhtml:div": FeedField("content", 3, True),
+    "link": FeedField("link", 0),
+    "guid": FeedField("link", 2),
+    "id": FeedField("link", 3),
+    "name": FeedField("author", 0),  # in author
+    "author": FeedField("author", 1),
+    "dc:creator": FeedField("author", 2),
+    "itunes:author": FeedField("author", 3),
+    "pubdate": FeedField("published", 0),
+    "published": FeedField("published", 0),
+    "issued": FeedField("published", 0),
+    "dcterms:issued": FeedField("published", 1),
+    "dcterms:created": FeedField("published", 2),
+    "updated": FeedField("updated", 0),
+    "modified": FeedField("updated", 0),
+    "dcterms:modified": FeedField("updated", 1),
+    "dc:date": FeedField("updated", 2),
+    "language": FeedField("language", 0),
+    "dc:language": FeedField("language", 1),
+    "category": FeedField("tags", 0),
+    "dc:subject": FeedField("tags", 0),
+    "media:category": FeedField("tags", 0),
+}  # fmt: skip
+
+
+class FeedNames:
+    """The names of elements in one document.
+
+    >>> names = FeedNames()
+    >>> names.declare({"xmlns:a": "http://www.w3.org/2005/Atom"})
+    >>> names.plain("a:Title"), names.plain("media:title"), names.plain("odd:title")
+    ('title', 'media:title', 'odd:title')
+    """
+
+    def __init__(self) -> None:
+        self._prefixes = dict(_USUAL)
+        self._plain: dict[str, str] = {}
+
+    def declare(self, attributes: Attributes) -> None:
+        """Notes the namespaces that an element declares."""
+        for attribute, uri in attributes.items():
+            if attribute.startswith("xmlns:"):
+                prefix = attribute.removeprefix("xmlns:")
+                self._prefixes[prefix] = _PREFIXES.get(uri.strip().lower().rstrip("/"), prefix)
+                self._plain.clear()
+
+    def plain(self, name: str) -> str:
+        """Returns a name in lower case, with the usual prefix of its namespace."""
+        if (known := self._plain.get(name)) is not None:
+            return known
+        prefix, _, local = name.rpartition(":")
+        space = self._prefixes.get(prefix, prefix).lower()
+        plain = (f"{space}:{local}" if space else local).lower()
+        if len(self._plain) < 1_000:
+            self._plain[name] = plain
+        return plain

@@ -15,7 +15,7 @@ from ..policy.choosing.selection import GenerateOptions
 from ..transforms.end_links import LINKS_COMPONENT
 from ..web.base.options import also, option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
-from .base.command import DONE, NOTHING_TO_DO, TABLE, Invocation
+from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
 from .indexing import index as indexing_job
 from .launch.job import report, run_job
@@ -45,8 +45,7 @@ def run(invocation: Invocation) -> int:
     module, name, batch = next_phase(manifest, links=invocation.options.links, indexing=waits)
     if name == "generate" and not _may_be_due(str(invocation.table), manifest, invocation.options):
         # This reads no rows and writes nothing: a scheduler may call it often.
-        report(invocation, {"job": name, "counts": {}, "changed": False})
-        return NOTHING_TO_DO
+        return report(invocation, {"job": name, "counts": {}, "changed": False}, NOTHING_TO_DO)
     # Only the options of that job are checked.
     names = {field.name for field in dataclasses.fields(module.Options)}
     given = {n: v for n, v in vars(invocation.options).items() if n in names}
@@ -58,9 +57,7 @@ def run(invocation: Invocation) -> int:
         invocation, options=module.Options(**given), beam_args=beam_args
     )
     after = indexing_job.check_taken if name == "index" else None
-    code = run_job(invocation, module.build, name, batch, after=after)
-    # An index may have nothing to change, and then a new batch is next.
-    return DONE if name == "index" and code == NOTHING_TO_DO else code
+    return run_job(invocation, module.build, name, batch, after=after)
 
 
 def _may_be_due(address: str, manifest: Manifest, options: GenerateOptions) -> bool:

@@ -36,7 +36,6 @@ def run(invocation: Invocation) -> int:
     with live_view(invocation.progress):
         run_over_conflicts(pipeline, address, launched)
     if not waits(pipeline):
-        report(invocation, {"job": "round", "operation": launched, "submitted": True})
-        return 0
+        return report(invocation, {"job": "round", "operation": launched, "submitted": True})
     pinned = pinned_operation(address, f"{launched}.crawl")
     return finish(invocation, made_by(address, launched, pinned.snapshot) if pinned else [])

@@ -15,7 +15,7 @@ from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
-from ..web.base.errors import UserError
+from ..web.base.errors import NothingToDo, UserError
 from ..web.base.progress import PROGRESS
 from .wiring.display import Displayed
 from .wiring.metrics import count
@@ -72,12 +72,6 @@ def check_versions(ticket: Ticket) -> None:
                 f"the workers have {name} {here.get(name)!r}, the launcher {there!r}: "
                 "install the same version on both"
             )
-
-
-class NothingInLine(UserError):
-    """No batch waits for the job."""
-
-    exit_code = 1
 
 
 @dataclasses.dataclass
@@ -162,18 +156,18 @@ def next_batch(
         takes_in: A component; the batch is an updated one that it has not taken in yet.
 
     Raises:
-        NothingInLine: No batch waits. The message names a batch of the earlier phase, if any.
+        NothingToDo: No batch waits. The message names a batch of the earlier phase, if any.
     """
     manifest = _newest(address)
     if takes_in:
         if not (left := manifest.waiting_for(takes_in)):
-            raise NothingInLine(f"all updated batches are in {takes_in}: nothing to {job}")
+            raise NothingToDo(f"nothing to do: all updated batches are in {takes_in}")
         return left[0]
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
     if not waiting:
         early = [(b.created, name) for name, b in manifest.batches.items() if b.phase == takes]
         hint = f"; --batch {min(early)[1]} takes a batch that is only {takes}" if early else ""
-        raise NothingInLine(f"no batch is {needs}: nothing to {job}{hint}")
+        raise NothingToDo(f"nothing to do: no batch is {needs}{hint}")
     return min(waiting)[1]
 
 

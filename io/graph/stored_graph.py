@@ -15,7 +15,7 @@ from ...policy.components.kinds import KINDS
 from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
 from ...policy.graph.graph_blocks import block_of
 from ...policy.graph.ranking import Block
-from ...web.base.errors import UserError
+from ...web.base.errors import NothingToDo, UserError
 from ..snapshots.manifest import Pinned
 from ..storage.file_errors import unreadable
 from ..storage.files import new_name
@@ -95,7 +95,8 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
     """Returns the graph of a snapshot.
 
     Raises:
-        UserError: There is none, or its list of files was rebuilt.
+        NothingToDo: There is none, or it has no nodes.
+        UserError: Its list of files was rebuilt.
     """
     nodes, edges = (
         tuple(sorted(pinned.files(f"{level}_{kind}"), key=lambda file: file.order))
@@ -103,8 +104,9 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
     )
     hint = f"nutbeam webgraph {pinned.address}" + (f" --level {level}" if level != "page" else "")
     if not nodes:
-        raise UserError(
-            f"table {pinned.address} has no links between {level}s, or no graph: run {hint}"
+        raise NothingToDo(
+            f"nothing to do: table {pinned.address} has no links between {level}s, or no graph: "
+            f"run {hint}"
         )
     ends = [file.order + file.partition for file in nodes]
     if len(edges) != len(nodes) or [0, *ends[:-1]] != [file.order for file in nodes]:
@@ -118,15 +120,15 @@ def ranked_files(pinned: Pinned, level: str, rank: str) -> list[DataFile]:
     """Returns the files of ranks, in the order of the ids.
 
     Raises:
-        UserError: The rank was not computed.
+        NothingToDo: The rank was not computed.
     """
     files = sorted(pinned.files(f"{level}_ranks"), key=lambda file: file.order)
     if not any(columns_with_values(pinned.table / file.path, {rank}) for file in files):
         method = "hits" if rank in ("authority", "hub") else rank
         hint = f"--ranking {method}" + (f" --level {level}" if level != "page" else "")
-        raise UserError(
-            f"table {pinned.address} has no {rank} of {level}s: run nutbeam linkrank "
-            f"{pinned.address} {hint}"
+        raise NothingToDo(
+            f"nothing to do: table {pinned.address} has no {rank} of {level}s: "
+            f"run nutbeam linkrank {pinned.address} {hint}"
         )
     return files
 

@@ -24,7 +24,7 @@ from ...policy.search_servers.stored_documents import STORED
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option
-from ..base.command import DONE, NOTHING_TO_DO, TABLE, Invocation, configuration
+from ..base.command import DONE, TABLE, Invocation, configuration
 
 ARGUMENTS = (TABLE,)
 _KEEP = {
@@ -72,7 +72,7 @@ def run(invocation: Invocation) -> int:
         print(f"{counts['documents']:,} documents, {counts['deleted']:,} duplicates deleted")
         if changed := counts["newer"]:
             print(f"{changed:,} kept, since they changed in the meantime")
-    return DONE if counts["deleted"] else NOTHING_TO_DO
+    return DONE
 
 
 def _dedup(index: StoredIndex, keep: Keep) -> Counter[str]:

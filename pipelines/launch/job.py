@@ -26,9 +26,9 @@ from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
 from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
-from ...transforms.operations import NothingInLine, Ticket, versions
+from ...transforms.operations import Ticket, versions
 from ...web.base.agent import require_agent
-from ...web.base.errors import UserError
+from ...web.base.errors import NothingToDo, UserError
 from ...web.base.json_logs import launched
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -247,29 +247,33 @@ def run_job(
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
             run_pipeline(pipeline)
             PROGRESS.finish()
-    except NothingInLine:
+    except NothingToDo:
         if invocation.format == "json":
-            report(invocation, {"job": job, "counts": {}, "changed": False})
+            report(invocation, {"job": job, "counts": {}, "changed": False}, NOTHING_TO_DO)
         raise
     if not waits(pipeline):
-        report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
-        return 0
+        return report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
     operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
     manifest = committed(operation) if operation else None
     if manifest is None:
-        report(invocation, {"job": job, "counts": {}, "changed": False, "done_before": True})
-        return 0
-    report(invocation, job_record(manifest))
+        done = {"job": job, "batch": operation.batch} if operation and operation.batch else {"job": job}
+        return report(invocation, {**done, "counts": {}, "changed": False, "done_before": True})
+    code = NOTHING_TO_DO if _had_no_work(invocation.command, manifest) else DONE
+    report(invocation, job_record(manifest), code)
     if after:
         after(ticket.address, manifest, options)
-    return NOTHING_TO_DO if _found_nothing(job, manifest) else DONE
+    return code
 
 
-def _found_nothing(job: str, manifest: Manifest) -> bool:
-    """Returns whether a job that needs no batch has found nothing to do."""
-    if job == "generate":
+def _had_no_work(command: str, manifest: Manifest) -> bool:
+    """Returns whether nothing waited for a job that needs no batch: no due URL, no change.
+
+    The other such jobs look at the whole table each time. This is their work, even if they change
+    nothing. After an index without changes ``next`` goes on with a new batch.
+    """
+    if manifest.job == "generate":
         return manifest.batch not in manifest.batches
-    return job in ("index", "clean") and not manifest.counts
+    return manifest.job == "index" and command != "next" and not manifest.counts
 
 
 def job_record(manifest: Manifest) -> dict[str, Any]:
@@ -283,18 +287,22 @@ def job_record(manifest: Manifest) -> dict[str, Any]:
     return {**record, "counts": dict(manifest.counts), "changed": changed}
 
 
-def report(invocation: Invocation, record: Mapping[str, Any]) -> None:
-    """Prints a job's record as JSON for scripts, or as readable lines."""
+def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) -> int:
+    """Prints a job's record as JSON for scripts, or as a line; returns the exit code.
+
+    "nothing to do" is the line of ``NOTHING_TO_DO``, and of no other code.
+    """
     if invocation.format == "json":
         json.dump(record, sys.stdout)
         print()
-        return
+        return code
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
     head += " (dry run)" if record.get("dry_run") else ""
     counts = (f"{name} {number:,}" for name, number in record.get("counts", {}).items())
-    text = ", ".join(counts) or "nothing to do"
+    text = ", ".join(counts) or ("nothing to do" if code == NOTHING_TO_DO else "nothing changed")
     if record.get("submitted"):
         text = f"submitted as operation {record['operation']}"
     elif record.get("done_before"):
-        text = "nothing to do: done before"
+        text = "done before"
     print(f"{head}: {text}")
+    return code

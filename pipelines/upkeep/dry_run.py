@@ -122,10 +122,10 @@ def run_dry(invocation: Invocation, build: Build, job: str) -> int:
         PROGRESS.finish()
     record: dict[str, Any] = {"job": job, "dry_run": True}
     if not waits(pipeline):
-        report(invocation, {**record, "operation": ticket.operation, "submitted": True})
-        return 0
-    report(invocation, {**record, "counts": _counted(result), "changed": False})
-    return 0
+        return report(
+            invocation, {**record, "operation": ticket.operation, "submitted": True}
+        )
+    return report(invocation, {**record, "counts": _counted(result), "changed": False})
 
 
 def _counted(result: PipelineResult) -> dict[str, int]:

@@ -36,5 +36,4 @@ def run(invocation: Invocation) -> int:
     made = roll_back(
         address, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
     )
-    report(invocation, {**job_record(made), "restores": made.restores})
-    return 0
+    return report(invocation, {**job_record(made), "restores": made.restores})

@@ -28,7 +28,7 @@ from web_tables import Snapshot, newest
 from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
-from nutbeam.transforms.operations import NothingInLine
+from nutbeam.web.base.errors import NothingToDo
 from nutbeam.web.base.errors import UserError
 
 # How many jobs are under way at once, at most, and how many readers.
@@ -298,7 +298,7 @@ def may_be_refused(job, error):
             "versions of rows",
         )
         return any(reason in words for reason in reasons)
-    if isinstance(error, SnapshotTooOld | NothingInLine):
+    if isinstance(error, SnapshotTooOld | NothingToDo):
         return True
     return "no batch" in words or " needs one that is " in words
 

@@ -238,7 +238,7 @@ def test_a_bar_can_be_lifted(table, web, capsys):
     assert statuses_of(table)["http://h1.example.com/"] == "db_unfetched"
     capsys.readouterr()
     assert nutbeam("purge", table, *WHAT["host"], "--unblock") == 0
-    assert capsys.readouterr().out == "purge: nothing to do\n"
+    assert capsys.readouterr().out == "purge: nothing changed\n"
 
 
 @pytest.mark.few(1)

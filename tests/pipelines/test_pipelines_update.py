@@ -58,7 +58,7 @@ def test_without_a_name_a_batch_that_was_not_parsed_waits(batches, capsys):
     assert nutbeam("updatedb", table) == 0
     assert nutbeam("updatedb", table) == 1
     hint = f"--batch {fetched} takes a batch that is only fetched"
-    assert f"no batch is parsed: nothing to update; {hint}" in capsys.readouterr().err
+    assert f"nothing to do: no batch is parsed; {hint}" in capsys.readouterr().err
     assert manifest_of(table).batches[fetched].phase == "fetched"
 
 

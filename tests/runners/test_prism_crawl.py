@@ -103,7 +103,7 @@ def test_an_error_of_a_worker_is_one_line(web, tmp_path):
     assert err.startswith("nutbeam fetch: no batch 'none' in this table")
     assert err.count("\n") == 1
     code, out, err = command("fetch", folder, *reach(web))
-    assert (code, out, err) == (1, "", "nutbeam fetch: no batch is generated: nothing to fetch\n")
+    assert (code, out, err) == (1, "", "nutbeam fetch: nothing to do: no batch is generated\n")
 
 
 def test_without_prism_it_says_so(tmp_path):

@@ -17,6 +17,12 @@ class UsageError(UserError):
     exit_code = 2
 
 
+class NothingToDo(UserError):
+    """Nothing waits for a job: no batch, no graph, no ranks; the message says what makes it."""
+
+    exit_code = 1
+
+
 class Unavailable(UserError):
     """A service that a job needs does not answer or is full; a later try may work."""
 

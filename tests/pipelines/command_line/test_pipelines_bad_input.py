@@ -60,7 +60,7 @@ def test_seed_files_without_seeds_are_no_error(tables, tmp_path, capsys, text):
     (tmp_path / "seeds.txt").write_text(text)
     words = ["inject", table, tmp_path / "seeds.txt"]
     assert nutbeam(*words) == 0
-    assert capsys.readouterr().out == "inject: nothing to do\n"
+    assert capsys.readouterr().out == "inject: nothing changed\n"
     assert nutbeam("crawl", *words[1:], *AGENT) == 1
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from nutbeam.pipelines.launch.failures import from_text, user_error
-from nutbeam.transforms.operations import NothingInLine
+from nutbeam.web.base.errors import NothingToDo
 from nutbeam.web.base.errors import JobFailed, UsageError, UserError
 
 PYTHON = """\
@@ -45,10 +45,10 @@ def test_our_own_error_is_found_in_what_runners_wrap_around_it(before, after, ki
 
 def test_an_error_with_an_exit_code_of_its_own():
     text = PYTHON.format(
-        module="nutbeam.transforms.operations.", error="NothingInLine", message="nothing to fetch"
+        module="nutbeam.web.base.errors.", error="NothingToDo", message="nothing to fetch"
     )
     error = user_error(RuntimeError(FLINK + JAVA + text + STACK))
-    assert (type(error), error.exit_code) == (NothingInLine, 1)
+    assert (type(error), error.exit_code) == (NothingToDo, 1)
 
 
 def test_dataflow_raises_an_exception_of_its_own():

@@ -23,7 +23,8 @@ from nutbeam.policy.components.kinds import KINDS
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from nutbeam.transforms.elements.chunks import Chunk, to_chunks
 from nutbeam.transforms.for_each import ForEach
-from nutbeam.transforms.operations import Begin, Commit, NothingInLine
+from nutbeam.transforms.operations import Begin, Commit
+from nutbeam.web.base.errors import NothingToDo
 
 DRAFTS = Kind("drafts", MARKS, of_batch=True, kept=Kept.NO_LONGER, kept_until="gists")
 FIRST, SECOND = "1000000001-a", "1000000002-b"
@@ -103,7 +104,7 @@ def test_each_takes_in_the_batches_that_it_has_not_taken_in(table):
     assert take_in(table) == 0
     assert waiting(table) == ([], [FIRST])
     assert keys_of(table) == list(PAGES.values())
-    with pytest.raises(NothingInLine, match=r"^all updated batches are in gists: nothing to gist$"):
+    with pytest.raises(NothingToDo, match=r"^nothing to do: all updated batches are in gists$"):
         take_in(table)
     assert nutbeam("fsck", table) == 0
 

@@ -38,6 +38,8 @@ from ..policy.choosing.selection import queue_names
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.hosting.host_limits import without_blocked_hosts
 from ..policy.hosting.host_settings import HostSettings, pause_of
+from ..policy.parsing.documents import DocumentOptions
+from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch, FetchPages
 from ..transforms.fetching import Fetching
 from ..transforms.operations import Begin, Commit, Ticket
@@ -60,6 +62,7 @@ from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .fetching.requested import Requested
 from .fetching.time_left import in_time_left
+from .launch.done_before import PARSED, done_with
 from .launch.job import BatchOptions, run_job
 from .parse import ParseBatchOptions
 
@@ -114,9 +117,14 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
     written = operations | FetchPages(options, batch=FetchBatch(_partitions, partition_fetching))
-    phase = "parsed" if options.parse_while_fetching else "fetched"
+    phase = PARSED if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
-        reads=("batches/{batch}/fetchlist",), phase=phase, whole=(PARTITIONS,), over_purges=True
+        reads=("batches/{batch}/fetchlist",),
+        phase=phase,
+        whole=(PARTITIONS,),
+        over_purges=True,
+        options=done_with(phase, options, DocumentOptions) if phase == PARSED else {},
+        rules=recorded_rules(options) if phase == PARSED else None,
     )
 
 

@@ -47,6 +47,7 @@ from ..policy.filtering import (
     rekey_rows,
 )
 from ..policy.inlinks.edges import LINK_CHANGES
+from ..policy.recorded_rules import recorded_rules
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..transforms.end_links import LINKS_COMPONENT, EndLinks
@@ -127,7 +128,11 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     written = (operations, found) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
     reads = ("state", "hosts", "blocklist", "batches", LINKS_COMPONENT)
-    ends = EndDryRun(whole) if trial else Commit(reads=reads, whole=whole)
+    ends = (
+        EndDryRun(whole)
+        if trial
+        else Commit(reads=reads, whole=whole, rules=recorded_rules(options))
+    )
     return (operations, written, counts) | "Commit" >> ends
 
 

@@ -27,6 +27,7 @@ from ..io.tablets.written import Written
 from ..policy.blocklist import drop_blocked
 from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
+from ..policy.recorded_rules import recorded_rules
 from ..policy.rule_counts import RuleCountOptions
 from ..policy.seeding import SeedOptions, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -105,7 +106,9 @@ def build(
         targets |= ENDED_LINKS
     targets["state"] = state
     written = (operations, *changes) | ApplyChanges(targets)
-    return (operations, written, *counts) | Commit(reads=tuple(reads), whole=tuple(whole))
+    return (operations, written, *counts) | Commit(
+        reads=tuple(reads), whole=tuple(whole), rules=recorded_rules(options)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,11 +15,13 @@ from ..io.parsing.pool_options import PoolOptions
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..policy.parsing.documents import DocumentOptions
+from ..policy.recorded_rules import recorded_rules
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import PAGE_FILES, PageFile, ParsePages
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
+from .launch.done_before import PARSED, check_done_alike, done_with
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -39,11 +41,12 @@ def run(invocation: Invocation) -> int:
     """Parses a batch.
 
     Raises:
-        UserError: The batch was updated without being parsed.
+        UserError: The batch was updated without being parsed, or parsed with other options.
     """
-    batch = invocation.options.batch
+    batch, address = invocation.options.batch, str(invocation.table)
     if batch:
-        _check_in_time(str(invocation.table), batch)
+        _check_in_time(address, batch)
+        check_done_alike(address, batch, PARSED, invocation.options, DocumentOptions)
     return run_job(invocation, build, "parse")
 
 
@@ -66,7 +69,12 @@ def build(
     operations = tickets | "Begin" >> Begin("parse", needs="fetched", allows=UPKEEP)
     documents = operations | ParsePages(options, batch=_files)
     return (operations, documents) | Commit(
-        reads=("batches/{batch}/pages",), phase="parsed", whole=(PAGE_FILES,), over_purges=True
+        reads=("batches/{batch}/pages",),
+        phase=PARSED,
+        whole=(PAGE_FILES,),
+        over_purges=True,
+        options=done_with(PARSED, options, DocumentOptions),
+        rules=recorded_rules(options),
     )
 
 

@@ -44,6 +44,7 @@ from ..io.tablets.written import Written
 from ..policy.components.schema import CHANGES, HOSTS
 from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.links import PageChanges
+from ..policy.recorded_rules import recorded_rules
 from ..policy.schedules.built_in import built_in_schedule
 from ..policy.schedules.visits import Schedule
 from ..policy.updating.status import Surroundings, update_state
@@ -59,6 +60,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
+from .launch.done_before import UPDATED, check_done_alike, done_with
 from .launch.job import BatchOptions, run_job
 from .launch.runner import only_submits
 
@@ -105,12 +107,15 @@ _Item = FilePair | FindingsFile | PendingCounts
 def run(invocation: Invocation) -> int:
     """Updates the table from a batch, or from several, one after the other."""
     batches = [name.strip() for name in invocation.options.batch.split(",")]
+    address = str(invocation.table)
+    for name in filter(None, batches):
+        check_done_alike(address, name, UPDATED, invocation.options, UpdateTableOptions)
     if len(batches) == 1:
         return run_job(invocation, build, "update")
     if only_submits(invocation.beam_args):
         given = invocation.options.batch
         raise UsageError(f"--batch must be one id for a job that is only submitted, got {given!r}")
-    _check(str(invocation.table), batches, invocation.options.batch)
+    _check(address, batches, invocation.options.batch)
     return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
 
 
@@ -163,8 +168,10 @@ def build(
     written = (operations, files["main"], unchanged["main"]) | ApplyChanges(targets)
     return (operations, written, files[_COUNTS], unchanged[_COUNTS]) | Commit(
         reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
-        phase="updated",
+        phase=UPDATED,
         whole=(_FILES, RESOLVE),
+        options=done_with(UPDATED, options, UpdateTableOptions),
+        rules=recorded_rules(options),
     )
 
 

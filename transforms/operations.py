@@ -231,7 +231,8 @@ class Commit(Displayed):
         over_purges: Whether a purge may commit during the job; see ``io/upkeep/over_purges.py``.
         tally: Function that makes the counts of the snapshot from the sums of the workers' counts;
             None takes the sums.
-        options: Options that the snapshot names, so that ``explain`` knows them later.
+        options: Options that the snapshot names, for ``explain`` and for the same work again.
+        rules: Rules for links that the snapshot names, see ``recorded_rules``.
     """
 
     reads: tuple[str, ...] = ()
@@ -243,6 +244,7 @@ class Commit(Displayed):
     over_purges: bool = False
     tally: Callable[[dict[str, int]], dict[str, int]] | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, Any] | None = None
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
         # A copy: this object also holds what Beam notes of a step, its inputs among it.
@@ -364,8 +366,7 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
     if how.tally is not None:
         counts = how.tally(sum_counts(part.counts for part in written))
         written = [*(dataclasses.replace(w, counts={}) for w in written), Written(counts=counts)]
-    if how.options:
-        operation = dataclasses.replace(operation, options=how.options)
+    operation = dataclasses.replace(operation, options=how.options, rules=how.rules)
     if how.opens is not None:
         batch = how.opens(operation, sum_counts(part.counts for part in written))
         if batch is None:  # no URL was chosen: commit only the counts

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from ...policy.recorded_rules import following_rules
 from ...policy.rule_counts import capped
 from ...policy.schedules.schedule import TOLERANCE_MS
 from ..storage.errors import ConflictError
@@ -166,6 +167,7 @@ def _following(
         batches=_timely({**latest.batches, **known}, operation.now),
         lost=latest.lost,
         options=operation.options,
+        rules=following_rules(latest.rules, operation.rules),
     )
 
 

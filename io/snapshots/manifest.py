@@ -83,8 +83,10 @@ class Manifest:
         earliest: The earliest such time, ms; 0 is unknown.
         right_since: Time since which the clock is right again, ms, while ``latest`` is in
             the future; None if the clock was not ahead, or was never right before.
-        options: Options of its operation that were not the defaults, as far as ``explain`` needs
-            them: those of generate.
+        options: Options of its operation that were not the defaults: of generate those of
+            choosing; of fetch, parse and update a record of those by which they made their results.
+        rules: The rules for links of the newest job that had some, as far as they were not the
+            defaults. Later snapshots carry them on.
     """
 
     snapshot: int = 0
@@ -101,6 +103,7 @@ class Manifest:
     earliest: int = 0
     right_since: int | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def latest_time(self) -> int:

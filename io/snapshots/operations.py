@@ -53,6 +53,8 @@ class Operation(Pinned):
         allows: Upkeep jobs, ``compact`` and ``purge``, that may commit before it does: its own
             commit does not fail then. They wait for other operations, or skip tablets.
         options: Options that its snapshot names; they are not recorded here.
+        rules: Rules for links that its snapshot names, see ``recorded_rules``; None if its job
+            has none. They are not recorded here.
     """
 
     address: str
@@ -69,6 +71,7 @@ class Operation(Pinned):
     until: int | None = dataclasses.field(default=None, compare=False)
     allows: tuple[str, ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    rules: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
 
 
 def new_id(now: float | None = None) -> str:
@@ -252,7 +255,7 @@ def seen_snapshots(table: WebTable) -> list[int]:
 def operation_record(operation: Operation) -> bytes:
     """Returns the record of an operation."""
     record = dataclasses.asdict(operation)
-    for name in ("address", "idle", "round", "began", "until", "options"):
+    for name in ("address", "idle", "round", "began", "until", "options", "rules"):
         del record[name]
     return json.dumps(record).encode()
 

@@ -158,6 +158,7 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
             batches=content.batches,
             restores=to,
             lost=latest.lost,
+            rules=content.rules,
             **clock_notes(content),
         )
         if not store_manifest(table, made, _way_back(table, latest, content)):

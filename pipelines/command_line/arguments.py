@@ -215,6 +215,7 @@ def read_invocation(
         format=common.format,
         table=arguments.get("table"),
         progress=common.progress,
+        given=frozenset(values),
         typed={name: texts for name, texts in typed.values.items() if name in known.options},
     )
     return invocation, common

@@ -28,7 +28,7 @@ from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import visible
 from ...web.imports.python_path import safe_environment
-from ..base.command import CommandModule, is_page
+from ..base.command import NOTHING_TO_DO, CommandModule, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from .arguments import command_options, read_invocation, split
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
+# Severities of the last line in logs, by exit code; those of other codes are errors.
+_LEVELS = {NOTHING_TO_DO: logging.INFO, INTERRUPTED: logging.WARNING}
 _GO_ON = "the table is whole, and what was fetched is kept: run the same command again to go on"
 
 
@@ -270,7 +272,8 @@ def _print_line(command: str, message: str, code: int) -> int:
     with contextlib.suppress(OSError):
         if json_logs.installed():
             fields = json_logs.with_fields(event="end", command=command, exit_code=code)
-            logging.getLogger("nutbeam").error("%s: %s", name, line, extra=fields)
+            level = _LEVELS.get(code, logging.ERROR)
+            logging.getLogger("nutbeam").log(level, "%s: %s", name, line, extra=fields)
         else:
             print(f"{name}: {line}", file=sys.stderr)
     return code

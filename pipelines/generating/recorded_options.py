@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from ...policy.choosing.selection import GenerateOptions
+from ...policy.recorded_rules import recorded_options
 from ...policy.scope import TargetOptions
 
 _Of = TypeVar("_Of", bound=GenerateOptions)
@@ -17,12 +18,7 @@ def recorded(options: GenerateOptions) -> dict[str, Any]:
     >>> recorded(GenerateOptions(min_score=0.5))
     {'min_score': 0.5}
     """
-    found = {name: getattr(options, name, field.default) for name, field in _FIELDS.items()}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in found.items()
-        if value != _FIELDS[name].default
-    }
+    return recorded_options(options, TargetOptions, GenerateOptions)
 
 
 def as_recorded(options: _Of, record: Mapping[str, Any]) -> _Of:

@@ -21,6 +21,7 @@ from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
+from ...policy.recorded_rules import missing_rules
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
@@ -87,6 +88,7 @@ def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = Fa
         newest_manifest(address)
     check(options, local=local, address=address)
     warn_of_clocks(address, options)
+    _warn_of_missing_rules(invocation)
 
 
 def check(options: Any, *, local: bool = False, address: str = "") -> None:
@@ -216,6 +218,27 @@ def warn_of_clocks(address: str, options: Any = None) -> None:
             _LOG.warning("%s", line)
 
 
+def _warn_of_missing_rules(invocation: Invocation) -> None:
+    """Warns if the jobs before had rules for links that this one lacks, in one line."""
+    options, table = invocation.options, open_table(str(invocation.table))
+    if not _judges_links(invocation.command, options):
+        return
+    with contextlib.suppress(UserError):  # as above
+        before = load_manifest(table, table.latest_snapshot()).rules
+        if missing := missing_rules(before, options, invocation.given):
+            _LOG.warning(
+                "this job lacks %s of the job before, so it takes in or leaves out other URLs: give "
+                "it again, or keep it in nutbeam.toml; another value says that this is meant",
+                ", ".join(missing),
+            )
+
+
+def _judges_links(command: str, options: Any) -> bool:
+    """Returns whether a job applies rules for links, as far as its options say."""
+    needed = {"generate": "filter", "fetch": "parse_while_fetching"}
+    return bool(getattr(options, needed[command])) if command in needed else True
+
+
 def run_job(
     invocation: Invocation,
     build: Build,
@@ -256,7 +279,11 @@ def run_job(
     operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
     manifest = committed(operation) if operation else None
     if manifest is None:
-        done = {"job": job, "batch": operation.batch} if operation and operation.batch else {"job": job}
+        done = (
+            {"job": job, "batch": operation.batch}
+            if operation and operation.batch
+            else {"job": job}
+        )
         return report(invocation, {**done, "counts": {}, "changed": False, "done_before": True})
     code = NOTHING_TO_DO if _had_no_work(invocation.command, manifest) else DONE
     report(invocation, job_record(manifest), code)

@@ -33,6 +33,7 @@ from ...io.storage.errors import NoTable
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written
 from ...policy.components.schema import HOSTS
+from ...policy.recorded_rules import recorded_rules
 from ...policy.sitemaps.add_sitemap_urls import add_sitemap_urls
 from ...policy.sitemaps.sitemap_list import SitemapList
 from ...policy.sitemaps.sitemap_options import SitemapOptions
@@ -133,7 +134,9 @@ def build(
     }
     written = (operations, read["main"]) | ApplyChanges(targets)
     return (operations, written, read[_COUNTS]) | Commit(
-        reads=("state", "hosts", "blocklist"), whole=("Sitemaps", RESOLVE)
+        reads=("state", "hosts", "blocklist"),
+        whole=("Sitemaps", RESOLVE),
+        rules=recorded_rules(options),
     )
 
 

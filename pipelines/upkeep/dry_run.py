@@ -122,9 +122,7 @@ def run_dry(invocation: Invocation, build: Build, job: str) -> int:
         PROGRESS.finish()
     record: dict[str, Any] = {"job": job, "dry_run": True}
     if not waits(pipeline):
-        return report(
-            invocation, {**record, "operation": ticket.operation, "submitted": True}
-        )
+        return report(invocation, {**record, "operation": ticket.operation, "submitted": True})
     return report(invocation, {**record, "counts": _counted(result), "changed": False})
 
 

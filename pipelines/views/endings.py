@@ -16,7 +16,6 @@ from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, REDIRECTED, TARGETS, d
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
-REDIRECTED = ("moved", "temp_moved")
 # Options that cut off parts of pages: count, what it counts, option, what was done.
 _CUTS = (
     ("dropped/max_outlinks", "links", "max_outlinks",

@@ -28,8 +28,7 @@ from web_tables import Snapshot, newest
 from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
-from nutbeam.web.base.errors import NothingToDo
-from nutbeam.web.base.errors import UserError
+from nutbeam.web.base.errors import NothingToDo, UserError
 
 # How many jobs are under way at once, at most, and how many readers.
 JOBS, READERS = 4, 2

@@ -1,8 +1,7 @@
 import pytest
 
 from nutbeam.pipelines.launch.failures import from_text, user_error
-from nutbeam.web.base.errors import NothingToDo
-from nutbeam.web.base.errors import JobFailed, UsageError, UserError
+from nutbeam.web.base.errors import JobFailed, NothingToDo, UsageError, UserError
 
 PYTHON = """\
 Traceback (most recent call last):

@@ -1,0 +1,95 @@
+"""Options of earlier jobs: a batch done with others is no success, and missing rules are named."""
+
+import json
+
+import pytest
+from crawling import manifest_of, nutbeam, reach, tree
+from simulated_web import served_web
+
+web = served_web(hosts=2, pages=4, scope="module")
+RULES = ("--scope", "host", "--exclude", "/p1", "--depth", "3")
+
+
+@pytest.fixture
+def table(web, tables, tmp_path):
+    """A table that a crawl with rules for links has made."""
+    folder = tables(tmp_path / "table")
+    words = (*web.seeds, *RULES, "--rounds", "1", *reach(web))
+    assert nutbeam("crawl", folder, *words) == 0
+    return folder
+
+
+def fetched_batch(table, web):
+    """Returns the id of a new batch that is fetched."""
+    assert nutbeam("generate", table) == nutbeam("fetch", table, *reach(web)) == 0
+    return next(name for name, b in manifest_of(table).batches.items() if b.phase == "fetched")
+
+
+def error_of(capsys, *words):
+    """Returns what a command that is refused says."""
+    capsys.readouterr()
+    assert nutbeam(*words) == 2
+    return capsys.readouterr().err
+
+
+def test_a_batch_that_was_done_with_other_options_is_refused(table, web, capsys):
+    batch = ("--batch", fetched_batch(table, web))
+    assert nutbeam("parse", table, *batch, *RULES[:2]) == 0
+    files = tree(table)
+    assert nutbeam("parse", table, *batch, *RULES[:2]) == 0  # done before
+    said = error_of(capsys, "parse", table, *batch, "--exclude", "a|b")
+    assert "was parsed with other options: with --scope host, now --exclude 'a|b'" in said
+    assert tree(table) == files
+    # The advice is right.
+    (snapshot,) = (word for word in said.split() if word.isdigit())
+    assert nutbeam("rollback", table, "--to", snapshot) == 0
+    assert nutbeam("parse", table, *batch, "--exclude", "a|b") == 0
+    assert nutbeam("updatedb", table, *batch, "--exclude", "a|b") == 0
+    assert nutbeam("updatedb", table, *batch, "--exclude", "a|b") == 0
+    said = error_of(capsys, "updatedb", table, *batch, "--depth", "1")
+    assert "with --exclude 'a|b', now --depth 1; nutbeam filterdb" in said
+    assert "are parsed with today's options when" in error_of(capsys, "parse", table, *batch)
+
+
+def test_a_batch_that_was_parsed_while_it_was_fetched_remembers_the_options_too(table, capsys):
+    (batch,) = manifest_of(table).batches
+    assert nutbeam("parse", table, "--batch", batch, *RULES[:4]) == 0
+    said = error_of(capsys, "parse", table, "--batch", batch)
+    assert "with --scope host, --exclude /p1, now without" in said
+
+
+@pytest.mark.parametrize("command", ["crawl", "round", "next", "updatedb", "filterdb"])
+def test_a_job_that_lacks_rules_of_the_job_before_names_them(command, table, web, caplog):
+    words = [command, table]
+    if command in ("crawl", "round", "next"):
+        words += [*reach(web), "--top_n", "1"]
+    else:
+        batch = fetched_batch(table, web)
+        assert nutbeam("parse", table, *RULES[:4]) == 0
+        words += ["--batch", batch] if command == "updatedb" else ["--dry_run"]
+    given = [word for word in RULES if "depth" not in word and word != "3"]
+    depth = [] if command == "filterdb" else RULES[4:]
+    caplog.clear()
+    nutbeam(*words, "--exclude", "other", *depth)
+    assert "this job lacks --scope host of the job before" in caplog.text
+    assert "--exclude /p1" not in caplog.text  # another value is meant
+    if command == "filterdb":
+        caplog.clear()
+        nutbeam(*words, *given)
+        assert "lacks" not in caplog.text
+
+
+def test_rules_in_a_file_are_not_missing_and_stay_until_another_job_has_others(
+    table, web, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.chdir(tmp_path)
+    rules = {"scope": "domain", "exclude": [], "depth": 50}
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in rules.items())
+    (tmp_path / "nutbeam.toml").write_text(lines)
+    assert manifest_of(table).rules == {"scope": "host", "exclude": ["/p1"], "depth": 3}
+    assert nutbeam("compact", table) == 0
+    assert manifest_of(table).rules == {"scope": "host", "exclude": ["/p1"], "depth": 3}
+    caplog.clear()
+    assert nutbeam("crawl", table, *reach(web), "--rounds", "1") == 0
+    assert "lacks" not in caplog.text
+    assert manifest_of(table).rules == {}

@@ -26,6 +26,7 @@ from ...web.exchange.status import (
     UNCHECKED,
     classify,
 )
+from ...web.tls.tls_reasons import TLS_REASONS
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
@@ -42,7 +43,7 @@ _WORD = re.compile(r"[a-z0-9_]{1,40}")
 COUNTED_OF_PAGES = ("fetch_status", "protocol_status", "protocol_message", "http_code",
                     "response_ms", "content_type", "truncated")  # fmt: skip
 # Errors of a connection that could not be made, so that no request was sent.
-_NO_CONNECTION = ("dns", "refused", "unreachable", "tls")
+_NO_CONNECTION = ("dns", "refused", "unreachable", *TLS_REASONS)
 PAGE_ROW_BYTES = 1_000  # size of a row without its body
 
 

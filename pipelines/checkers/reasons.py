@@ -14,6 +14,7 @@ from ...web.base.counting import counted
 # (meaning, advice); the advice may be empty, and names of fields are in braces: see ``_fields``.
 Explanation = tuple[str, str]
 _SERVER = "the same URL is tried again in a day"
+_SKIP = "--insecure_host {host} skips the check"
 _LATER = "its URLs stay due: run the crawl again later"
 
 NOT_FETCHED: Mapping[str, Explanation] = {
@@ -47,10 +48,22 @@ NOT_FETCHED: Mapping[str, Explanation] = {
     "dns": ("no name server knows the host", "check its name"),
     "refused": ("nothing listens on that port", "check that the server runs"),
     "unreachable": ("the server cannot be reached", "check the network"),
-    "tls": (
-        "the certificate is not accepted",
-        "--ca_file FILE adds an authority; --insecure_host {host} skips the check",
+    "tls_name": ("the certificate is for other names", f"check the name; {_SKIP}"),
+    "tls_date": (
+        "the certificate has expired, or is not valid yet",
+        f"check the clock of this machine; {_SKIP}",
     ),
+    "tls_authority": (
+        "an unknown authority made the certificate, or the server sends only a part of the chain",
+        f"--ca_file FILE adds certificates; {_SKIP}",
+    ),
+    "tls_certificate": ("the certificate is not valid", _SKIP),
+    "tls_protocol": (
+        "the server and nutbeam have no version of TLS (1.2 or newer) or no cipher in common",
+        "",
+    ),
+    "no_tls": ("the server does not answer in TLS on this port", "try http://"),
+    "tls": ("the server ends TLS with an error", ""),
     "timeout": ("the server did not answer in time", "--timeout allows more than {timeout:g} s"),
     "too_slow": (
         "the whole answer took too long",

@@ -55,6 +55,7 @@ FOLDERS = {
             "content",
             "network",
             "urls",
+            "tls",
             "imports",
             "base",
         ),

@@ -7,15 +7,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def make_certificate(folder, common_name, alternative=()):
+def make_certificate(folder, common_name, alternative=(), days=(-1, 1), key=None, extensions=()):
     """Writes a key and a self-signed certificate; returns the file.
 
     Args:
         folder: Where to.
         common_name: Of its subject; None for none.
         alternative: Entries of subjectAltName; without any there is no such extension.
+        days: When it is valid, from today.
+        key: Its key; None makes one.
+        extensions: Further ones, none of them critical.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or ec.generate_private_key(ec.SECP256R1())
     names = [] if common_name is None else [common_name]
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name) for name in names])
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "made for a test")])
@@ -26,12 +29,14 @@ def make_certificate(folder, common_name, alternative=()):
         .issuer_name(subject if names else issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now + datetime.timedelta(days=days[0]))
+        .not_valid_after(now + datetime.timedelta(days=days[1]))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     )
     if alternative:
         builder = builder.add_extension(x509.SubjectAlternativeName(alternative), critical=False)
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
     certificate = builder.sign(key, hashes.SHA256())
     path = folder / "certificate.pem"
     path.write_bytes(

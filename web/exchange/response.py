@@ -20,7 +20,7 @@ class Response:
         started: UTC ms.
         elapsed_ms: Until the last byte, or the error.
         error: None, or a reason: dns, refused, timeout, too_slow, reset,
-            unreachable, tls, low_rate, proxy_error (it cannot be
+            unreachable, one of ``TLS_REASONS``, low_rate, proxy_error (it cannot be
             used), proxy_refused (for this host), incomplete, protocol_error, headers_too_large,
             framing_too_large (trailers, chunk extensions), bad_encoding, bad_url, address_denied,
             port_denied, agent_missing, ftp_through_proxy, stopped.

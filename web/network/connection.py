@@ -3,6 +3,7 @@
 import http.client
 import ssl
 
+from ..tls.host_names import check_host_name
 from .dialer import Origin
 from .guard import Destination
 from .heads import Head
@@ -80,10 +81,12 @@ class Connection:
         """Starts TLS with the server.
 
         Raises:
-            OSError: The server has no valid certificate.
+            OSError: The server has no valid certificate for its name.
         """
-        self.checked = checked
-        await self._wire.secure(context, self.origin[1].strip("[]").rstrip("."))
+        self.checked, name = checked, self.origin[1].strip("[]").rstrip(".")
+        await self._wire.secure(context, name)
+        if checked and not context.check_hostname:
+            check_host_name(self._wire.certificate(), name)
 
     async def exchange(self, request: bytes, stopwatch: Stopwatch) -> Head:
         """Sends a request and returns the head of the response; ``read`` reads the body.

@@ -1,14 +1,13 @@
 """Chooses the addresses, the proxy and the certificates of connections."""
 
 import dataclasses
-import functools
 import re
 import ssl
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import certifi
-
+from ..tls.contexts import tls_context
+from ..tls.host_names import needs_own_check
 from .failures import UnsendableUrl
 from .guard import Denied, Destination, Guard
 from .headers import SECRET, WITHHELD
@@ -128,7 +127,7 @@ class Dialer:
 
     def tls(self, host: str) -> ssl.SSLContext:
         """Returns the context for TLS with a host."""
-        return tls_context(self.ca_file, self.is_checked(host))
+        return tls_context(self.ca_file, self.is_checked(host), not needs_own_check(host))
 
     def dial(self, host: str, port: int, own: int = 0) -> Destination:
         """Returns the addresses for connections to a host; see ``Guard.target``.
@@ -166,25 +165,6 @@ class Dialer:
         """Returns whether connections go to an origin's address: no proxy, no ``connect_to``."""
         _, host, port = origin
         return self.proxy is None and self.guard.connect_to(_name(host), port) is None
-
-
-@functools.lru_cache(maxsize=16)  # reading the certificates takes long
-def tls_context(ca_file: str, check: bool = True) -> ssl.SSLContext:
-    """Returns the context of TLS connections.
-
-    Args:
-        ca_file: Certificates to trust; empty for the bundled ones.
-        check: Whether certificates and names are checked; False only for hosts
-            that the operator has named.
-    """
-    context = ssl.create_default_context(cafile=ca_file or certifi.where())
-    context.set_alpn_protocols(["http/1.1"])
-    if not check:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    # RFC 9525 2: the common name of a certificate must not identify a server.
-    context.hostname_checks_common_name = False
-    return context
 
 
 def _name(host: str) -> str:

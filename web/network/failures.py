@@ -4,6 +4,7 @@ import http.client
 import socket
 import ssl
 
+from ..tls.tls_reasons import tls_reason
 from .chunked import FramingTooLarge
 from .guard import Denied
 from .heads import HeadTooLarge
@@ -26,6 +27,9 @@ class UnsendableUrl(ValueError):
 # Exceptions that a request can raise.
 NETWORK_ERRORS = (OSError, ValueError, http.client.HTTPException, BadEncoding)
 
+# A server that ends a connection within TLS.
+_CLOSED = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
 # The first class that matches an error determines its reason.
 _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     (ProxyFailed, "proxy_error"),
@@ -34,11 +38,10 @@ _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] 
     (TooSlow, "too_slow"),
     (BadEncoding, "bad_encoding"),
     (socket.gaierror, "dns"),
-    (ssl.SSLError, "tls"),
     (TimeoutError, "timeout"),
     (ConnectionRefusedError, "refused"),
     (UnsendableUrl, "bad_url"),
-    (ConnectionError, "reset"),
+    ((ConnectionError, *_CLOSED), "reset"),
     (OSError, "unreachable"),
     (http.client.IncompleteRead, "incomplete"),
     (HeadTooLarge, "headers_too_large"),
@@ -63,6 +66,8 @@ def reason_of(error: BaseException) -> str:
     """
     if isinstance(error, Denied):
         return error.reason
+    if isinstance(error, ssl.SSLError) and not isinstance(error, _CLOSED):
+        return tls_reason(error)
     for classes, reason in _REASONS:
         if isinstance(error, classes):
             return reason

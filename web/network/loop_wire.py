@@ -6,9 +6,10 @@ import http.client
 import socket
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
+from ..tls.tls_reasons import NoTls
 from .wire import READ_BYTES, Wire
 
 _MAX_UNREAD_BYTES = 131_072
@@ -36,7 +37,7 @@ class LoopWire(Wire, asyncio.Protocol):
     async def secure(self, context: ssl.SSLContext, name: str) -> None:
         """See ``Wire``."""
         if self._unread:  # bytes before TLS must not be taken for a response over TLS
-            raise ssl.SSLError("the server sends before TLS begins")
+            raise NoTls("the server sends before TLS begins")
         async with self._in_time():
             transport = await asyncio.get_running_loop().start_tls(
                 self._open_transport(),
@@ -58,6 +59,10 @@ class LoopWire(Wire, asyncio.Protocol):
         if self._transport is None or self._closed:
             raise self._error or ConnectionResetError("the connection is closed")
         return self._transport
+
+    def certificate(self) -> Mapping[str, Any]:
+        """See ``Wire``."""
+        return self._open_transport().get_extra_info("peercert") or {}
 
     async def send(self, data: bytes) -> None:
         """See ``Wire``."""

@@ -8,7 +8,7 @@ wires.
 import socket
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 from urllib3.util.wait import wait_for_read
@@ -65,6 +65,10 @@ class Wire(ABC):
         """Starts TLS with the server of a name."""
 
     @abstractmethod
+    def certificate(self) -> Mapping[str, Any]:
+        """Returns the server's certificate, as ``SSLSocket.getpeercert`` does."""
+
+    @abstractmethod
     async def send(self, data: bytes) -> None:
         """Sends a request."""
 
@@ -108,6 +112,11 @@ class SocketWire(Wire):
             self.sock = context.wrap_socket(sock, server_hostname=name)
         except TimeoutError as error:
             raise self.stopwatch.timed_out() from error
+
+    def certificate(self) -> Mapping[str, Any]:
+        """See ``Wire``."""
+        found = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None
+        return found or {}
 
     async def send(self, data: bytes) -> None:
         """See ``Wire``."""

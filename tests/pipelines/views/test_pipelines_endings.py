@@ -66,7 +66,7 @@ def test_each_reason_is_explained_and_each_cure_can_be_written():
             "agent_missing",
             "add --agent_name NAME and --agent_url URL or --agent_email ADDRESS",
         ),
-        (URL, "tls", "--insecure_host a.example.com skips the check"),
+        (URL, "tls_name", "--insecure_host a.example.com skips the check"),
         (URL, "timeout", "--timeout allows more than 10 s"),
         (URL, "http_502", "the server failed; the same URL is tried again in a day"),
         (URL, "http_418", "the server refuses it"),

@@ -25,7 +25,7 @@ def pem(tmp_path):
 
 @pytest.mark.parametrize(
     ("host", "trusted", "error"),
-    [("a", True, None), ("a", False, "tls"), ("b", True, "tls")],
+    [("a", True, None), ("a", False, "tls_authority"), ("b", True, "tls_name")],
 )
 def test_certificates_and_names_are_checked(pem, host, trusted, error):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -45,16 +45,16 @@ def test_tls_to_a_server_without_it():
     with serve(lambda path, connection: reply(b"x")) as server:
         mapping = f"a.example.com:443:127.0.0.1:{server.port}"
         client = Client(HttpOptions(connect_to=(mapping,), timeout=1))
-        assert client.get("https://a.example.com/").error in ("tls", "timeout", "reset")
+        assert client.get("https://a.example.com/").error in ("no_tls", "timeout", "reset")
 
 
 @pytest.mark.parametrize(
     ("host", "insecure", "tls", "error"),
     [
-        ("a", (), None, "tls"),
+        ("a", (), None, "tls_authority"),
         ("a", ("A.example.com",), "unchecked", None),
         ("b", ("b.example.com",), "unchecked", None),  # the name is not that of the certificate
-        ("b", ("a.example.com", "example.com"), None, "tls"),
+        ("b", ("a.example.com", "example.com"), None, "tls_authority"),
     ],
 )
 def test_certificates_are_unchecked_only_where_the_operator_says_so(
@@ -90,4 +90,4 @@ def test_an_answer_from_before_tls_does_not_count():
         response = client.get("https://a.example.com/")
         client.close()
         thread.join()
-    assert (response.error, response.status, response.body) == ("tls", 0, b"")
+    assert (response.error, response.status, response.body) == ("no_tls", 0, b"")

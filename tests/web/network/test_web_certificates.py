@@ -24,19 +24,27 @@ def serving(file):
 @pytest.mark.parametrize(
     ("common_name", "alternative", "host", "error"),
     [
-        (NAME, [], NAME, "tls"),
-        ("*.example.com", [], NAME, "tls"),
-        (NAME, [DNSName("b.example.com")], NAME, "tls"),
-        (NAME, [RFC822Name("me@a.example.com")], NAME, "tls"),
-        (NAME, [UniformResourceIdentifier("https://a.example.com/")], NAME, "tls"),
-        (NAME, [LOOPBACK], NAME, "tls"),
-        ("127.0.0.1", [], "127.0.0.1", "tls"),
-        ("127.0.0.1", [DNSName("127.0.0.1")], "127.0.0.1", "tls"),
+        (NAME, [], NAME, "tls_name"),
+        ("*.example.com", [], NAME, "tls_name"),
+        (NAME, [DNSName("b.example.com")], NAME, "tls_name"),
+        (NAME, [RFC822Name("me@a.example.com")], NAME, "tls_name"),
+        (NAME, [UniformResourceIdentifier("https://a.example.com/")], NAME, "tls_name"),
+        (NAME, [LOOPBACK], NAME, "tls_name"),
+        ("127.0.0.1", [], "127.0.0.1", "tls_name"),
+        ("127.0.0.1", [DNSName("127.0.0.1")], "127.0.0.1", "tls_name"),
         (None, [DNSName(NAME)], NAME, None),
         ("b.example.com", [DNSName(NAME)], NAME, None),
         (NAME, [DNSName("*.example.com")], NAME, None),
-        (NAME, [DNSName("*.example.com")], "x.a.example.com", "tls"),
-        (NAME, [DNSName("*.com")], NAME, "tls"),
+        (NAME, [DNSName("*.example.com")], "x.a.example.com", "tls_name"),
+        (NAME, [DNSName("*.example.com")], "my_site.example.com", None),
+        (NAME, [DNSName("*.EXAMPLE.com")], "_a_.example.com", None),
+        (NAME, [DNSName("my_site.example.com")], "my_site.example.com", None),
+        (NAME, [DNSName("*.example.com")], "x.my_site.example.com", "tls_name"),
+        (NAME, [DNSName("m*.example.com")], "my_site.example.com", "tls_name"),
+        (NAME, [DNSName("my*.example.com"), DNSName("example.com")], "my_.example.com", "tls_name"),
+        (NAME, [DNSName("*.com")], "my_site.com", "tls_name"),
+        ("my_site.example.com", [], "my_site.example.com", "tls_name"),
+        (NAME, [DNSName("*.com")], NAME, "tls_name"),
         ("x", [LOOPBACK], "127.0.0.1", None),
     ],
 )
@@ -57,4 +65,4 @@ def test_the_common_name_of_a_certificate_is_nobodys(
 def test_nor_behind_a_proxy(tmp_path):
     file = make_certificate(tmp_path, NAME)
     with serving(file) as site, proxied(tunnel(site.port), ca_file=file) as (client, _):
-        assert client.get(f"https://{NAME}/").error == "tls"
+        assert client.get(f"https://{NAME}/").error == "tls_name"

@@ -46,7 +46,7 @@ def test_https_goes_through_a_tunnel(tmp_path):
         other = client.get("https://b.example.com/")
         heads = [head for _, head, _ in proxy.requests]
     assert [(r.body, r.error, r.tls) for r in responses] == [(b"safe", None, "checked")] * 2
-    assert other.error == "tls"  # the certificate is of a.example.com
+    assert other.error == "tls_name"  # the certificate is of a.example.com
     assert heads[0].startswith("CONNECT a.example.com:443 HTTP/1.1\r\nHost: a.example.com:443\r\n")
     assert len(heads) == 2
     assert site.requests[0][1].startswith("GET /0 HTTP/1.1\r\nHost: a.example.com\r\n")

@@ -180,10 +180,12 @@ def test_crawl_delays_as_people_write_them(value, seconds):
         b"User-agent: *\n" + "Disallow: /\r\n".encode("utf-16-le"),
         b"\xef\xbb\xbfUser-agent: *\n" + "\ufeffDisallow: /\r\n".encode("utf-16-le"),
         # gzip without a header, also of members, and one that is cut.
-        gzip.compress(DENY_ALL),
-        gzip.compress(b"User-agent: *\n") + gzip.compress(b"\nDisallow: /\n"),
-        gzip.compress("\ufeff".encode("utf-16-le") + DENY_ALL.decode().encode("utf-16-le")),
-        gzip.compress(DENY_ALL + b"# the end\n")[:-4],
+        gzip.compress(DENY_ALL, mtime=0),
+        gzip.compress(b"User-agent: *\n", mtime=0) + gzip.compress(b"\nDisallow: /\n", mtime=0),
+        gzip.compress(
+            "\ufeff".encode("utf-16-le") + DENY_ALL.decode().encode("utf-16-le"), mtime=0
+        ),
+        gzip.compress(DENY_ALL + b"# the end\n", mtime=0)[:-4],
     ],
 )
 def test_odd_bytes(body):

@@ -26,7 +26,7 @@ from ..io.parsing.parse_pool import Parsed
 from ..io.rows.blocklist import read_blocklist
 from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import read_seeds_hosts, seed_files
-from ..io.snapshots.commit import check_batch
+from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation, committed
 from ..io.storage.parquet_files import collect, scan
@@ -149,7 +149,7 @@ def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[
     Raises:
         LeaseLost: Another attempt has taken over.
         Unavailable: Another fetch held the lease for too long.
-        ConflictError: Another operation has fetched the batch.
+        BatchMovedOn: Another operation has fetched the batch.
     """
     table, batch = part.operation.table, str(part.operation.batch)
     throttling = Throttling()
@@ -159,7 +159,7 @@ def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[
     ) as lease:
         # Another attempt may have committed during the wait.
         if committed(part.operation) is None:
-            check_batch(part.operation, load_manifest(table, table.latest_snapshot()))
+            check_batch_waits(part.operation)
             options = in_time_left(options, part.operation.until)
             yield _PartitionFetching(part, options, lease, throttling)
         else:

@@ -18,6 +18,7 @@ from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
 from .indexing import index as indexing_job
+from .launch.conflicts import look_again
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
 
@@ -39,6 +40,10 @@ class Options(crawl.RoundOptions):
 
 
 def run(invocation: Invocation) -> int:
+    return look_again(lambda: _run_phase(invocation), str(invocation.table))
+
+
+def _run_phase(invocation: Invocation) -> int:
     manifest = newest_manifest(str(invocation.table))
     index = invocation.options.index
     waits = bool(index) and waits_for_index(open_table(str(invocation.table)), manifest, index)
@@ -57,7 +62,7 @@ def run(invocation: Invocation) -> int:
         invocation, options=module.Options(**given), beam_args=beam_args
     )
     after = indexing_job.check_taken if name == "index" else None
-    return run_job(invocation, module.build, name, batch, after=after)
+    return run_job(invocation, module.build, name, batch, after=after, over_batches=False)
 
 
 def _may_be_due(address: str, manifest: Manifest, options: GenerateOptions) -> bool:

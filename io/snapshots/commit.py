@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ...policy.recorded_rules import following_rules
 from ...policy.rule_counts import capped
 from ...policy.schedules.schedule import TOLERANCE_MS
-from ..storage.errors import ConflictError
+from ..storage.errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts
@@ -81,10 +81,10 @@ def commit_once(
         if done is not None:
             return done
         latest = load_manifest(operation.table, operation.table.settled_snapshot())
-        _check_unchanged(operation, before, latest, reads)
-        check_there(operation, written)
         if batch is not None:
             check_batch(operation, latest)
+        _check_unchanged(operation, before, latest, reads)
+        check_there(operation, written)
         own = {operation.batch: batch} if batch is not None and operation.batch is not None else {}
         known = {**others, **own}
         known |= _with_notes({**latest.batches, **known}, takes_in)
@@ -114,6 +114,12 @@ def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:
         if committed(operation) is None:
             latest = load_manifest(operation.table, operation.table.settled_snapshot())
             _check_unchanged(operation, operation.manifest(), latest, reads)
+
+
+def check_batch_waits(operation: Operation) -> None:
+    """Checks, after a wait, that no other operation has done the work; see ``check_batch``."""
+    with losses_noted(operation):
+        check_batch(operation, load_manifest(operation.table, operation.table.latest_snapshot()))
 
 
 def check_there(operation: Operation, written: list[Written]) -> None:
@@ -230,16 +236,16 @@ def _identity(manifest: Manifest, name: str, now: int) -> object:
 
 
 def check_batch(operation: Operation, latest: Manifest) -> None:
-    """Checks that the batch of an operation is in the phase in which it was pinned.
+    """Checks that a batch is in a snapshot in the phase in which its operation was pinned.
 
     Raises:
-        ConflictError: Another operation has changed its phase.
+        BatchMovedOn: Another operation has changed its phase.
     """
     name = str(operation.batch)
     if _phase(operation.manifest(), name) != _phase(latest, name):
         # Two operations did the same work; only the first one may commit.
         phase = latest.batches[name].phase if name in latest.batches else "gone"
-        raise ConflictError(
+        raise BatchMovedOn(
             f"{operation.job}: batch {name!r} is {phase} in the meantime, by {latest.job} "
             f"(operation {latest.operation!r}); nothing was written"
         )

@@ -21,3 +21,7 @@ class PurgedMeanwhile(UserError):
 
 class ConflictError(UserError):
     """Another operation changed the data that this one had read; nothing was written."""
+
+
+class BatchMovedOn(ConflictError):
+    """Another operation has done the same work on the same batch; nothing was written."""

@@ -1,11 +1,12 @@
-"""Runs the pipeline of a crawl over conflicts with other jobs, and finds what it has made."""
+"""Runs pipelines over conflicts with other jobs, and finds what a crawl has made."""
 
 import logging
+from collections.abc import Callable
 
 import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
-from ...io.storage.errors import ConflictError, PurgedMeanwhile
+from ...io.storage.errors import BatchMovedOn, ConflictError, PurgedMeanwhile
 from ...io.table.opening import open_table
 from .runner import run_pipeline
 
@@ -37,6 +38,37 @@ def run_over_conflicts(pipeline: beam.Pipeline, address: str, launched: str) -> 
             else:
                 raise
             _LOG.warning("%s has committed first, the phase is run again: %s", other, error)
+
+
+def run_over_batches(pipeline: beam.Pipeline) -> None:
+    """Runs the pipeline of one job; runs it again if another job has done its work on the batch.
+
+    This ends, because the second run finds the batch past its phase, and has nothing to do.
+    """
+    while True:
+        try:
+            run_pipeline(pipeline)
+            return
+        except BatchMovedOn as error:
+            _LOG.warning("%s; looking again", error)
+
+
+def look_again(work: Callable[[], int], address: str) -> int:
+    """Does the next work of a table; looks again if another job has committed first.
+
+    Args:
+        work: Finds the next work, does it, and returns the exit code.
+        address: Address of the table.
+    """
+    table = open_table(address)
+    while True:
+        seen = table.latest_snapshot()
+        try:
+            return work()
+        except (ConflictError, PurgedMeanwhile) as error:
+            if table.latest_snapshot() == seen:
+                raise
+            _LOG.warning("%s; looking again for the next phase", error)
 
 
 def _others_since(address: str, launched: str, seen: int) -> bool:

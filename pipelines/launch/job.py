@@ -42,6 +42,7 @@ from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from ..base.url_rules import rules_of
 from .beam_internals import quick_stages
+from .conflicts import run_over_batches
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker, snapshot_to_find
@@ -246,6 +247,7 @@ def run_job(
     batch: str | None = None,
     before: Callable[[Ticket], Iterable[Build]] | None = None,
     after: Callable[[str, Manifest, Any], None] | None = None,
+    over_batches: bool = True,
 ) -> int:
     """Runs one job on ``batch`` or on the batch in its options, and reports its counts.
 
@@ -257,6 +259,8 @@ def run_job(
         before: Yields builds of pipelines that run before, in turn. They commit nothing.
         after: Gets the table's address, the snapshot that the job has made, and the options, after
             the report: to warn of what it finds there, or to refuse it.
+        over_batches: Whether to run it again if another job has done its work on the batch; else
+            the conflict is raised.
     """
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
@@ -268,7 +272,7 @@ def run_job(
             for some in before(ticket) if before else ():
                 run_pipeline(prepare(ticket, some, options, invocation.beam_args, job))
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
-            run_pipeline(pipeline)
+            (run_over_batches if over_batches else run_pipeline)(pipeline)
             PROGRESS.finish()
     except NothingToDo:
         if invocation.format == "json":

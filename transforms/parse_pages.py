@@ -33,6 +33,7 @@ from ..policy.parsing.documents import NEEDED, DocumentOptions
 from ..policy.parsing.parse_results import status_text
 from ..web.base.columns import reason_if
 from ..web.base.progress import PROGRESS
+from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.key_columns import from_keys
@@ -202,13 +203,14 @@ def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
     admitted = UrlRules(taken).admit(pages.get_column("url"), filters=False)
     status, truncated = pl.col("fetch_status"), pl.col("truncated")
+    cut = truncated.is_not_null() & ~truncated.is_in(WHOLE)
     http_error = status.is_in(["gone", "retry"]) & pl.col("http_code").is_not_null()
     reason = pl.coalesce(
         "reason",
         pl.when(http_error).then("http_" + pl.col("http_code").cast(pl.String)),
         reason_if(status.str.starts_with("redir_"), "redirected"),
         pl.when(status != "success").then(status),
-        reason_if(truncated.is_not_null() & options.skip_truncated, "truncated"),
+        reason_if(cut & options.skip_truncated, "truncated"),
         reason_if(pl.col("body").is_null(), "no_body"),
     )
     message = pl.when(reason == "truncated").then(truncated).otherwise("redirect")

@@ -130,8 +130,6 @@ TARGETS: Mapping[str, Explanation] = {
         "--http_cookies sends back the cookies that some sites want",
     ),
 }
-# Reasons of pages that redirect.
-REDIRECTED = ("moved", "temp_moved")
 _CODE = re.compile(r"http_(\d)\d\d")
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost")
 

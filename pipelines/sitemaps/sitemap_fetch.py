@@ -35,6 +35,7 @@ from ...transforms.fetching import Fetching
 from ...transforms.wiring.metrics import Throttling
 from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
+from ...web.content.whole_bodies import WHOLE
 from ...web.engine.engine import Engine, FetchOptions
 from ...web.engine.tasks import Hop, Result, Task, repeat_at
 from ...web.exchange.http_options import HttpOptions
@@ -195,7 +196,7 @@ class SitemapFetching(Fetching):
         except ParseFailed as failed:
             self._fail(sitemap, failed.reason)
             return
-        if response.truncated:
+        if response.truncated and response.truncated not in WHOLE:
             content.dropped["too_large" if response.truncated == "length" else "cut"] = 1
         self.counts["sitemaps"] += 1
         self.counts.update({f"dropped/{why}": number for why, number in content.dropped.items()})

@@ -188,7 +188,10 @@ PAGES_COLUMNS = joined(
         Column("status_line", TEXT, "Status line of the response."),
         Column("headers", HEADERS, "Headers of the response, in order."),
         Column(
-            "truncated", TEXT, "Why the body is incomplete, such as `length`; null: it is complete."
+            "truncated",
+            TEXT,
+            "Why the body is incomplete, such as `length`; null: it is complete. `frame` and "
+            "`checksum`: it is, but the answer broke off, or its checksum is wrong.",
         ),
         Column("body", pa.large_binary(), "The body, without the codings of HTTP."),
         Column("depth", pa.uint16(), "Links that the fetch followed to this page; null: none."),

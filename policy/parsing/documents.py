@@ -15,6 +15,7 @@ from ...web.base.options import option
 from ...web.content.content_type import sniff
 from ...web.content.signature import SignatureOptions, signature_of
 from ...web.content.usage import usage_of_page
+from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
@@ -81,7 +82,7 @@ def documents_of(
             continue
         page.setdefault("usage", None)  # a file of an earlier version does not have it
         at_row(row)
-        if page["truncated"] and options.skip_truncated:
+        if page["truncated"] not in (None, *WHOLE) and options.skip_truncated:
             found.cut(page)
             continue
         found.add(page, *_document(page, options, filters, skip.get(row), found.counts))

@@ -45,7 +45,8 @@ class FetchedPage(NamedTuple):
         fetch_time: End of the request, UTC ms.
         response_ms: Duration of the request, ms.
         truncated: Reason why the body is incomplete: ``length`` (over content_limit),
-            ``ratio``, ``time``, ``disconnect``, ``encoding``; None if it is complete.
+            ``ratio``, ``time``, ``disconnect``, ``encoding``; ``frame`` or ``checksum`` if it is
+            complete, and the answer broke off or has a wrong checksum; None if all is well.
         body: The bytes, decoded from gzip, deflate or brotli; None unless the status is
             ``success`` or that of a redirect.
         usage: What robots.txt says its content may be used for (Content-Usage); None: nothing.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.agent import agent_token, missing_agent, user_agent
 from ..base.clock import now_ms
+from ..content.whole_bodies import FRAME, is_whole
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
 from ..exchange.http_options import HEADER_VALUE, HttpOptions, guard_of, limit_of, limits_of
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import asyncio
 
 _T = TypeVar("_T")
+# Values of ``truncated`` where the frame or the coding of an answer is wrong.
+_BROKEN = ("disconnect", "time", "encoding")
 
 
 class ClientBase(ABC):
@@ -181,10 +184,20 @@ class ClientBase(ABC):
         try:
             limit = self._limit(content_limit, connection.head.content_type)
             body = await read_body(connection, limit)
-            self._fill(response, connection, body)
+            self._fill(response, connection, self._judged(body, connection.head.content_type))
             whole = body.truncated is None and body.error is None
         finally:
             self.transport.release(connection, whole)
+
+    def _judged(self, body: Body, content_type: str) -> Body:
+        """Returns a body; it has no error if it is whole, or if incomplete ones are kept."""
+        if body.truncated not in _BROKEN:
+            return body
+        if body.coding_ended or is_whole(body.data, content_type, body.missing):
+            return Body(body.data, FRAME)
+        if self._options.keep_incomplete and body.data:
+            return Body(body.data, body.truncated)
+        return body
 
     async def _send(self, url: str, headers: dict[str, str], fresh: bool = False) -> Connection:
         """Sends one request; returns its connection, for reading the body."""

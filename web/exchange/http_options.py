@@ -99,6 +99,13 @@ class HttpOptions(AgentOptions, FileOptions):
         "days at most. A redirect that sets a new cookie is followed at once, five in a row at "
         "most, also with redirect_max 0.",
     )
+    keep_incomplete: bool = option(
+        False,
+        "Take answers that broke off, or that were too slow, for pages, with the part that came. They "
+        "are marked (column truncated), and not parsed unless skip_truncated is false. Without it "
+        "they are failures, unless the document is whole by its own format.",
+        nutch="http.partial.truncated",
+    )
     http_proxy: str = option(
         "",
         "Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves "

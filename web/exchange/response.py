@@ -14,7 +14,8 @@ class Response:
         reason: Reason phrase.
         headers: (name, value) in the order received.
         body: Decoded bytes.
-        truncated: None, or the reason why the body is incomplete; see ``Body``.
+        truncated: None, or the reason why the body is incomplete; see ``Body``. ``frame`` and
+            ``checksum``: it is whole, but the answer broke off, or its checksum is wrong.
         ip: Address connected to; empty if there was none.
         request: Head of the request as sent, without secrets.
         started: UTC ms.

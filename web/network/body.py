@@ -1,6 +1,9 @@
 """Reads and decodes a response's body, within a limit."""
 
+import bisect
+import http.client
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -25,19 +28,28 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _KEPT = {"too_slow": "time", "low_rate": "time", "timeout": "time", "bad_encoding": "encoding"}
 
 
+# zlib's messages about the check values of gzip and zlib.
+_WRONG_CHECK = re.compile("incorrect (data|length) check")
+
+
 class Body(NamedTuple):
     """A body, or the part of it that was read.
 
     Attributes:
         data: Decoded bytes.
         truncated: None, or the reason why it is incomplete: ``length`` (the limit),
-            ``ratio`` (a decompression bomb), ``time``, ``disconnect`` or ``encoding``.
+            ``ratio`` (a decompression bomb), ``time``, ``disconnect`` or ``encoding``; or
+            ``checksum``: the data is there, and does not have the checksum of its coding.
         error: None, or the reason why reading failed.
+        coding_ended: Whether the body has a coding, such as gzip, and its end has come.
+        missing: Number of bytes that did not come; None if it is unknown.
     """
 
     data: bytes
     truncated: str | None = None
     error: str | None = None
+    coding_ended: bool = False
+    missing: int | None = None
 
 
 class Taker:
@@ -88,9 +100,18 @@ class Taker:
         return None
 
     def end(self) -> str | None:
-        """Ends the body; returns ``encoding`` if its last part is missing, else None."""
-        ended = all(inflater.ended for inflater in self._inflaters)
-        return None if ended else "encoding"
+        """Ends the body; returns ``encoding`` if its last part is missing, or ``checksum``, or None."""
+        if not all(inflater.ended for inflater in self._inflaters):
+            return "encoding"
+        return "checksum" if any(inflater.is_wrong for inflater in self._inflaters) else None
+
+    @property
+    def coding_ended(self) -> bool:
+        """Whether the body has a coding, and its end has come."""
+        inflaters = self._inflaters
+        return bool(self._received and inflaters) and all(
+            inflater.ended and not inflater.plain for inflater in inflaters
+        )
 
 
 async def read_body(connection: Connection, limit: int) -> Body:
@@ -102,7 +123,7 @@ async def read_body(connection: Connection, limit: int) -> Body:
         connection: A connection on which the head of a response was received.
         limit: Most decoded bytes to return; negative: no limit.
     """
-    taker = why = reason = None
+    taker = why = reason = missing = None
     try:
         taker = Taker(connection.head.fields, limit)
         while why is None and (piece := await connection.read()):
@@ -111,7 +132,11 @@ async def read_body(connection: Connection, limit: int) -> Body:
     except NETWORK_ERRORS as error:
         reason = reason_of(error)
         why = _KEPT.get(reason, "disconnect")
-    return Body(b"" if taker is None else taker.data, why, reason)
+        is_end = isinstance(error, http.client.IncompleteRead)
+        missing = error.expected if is_end else connection.missing
+    if taker is None:
+        return Body(b"", why, reason)
+    return Body(taker.data, why, reason, taker.coding_ended, missing)
 
 
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
@@ -140,7 +165,7 @@ class _Inflater:
         # 32: gzip or zlib, as its header says.
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
         self._begun = False
-        self._plain = False
+        self.plain = self.is_wrong = False
         self.ended = True  # an empty body is complete
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -151,14 +176,19 @@ class _Inflater:
         """
         if data and not self._begun:
             self._begin(data)
-        if self._plain:
+        if self.plain:
             yield data
             return
         while data and not self.ended:
+            before = self._zlib.copy()
             try:
                 part = self._zlib.decompress(data, READ_BYTES)
             except zlib.error as error:
-                raise BadEncoding(str(error)) from error
+                if not _WRONG_CHECK.search(str(error)):
+                    raise BadEncoding(str(error)) from error
+                self.ended = self.is_wrong = True
+                yield _before_error(before, data)
+                return
             yield part
             data = self._zlib.unconsumed_tail
             if self._zlib.eof:
@@ -172,14 +202,29 @@ class _Inflater:
         self._begun, self.ended = True, False
         if self._zipped:
             # Some servers declare gzip and send the plain page.
-            self._plain = self.ended = not data.startswith(_GZIP_MAGIC[: len(data)])
+            self.plain = self.ended = not data.startswith(_GZIP_MAGIC[: len(data)])
         elif data[0] & 0x0F != 8 or int.from_bytes(data[:2]) % 31:
             # Some send deflate without zlib's header (RFC 1950 2.2).
             self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)
 
 
+def _before_error(inflater: "zlib._Decompress", data: bytes) -> bytes:
+    """Returns what is decoded before the check value at the end of a stream turns out to be wrong."""
+
+    def decode(length: int) -> bytes | None:
+        try:
+            return inflater.copy().decompress(data[:length], READ_BYTES)
+        except zlib.error:
+            return None
+
+    fits = bisect.bisect_left(range(1, len(data) + 1), True, key=lambda n: decode(n) is None)
+    return decode(fits) or b""
+
+
 class _Unbrotli:
     """Decodes brotli, about ``READ_BYTES`` at a time."""
+
+    plain = is_wrong = False
 
     def __init__(self) -> None:
         self._brotli = brotli.Decompressor()

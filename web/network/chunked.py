@@ -67,7 +67,9 @@ class ChunkReader:
         if self._trailing:
             self.lenient = self.ended = True
         elif self.error is None:
-            self.error = http.client.IncompleteRead(b"")
+            # Whether only the last chunk, which is empty, is missing.
+            only_end = not self._left and self._rest.strip() in (b"", b"0")
+            self.error = http.client.IncompleteRead(b"", 0 if only_end else None)
 
     def _take_chunks(self, data: bytes, parts: list[bytes]) -> int:
         """Appends the data of received chunks to ``parts``; returns the position of their end."""

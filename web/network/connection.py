@@ -121,6 +121,11 @@ class Connection:
         data, self._data = self._data, b""
         return data
 
+    @property
+    def missing(self) -> int | None:
+        """Number of bytes of the body that have not come; None if its length is unknown."""
+        return None if self._reader is None else self._reader.missing
+
     async def _read_on(self, reader: ResponseReader) -> None:
         data = await self._wire.receive()
         self._data = reader.feed(data) if data else reader.end()

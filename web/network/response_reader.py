@@ -71,6 +71,11 @@ class ResponseReader:
             self.error = http.client.IncompleteRead(b"", self._left)
         return body
 
+    @property
+    def missing(self) -> int | None:
+        """Number of bytes of the body that have not come; None if its length is unknown."""
+        return self._left
+
     def _find_head(self, last: bool) -> bool:
         """Searches the received data for the head; returns whether the head is known."""
         while self.head is None:

@@ -274,7 +274,8 @@ def robots_steps(
     response = yield from _follow(f"{origin}/robots.txt", redirects)
     now = response.started or now_ms()
     # An incomplete body may lack the rule that matters.
-    broken = response.error is not None and response.status < 300
+    broken = response.error is not None or response.truncated in ("disconnect", "time", "encoding")
+    broken = broken and response.status < 300
     status = 0 if broken else response.status
     text, since = "", 0
     if 200 <= status < 300:

@@ -35,6 +35,11 @@ def found_by_workers(place: Place, root: Place) -> bool:
     return isinstance(place, Remote) or place.is_relative_to(str(absolute(root)))
 
 
+def is_linked(folder: Place) -> bool:
+    """Returns whether a folder is a symbolic link."""
+    return not isinstance(folder, Remote) and folder.is_symlink()
+
+
 def make_folder(folder: Place) -> None:
     """Makes a folder and those above it, unless it is there; a store has none to make.
 

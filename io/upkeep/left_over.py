@@ -48,7 +48,7 @@ def left_over(table: WebTable) -> Left:
             named |= {file.path for file in load_files(table, component)}
     known = {table / HOLD, *(found.path for found in record_files(table))}
     beside = [found for found in list_files(table / OPERATIONS) if found.path not in known]
-    found = [*unnamed_files(table.files, named, math.inf), *beside]
+    found = [*unnamed_files(table, named, math.inf), *beside]
     orphans = [one.bytes for one in found if not one.path.name.startswith(".")]
     claims = [one for one in list_files(table / "batches") if one.path.suffix == ".claim"]
     temporary, unfinished = len(found) - len(orphans), tuple(_unfinished(table))

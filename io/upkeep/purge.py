@@ -40,7 +40,7 @@ from ..table.edits import CountedEdit, is_touched, rewrite
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
-from .retention import named_files, own_files
+from .retention import is_cleaned, named_files, own_files
 
 
 def purge_of(names: Names) -> "Purge":
@@ -87,18 +87,18 @@ def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> 
     return Written(BLOCKLIST_COMPONENT, written, tuple(f.path for f in files), counts)
 
 
-def unnamed_files(root: Place, named: set[str], before: float) -> Iterator[Found]:
+def unnamed_files(table: WebTable, named: set[str], before: float) -> Iterator[Found]:
     """Yields the lists and data files that are in no snapshot, and that no operation is writing.
 
     Args:
-        root: The table's folder.
+        table: The table.
         named: Paths from ``named_files``.
         before: Time of the store's clock, s. Files that were written later are
             skipped, because an operation may be about to commit them.
     """
     for folder in (*folders(), "changes", "exports", "manifest/lists"):
-        for found in own_files(root, folder):
-            inside = below(root, found.path)
+        for found in own_files(table, folder):
+            inside = below(table, found.path)
             if inside not in named and found.changed < before and "/leases/" not in inside:
                 yield found
 
@@ -126,18 +126,19 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
     named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
     gone = []
-    for found in unnamed_files(root, named, before):
+    for found in unnamed_files(table, named, before):
         if not is_mark(found.path) and not _is_spared(root, found.path, waiting, purge):
             if is_intent(found.path):
                 note_lost(found.path)
             table.erase(found.path, since)
             gone.append(remove_file(found.path))
-    for found in own_files(root, "seeds"):
+    for found in own_files(table, "seeds"):
         data = read_bytes(found.path, WHOLE_BYTES)
         lines = pl.Series(data.decode("utf-8", "replace").lower().splitlines())
         if len(lines) and lines.str.contains(purge.pattern).any():
             gone.append(remove_file(found.path))
-    forget_in_leases(root / "batches", purge)
+    if is_cleaned(table, "batches"):
+        forget_in_leases(root / "batches", purge)
     return {"files": len(gone), "bytes": sum(gone)}
 
 

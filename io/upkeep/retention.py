@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS
+from ...web.base.errors import UserError
 from ..disk.table_names import is_made_name
 from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
@@ -34,8 +35,8 @@ from ..storage.files import (
     size_of,
     store_time,
 )
-from ..storage.places import Folder, Place, below
-from ..storage.reach import needs_shared_path, redate
+from ..storage.places import Place, below
+from ..storage.reach import is_linked, needs_shared_path, redate
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
@@ -82,16 +83,37 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def own_files(table: Folder, folder: str) -> Iterator[Found]:
+def own_files(table: WebTable, folder: str) -> Iterator[Found]:
     """Yields the files of a folder that have names as jobs give them; others are left alone.
 
     Args:
         table: The table.
         folder: Name of one of its folders.
     """
-    for found in list_files(table / folder):
+    for found in list_files(table / folder) if is_cleaned(table, folder) else ():
         if is_made_name(below(table, found.path)):
             yield found
+
+
+def is_cleaned(table: WebTable, folder: str) -> bool:
+    """Returns whether files in a folder may be deleted.
+
+    If the folder is a link, as somebody makes it who moves the folder to another disk, they may
+    only be deleted if the newest snapshot names a file that is there: a stranger, who made the
+    link to harm, does not know such names.
+    """
+    top = folder.partition("/")[0]
+    if not is_linked(table / top):
+        return True
+    try:
+        components = load_manifest(table, table.latest_snapshot()).components.values()
+        named = {file.path: file.bytes for one in components for file in load_files(table, one)}
+        return any(
+            path.startswith(f"{top}/") and size_of(table / path) == size
+            for path, size in named.items()
+        ) or (top == "manifest" and any(size_of(table / one.list) for one in components))
+    except UserError:
+        return False
 
 
 def _folders() -> tuple[str, ...]:
@@ -277,6 +299,7 @@ def _unnamed(
             touched.add(place.parts[1])
         yield path
     # A killed attempt may leave an empty folder.
-    for batch in touched.union(empty_folders(table / "batches", min(until, since))):
+    empty = empty_folders(table / "batches", min(until, since))
+    for batch in touched.union(empty if is_cleaned(table, "batches") else ()):
         folder = table / "batches" / batch
         remove_empty_folders(folder / "aside" if batch in batches else folder)

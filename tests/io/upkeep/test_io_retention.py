@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from crawling import latest_snapshot, manifest_at
+from crawling import files_of, latest_snapshot, manifest_at
 from growing_old import DAY, WEEK, file_name, make, pass_time, paths, put, written
 
 from nutbeam.io.snapshots.commit import commit
@@ -17,8 +17,10 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.compaction import superseded
+from nutbeam.io.upkeep.purge import delete_purged
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by
 from nutbeam.io.upkeep.rollback import roll_back
+from nutbeam.policy.blocklist import Names
 from nutbeam.policy.components.declaration import Flushed, Kept, Kind
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.web.base.errors import UsageError, UserError
@@ -352,3 +354,78 @@ def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
     delete_expired(open_table(str(table)), WEEK)
     assert paths(table, "state") == ["state/all", "state/c"]
     assert latest_snapshot(table) == 4
+
+
+OUTSIDE = "0123456789abcdef.parquet"
+
+
+@pytest.fixture
+def outside(tmp_path_factory):
+    """A folder that belongs to no table; its file is old, and has a name as jobs make it."""
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / OUTSIDE).write_text("precious")
+    os.utime(folder / OUTSIDE, (0, 0))
+    return folder
+
+
+def swept(table, names):
+    """Sweeps a table as compact does, and as a purge does at once; no snapshot is kept but the last."""
+    pass_time(table, 8)
+    delete_expired(open_table(str(table)), 0)
+    operation = begin(str(table), "purge", "p.purge")
+    made = commit(operation, [])
+    delete_purged(open_table(str(table)), made.snapshot, names)
+
+
+@pytest.mark.parametrize("link", ["state/x", "batches/x", "exports/x", "operations/x", "seeds/x"])
+def test_a_sweep_follows_no_link_in_a_folder(table, outside, link):
+    (table / link).parent.mkdir(exist_ok=True)
+    (table / link).symlink_to(outside)
+    (table / f"{link}-file").symlink_to(outside / OUTSIDE)
+    swept(table, Names(hosts=("com.example.a",)))
+    assert (outside / OUTSIDE).read_text() == "precious"
+    assert (table / link).is_symlink()
+    assert (table / f"{link}-file").is_symlink()
+
+
+@pytest.mark.parametrize("folder", ["batches", "hosts", "exports", "seeds", "changes"])
+def test_a_sweep_deletes_nothing_where_a_folder_that_is_a_link_has_no_file_of_the_table(
+    table, outside, folder
+):
+    (table / folder).symlink_to(outside)
+    (outside / "empty").mkdir()
+    os.utime(outside / "empty", (0, 0))
+    swept(table, Names(hosts=("com.example.a",)))
+    assert sorted(path.name for path in outside.iterdir()) == [OUTSIDE, "empty"]
+
+
+def test_a_folder_on_another_disk_is_swept(table, outside):
+    put(table, "state/orphan")
+    (table / "state").rename(outside / "state")
+    (table / "state").symlink_to(outside / "state")
+    for path in (outside / "state").iterdir():
+        os.utime(path, (path.stat().st_mtime - 8 * DAY,) * 2)
+    pass_time(table, 8)
+    delete_expired(open_table(str(table)), WEEK)
+    kept = {path.name for path in files_of(table, "state")}
+    assert {path.name for path in (outside / "state").iterdir()} == kept
+
+
+def test_what_jobs_did_not_make_stays(table):
+    for name in ("state/notes.txt", "exports/mine.csv", "operations/notes.txt", "batches/README"):
+        (table / name).parent.mkdir(exist_ok=True)
+        (table / name).write_text("http://a.example.com/")
+    swept(table, Names(hosts=("com.example.a",)))
+    for name in ("state/notes.txt", "exports/mine.csv", "operations/notes.txt", "batches/README"):
+        assert (table / name).read_text() == "http://a.example.com/"
+
+
+def test_the_time_of_a_file_that_has_another_name_elsewhere_stays(table, outside):
+    late = time.time() + 99 * DAY
+    for path in (outside / OUTSIDE, outside / "b"):
+        path.write_text("backup")
+        os.utime(path, (late, late))
+    os.link(outside / OUTSIDE, table / "state" / OUTSIDE)
+    (table / "state" / "fedcba9876543210.parquet").symlink_to(outside / "b")
+    delete_expired(open_table(str(table)), WEEK)
+    assert [(outside / name).stat().st_mtime for name in (OUTSIDE, "b")] == [late, late]

@@ -178,7 +178,7 @@ def unnamed_names(address):
         for component in load_manifest(table, number).components.values():
             named |= {component.list, *(file.path for file in load_files(table, component))}
     return sorted(
-        below(table.files, found.path) for found in unnamed_files(table.files, named, math.inf)
+        below(table.files, found.path) for found in unnamed_files(table, named, math.inf)
     )
 
 

@@ -14,6 +14,7 @@ from ...policy.indexing.index_changes import (
     STATE_READ,
     UNFINISHED_REASON,
     decide_changes,
+    forget_unsent_pages,
     lost_pages,
 )
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
@@ -51,6 +52,8 @@ _OF_DELETES = ("key", "document", "signature", "known", "writers", "action", "re
 # Pages that are sent again with the same text: a run that lost may have sent an older one after it,
 # or a writer has refused it.
 AGAIN_REASON = "sent_again"
+# Pages that an index does not have any more, because it was built again for one batch.
+OTHER_BATCH_REASON = "deleted_other_batch"
 # Rows of the journal that count: those of pages that were not deleted.
 COUNTING = KINDS["indexed"].counting
 
@@ -73,6 +76,7 @@ def decided_rows(
         found = _purged(item, task, options)
     for decided in found:
         if task.full:  # an index that is built from the beginning has nothing to delete
+            decided = forget_unsent_pages(decided)
             nobody = pl.lit([], pl.List(pl.String))
             writers = pl.when(pl.col("action") == DELETE).then(nobody).otherwise("writers")
             decided = decided.with_columns(writers=writers)
@@ -92,7 +96,10 @@ def _changed(
         journal = journal_of(task, keys)
         if task.batch:
             rows = rows.filter(_of_batch(task.batch))
-            journal = journal.filter(pl.col("key").is_in(rows.get_column("key").implode()))
+            others = journal.join(rows, on="key", how="anti")
+            journal = journal.join(rows, on="key", how="semi")
+            if task.full:
+                yield to_candidates(lost_pages(others, rows, OTHER_BATCH_REASON))
         yield _decided(rows, journal, options, full=task.full)
 
 

@@ -18,7 +18,7 @@ from ..tablets.file_lists import DataFile
 from .page_inlinks import PageInlinks
 
 _DOCUMENT = ("key", "title", "text", "outlinks", "directives", "language", "charset",
-             "content_type", "metadata", "fetch_time", "part_of")  # fmt: skip
+             "content_type", "metadata", "fetch_time", "part_of", "parse_status")  # fmt: skip
 _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "batch_id", "retries",
           "fetch_interval", "usage")  # fmt: skip
 # Documents with their headers and inlinks in one frame, unless a single one is larger.

@@ -10,6 +10,7 @@ import polars as pl
 
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import INLINKS, empty
+from ...policy.inlinks.anchors import says_nofollow
 from ...policy.inlinks.link_keys import range_of_target
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
@@ -17,7 +18,7 @@ from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import tablets
 
-_LINK = ("key", "target", "source", "anchor", "score", "gone_since")
+_LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
 _LINKS = KINDS["links"]
 MOST_LINKS = 50_000  # links in one frame, unless a single page has more
 
@@ -110,16 +111,21 @@ def _links_to(pinned: Pinned, targets: pl.Series) -> Iterator[pl.DataFrame]:
 def anchors_and_inlinks(links: pl.DataFrame) -> pl.DataFrame:
     """Returns ``key``, ``anchors`` and ``inlinks`` (URLs) of the targets of links.
 
-    A text counts once per host of a source, as ``anchors_of`` does for one page.
+    A text counts once per host of a source, and those of links that say nofollow do not, as
+    ``anchors_of`` does for one page.
 
     Args:
-        links: ``target``, ``source`` and ``anchor``, best first.
+        links: ``target``, ``source``, ``anchor`` and ``rel``, best first.
     """
     sources = links.get_column("source")
     urls = from_keys(sources) if len(links) else sources
-    named = links.select(key="target", anchor="anchor", host=host_keys(sources), url=urls)
+    named = links.select("rel", key="target", anchor="anchor", host=host_keys(sources), url=urls)
     inlinks = named.group_by("key", maintain_order=True).agg(inlinks="url")
-    texts = named.with_columns(pl.col("anchor").str.split("\n")).explode("anchor")
+    texts = (
+        named.filter(~says_nofollow(pl.col("rel")))
+        .with_columns(pl.col("anchor").str.split("\n"))
+        .explode("anchor")
+    )
     texts = texts.filter(pl.col("anchor").is_not_null() & (pl.col("anchor") != ""))
     texts = texts.unique(["key", "host", "anchor"], keep="first", maintain_order=True)
     anchors = texts.group_by("key", maintain_order=True).agg(anchors="anchor")

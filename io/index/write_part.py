@@ -22,9 +22,10 @@ from ...policy.indexing.index_changes import (
     WITHOUT_ROW,
     counts_of,
     decide_by_documents,
+    forget_unsent_pages,
     journal_rows,
 )
-from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
+from ...policy.indexing.index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions
 from ...policy.indexing.index_filter import IndexFilter
 from ...policy.indexing.index_filters import documents_of_pages
 from ...policy.indexing.index_options import IndexFilterOptions
@@ -145,25 +146,37 @@ class _Part:
         table, operation = self._task.operation.table, self._task.operation
         file = live_file(table, operation.manifest(), name)
         if file is None:  # compact has dropped it
-            self._counts["skipped_no_document"] += len(self._rows)
+            self._skip(self._rows)
             return
         columns = frozenset(c for step in making.filters for c in step.reads)
         beside = Beside(columns, making.max_inlinks)
-        seen = 0
+        seen = [self._rows.get_column("key").clear()]
         for pages, rows in page_frames(operation, file, self._rows, beside, self._counts):
-            seen += len(pages)
+            seen.append(rows.get_column("key"))
             self._add_pages(pages, rows, making)
-        if missing := len(self._rows) - seen:
-            self._counts["skipped_no_document"] += missing
+        self._skip(self._rows.filter(~pl.col("key").is_in(pl.concat(seen).implode())))
+
+    def _skip(self, rows: pl.DataFrame) -> None:
+        """Leaves out pages whose document the table does not have any more."""
+        missing = rows.with_columns(action=pl.lit(NOTHING), reason=pl.lit("skipped_no_document"))
+        self._counts.update(counts_of(missing))
+        if self._task.full:
+            self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
 
     def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, making: DocumentRules) -> None:
         documents = documents_of_pages(
             pages, making.filters, making.filter_options, making.scorings
         )
         from_texts = pl.DataFrame(
-            {"directives": pages.get_column("directives"), "dropped_by": documents[DROPPED]}
+            [
+                pages.get_column("directives"),
+                pages.get_column("parse_status"),
+                documents.get_column(DROPPED).alias("dropped_by"),
+            ]
         )
         decided = decide_by_documents(rows, from_texts, making.rules)
+        if self._task.full:
+            decided = forget_unsent_pages(decided)
         self._counts.update(counts_of(decided))
         added = decided.get_column("action") == ADD
         self._delete(decided.filter(pl.col("action") == DELETE))

@@ -11,7 +11,7 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
 )
 from ..components.index_schema import HELD, INDEXED, REFUSED
-from ..components.schema import Status, empty
+from ..components.schema import ParseStatus, Status, empty
 from .index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions, decide_on_pages
 
 # What index filters read of the state, with what the decision needs.
@@ -22,6 +22,7 @@ STATE_READ = ("key", "status", "parse_status", "document", "page", "signature", 
 SILENT = ("unchanged", "unknown")
 # Pages that are deleted though the journal has no row of them: it must not get one.
 PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
+UNPARSED_REASON = "deleted_not_parsed"
 WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
 _TEXTS = pl.List(pl.String)
 _FETCHED = {
@@ -46,7 +47,9 @@ def decide_changes(
     Returns:
         The rows with ``known`` (whether the journal has the page), ``writers`` (those that hold
         it), ``action`` (``add``, ``delete`` or ``nothing``) and ``reason``. Only pages of the
-        journal are deleted, and a page is not added again with the same text.
+        journal are deleted, and a page is not added again with the same text. A page that an
+        index from the beginning would not get is deleted, too, with one exception: pages that are
+        gone stay without ``delete_gone``.
 
     >>> from ..components.schema import STATE
     >>> row = {name: None for name in STATE_READ} | {"key": "com.a:http/", "status": 2,
@@ -59,8 +62,11 @@ def decide_changes(
     status = pl.col("status").cast(pl.Int64)
     fetched = status.replace_strict(_FETCHED, default=None, return_dtype=pl.Int64)
     has_text = pl.col("document").is_not_null()
+    # As long as its newest body waits to be parsed, the text of an older body counts.
+    waits = has_text & pl.col("parse_status").is_null()
     found = found.with_columns(
         fetch_status=pl.coalesce(fetched, pl.when(has_text).then(FETCH_SUCCESS)),
+        parse_status=pl.when(waits).then(int(ParseStatus.SUCCESS)).otherwise("parse_status"),
         directives=pl.lit(None, _TEXTS),
     )
     every = dataclasses.replace(options, skip_notmodified=False)
@@ -74,8 +80,8 @@ def decide_changes(
     skipped = (action == ADD) & known & (status == int(Status.DB_NOTMODIFIED)) & (not full)
     skipped &= shown & pl.col("signature").eq_missing(pl.col("known_signature"))
     skipped &= options.skip_notmodified
-    # The text has left the table, so a full index would not have the page.
-    lost = (action == NOTHING) & known & ~has_text
+    # The text has left the table, or could not be parsed: a full index would not have the page.
+    lost = (action == NOTHING) & known
     if not options.delete_gone:  # these stay, whether their texts do or not
         lost &= ~status.is_in([*_FETCHED, int(Status.DB_DUPLICATE)])
     absent = (action == DELETE) & ~known
@@ -91,6 +97,8 @@ def decide_changes(
         .then(pl.lit("skipped_not_modified"))
         .when(absent | (~known & ~has_text))
         .then(pl.lit("unknown"))
+        .when(lost & has_text)
+        .then(pl.lit(UNPARSED_REASON))
         .when(lost)
         .then(pl.lit("deleted_no_content"))
         .otherwise("reason"),
@@ -132,13 +140,14 @@ def decide_by_documents(
         decided: Rows with ``known``, ``writers``, ``action`` and ``reason``; all are to be added.
             ``writers`` may hold a page that the journal does not know, because a run has sent it
             and never committed. Such a page is deleted even if the rules say to keep it.
-        documents: In the same order, ``directives`` of the documents, and ``dropped_by``: the
-            index filter that leaves one out, or null.
+        documents: In the same order, ``directives`` and ``parse_status`` of the documents, and
+            ``dropped_by``: the index filter that leaves one out, or null.
         options: The rules.
 
     >>> decided = pl.DataFrame({"known": [True, False], "writers": [["w"], []], "action": "add",
     ...     "reason": "indexed"})
-    >>> documents = pl.DataFrame({"directives": [["noindex"], []], "dropped_by": [None, "expr"]})
+    >>> documents = pl.DataFrame({"directives": [["noindex"], []], "dropped_by": [None, "expr"],
+    ...     "parse_status": 1})
     >>> changed = decide_by_documents(decided, documents, IndexDecisionOptions())
     >>> changed.select("action", "reason").rows()
     [('delete', 'deleted_robots_noindex'), ('nothing', 'skipped_by_indexing_filter')]
@@ -146,24 +155,47 @@ def decide_by_documents(
     directives = documents.get_column("directives").cast(_TEXTS)
     noindex = directives.list.contains("noindex").fill_null(False)
     noindex &= options.delete_robots_noindex
-    dropped = documents.get_column("dropped_by").is_not_null() & ~noindex
-    known, out = decided.get_column("known"), noindex | dropped
+    unparsed = documents.get_column("parse_status") != int(ParseStatus.SUCCESS)
+    unparsed = unparsed.fill_null(False) & ~noindex
+    dropped = documents.get_column("dropped_by").is_not_null() & ~noindex & ~unparsed
+    known, out = decided.get_column("known"), noindex | unparsed | dropped
     unfinished = out & ~known & (decided.get_column("writers").list.len() > 0)
-    goes = unfinished | (out & known & (noindex | options.delete_skipped))
+    goes = unfinished | (out & known & (noindex | unparsed | options.delete_skipped))
     why = (
         pl.when(unfinished)
         .then(pl.lit(UNFINISHED_REASON))
         .when(goes & noindex)
         .then(pl.lit("deleted_robots_noindex"))
+        .when(goes & unparsed)
+        .then(pl.lit(UNPARSED_REASON))
         .when(goes & dropped)
         .then(pl.lit("deleted_by_indexing_filter"))
         .when(noindex)
         .then(pl.lit("skipped_robots_noindex"))
+        .when(unparsed)
+        .then(pl.lit("skipped_not_parsed"))
         .when(dropped)
         .then(pl.lit("skipped_by_indexing_filter"))
     )
     action = pl.when(goes).then(pl.lit(DELETE)).when(out).then(pl.lit(NOTHING))
     return decided.with_columns(action=action.otherwise("action"), reason=why.otherwise("reason"))
+
+
+def forget_unsent_pages(decided: pl.DataFrame) -> pl.DataFrame:
+    """Returns decisions of a run that builds an index from the beginning.
+
+    Pages of the journal that the new index does not get are deleted there. No writer holds them.
+
+    >>> decided = pl.DataFrame({"known": [True, False], "writers": [["w"], []],
+    ...     "action": "nothing", "reason": "skipped_not_parsed"})
+    >>> forget_unsent_pages(decided).select("action", "writers").rows()
+    [('delete', []), ('nothing', [])]
+    """
+    goes = (pl.col("action") == NOTHING) & pl.col("known")
+    return decided.with_columns(
+        action=pl.when(goes).then(pl.lit(DELETE)).otherwise("action"),
+        writers=pl.when(goes).then(pl.lit([], _TEXTS)).otherwise("writers"),
+    )
 
 
 def counts_of(decided: pl.DataFrame) -> dict[str, int]:

@@ -19,7 +19,7 @@ TEXTS = pa.large_list(TEXT)
 INDEX_PAGES_COLUMNS = joined(
     STATE_COLUMNS.pick("key"),
     DOCUMENTS_COLUMNS.pick("title", "text", "outlinks", "directives", "language", "charset"),
-    DOCUMENTS_COLUMNS.pick("content_type", "metadata", "fetch_time", "part_of"),
+    DOCUMENTS_COLUMNS.pick("content_type", "metadata", "fetch_time", "part_of", "parse_status"),
     PAGES_COLUMNS.pick("headers", "ip"),
     STATE_COLUMNS.pick("status", "score", "signature", "modified_time", "repr_url", "batch_id"),
     STATE_COLUMNS.pick("retries", "fetch_interval", "usage"),

@@ -47,8 +47,8 @@ def put(table, batch, pages, *, backwards=False):
     written = []
     if texts:
         rows = (
-            {"key": key, "text": page["text"], "title": page["text"][:1000], "parse_status": 1,
-             "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
+            {"key": key, "text": page["text"], "title": page["text"][:1000],
+             "parse_status": page.get("parse_status", 1), "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
             for key, page in sorted(texts.items(), reverse=backwards)
         )  # fmt: skip
         groups = (frame_of(DOCUMENTS, *group) for group in grouped(rows))
@@ -148,6 +148,6 @@ def wanted(pages):
         if one is None or one["status"] not in (FETCHED, int(Status.DB_NOTMODIFIED)):
             continue
         hidden = "noindex" in one.get("directives", []) or one.get("usage") == "search=n"
-        if "text" in one and not hidden:
+        if "text" in one and not hidden and one.get("parse_status") == 1:
             shown[from_key(key)] = one["text"]
     return shown

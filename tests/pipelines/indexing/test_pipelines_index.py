@@ -8,11 +8,12 @@ from crawling import files_of, manifest_of, nutbeam, reach, rows_of
 from geo_databases import database
 from index_bytes import holders
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, writer
-from linked_web import linked_web
+from linked_web import fill_links, linked_web
 from simulated_web import SimWeb
 
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.components.schema import Status
+from nutbeam.policy.components.schema import ParseStatus, Status
+from nutbeam.web.urls.row_keys import from_key
 
 GONE = {"status": int(Status.DB_GONE)}
 
@@ -86,6 +87,46 @@ def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_
         counts = {"deleted_redirects": 2, "deleted_duplicates": 1, "deleted_gone": 2}
         assert dict(manifest_of(table).counts) == counts
         assert nutbeam("clean", table, *writer(out)) == 0
+
+
+@pytest.mark.parametrize("parsed", [ParseStatus.FAILED, ParseStatus.NOTPARSED])
+@pytest.mark.parametrize("job", [("index",), ("index", "--full"), ("clean",)], ids=" ".join)
+def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job, parsed):
+    assert index(table, out) == 0
+    put(table, "17-2", {"com.a:http/1": page("", parse_status=int(parsed))})
+    assert nutbeam(job[0], table, *writer(out), *job[1:]) == 0
+    assert sorted(visible(out)) == ["http://a.com/2", "http://a.com/3"]
+    assert set(journal_of(table)) == {"com.a:http/2", "com.a:http/3"}
+    assert manifest_of(table).counts["deleted_not_parsed"] == 1
+
+
+def test_until_a_new_body_is_parsed_the_index_keeps_the_older_text(table, out):
+    assert index(table, out) == 0
+    (row,) = rows_of(table, "state").filter(pl.col("key") == "com.a:http/1").to_dicts()
+    put(table, "17-2", {row.pop("key"): {**row, "parse_status": None, "batch_id": "17-2"}})
+    assert nutbeam("clean", table, *writer(out)) == 1
+    for words, code in (((), 1), (("--full",), 0)):
+        assert index(table, out, *words) == code
+        assert visible(out)["http://a.com/1"] == "text 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (("--delete_gone", "false"), {"http://a.com/2", "http://a.com/3"}),
+        (("--delete_skipped", "false", "--index_filters", "basic,expr",
+          "--index_expr", "content != 'text 2'"), {"http://a.com/3"}),
+        (("--batch", "17-1"), {"http://a.com/2", "http://a.com/3"}),
+    ],
+    ids=["gone", "filtered", "batch"],
+)  # fmt: skip
+def test_the_journal_of_a_rebuilt_index_has_what_the_index_has(table, out, words, left):
+    put(table, "17-2", {"com.a:http/4": page("new")})
+    assert index(table, out) == 0
+    put(table, "17-3", {"com.a:http/1": GONE, "com.a:http/4": GONE})
+    assert index(table, out, "--full", *words) == 0
+    assert set(visible(out)) == left
+    assert {from_key(key) for key in journal_of(table)} == left
 
 
 def test_a_batch_alone(table, out):
@@ -242,6 +283,19 @@ def test_an_index_has_the_texts_of_links_as_they_are_now(tmp_path, out):
             assert nutbeam("crawl", tmp_path / "table", web.url(0), web.url(1), *more) == 0
             last = [adds[web.url(2)] for _, adds, _ in operations_of(out) if web.url(2) in adds][-1]
             assert last["anchor"] == [text]
+
+
+def test_texts_of_links_that_say_nofollow_are_no_anchors(table, out):
+    target, links = "http://a.com/1", {
+        "http://b.com/": ("bad", "nofollow"), "http://c.com/": ("good", None),
+        "http://d.com/": ("paid", "nofollow sponsored"), "http://e.com/": ("ugc", "ugc"),
+    }  # fmt: skip
+    rows = {(target, source): (*link, 1.0) for source, link in links.items()}
+    fill_links(table, rows | {("http://a.com/2", "http://b.com/"): ("bad", "nofollow", 1.0)})
+    assert index(table, out) == 0
+    ((_, documents, _),) = operations_of(out)
+    assert documents[target]["anchor"] == ["good", "ugc"]
+    assert "anchor" not in documents["http://a.com/2"]
 
 
 def test_bad_input_is_one_line(table, out, capsys):

@@ -9,12 +9,13 @@ from indexed_tables import FETCHED, index, operations_of, page, put, visible, wa
 from nutbeam.io.index import unfinished_runs
 from nutbeam.io.writers import file_writers
 from nutbeam.pipelines.indexing import index as job
-from nutbeam.policy.components.schema import Status
+from nutbeam.policy.components.schema import ParseStatus, Status
 from nutbeam.web.urls.row_keys import from_key
 
 KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]
 GONE = [Status.DB_GONE, Status.DB_REDIR_PERM, Status.DB_REDIR_TEMP, Status.DB_DUPLICATE,
         Status.DB_ORPHAN, Status.DB_PARSE_FAILED]  # fmt: skip
+UNPARSED = [ParseStatus.NOTPARSED, ParseStatus.FAILED]
 
 
 class Killed(Exception):
@@ -46,6 +47,8 @@ class History:
             return page(text)
         if draw < 0.6:
             return {**before, "status": int(self.random.choice(GONE))}
+        if draw < 0.65:  # the new body could not be parsed
+            return page("", parse_status=int(self.random.choice(UNPARSED)))
         if draw < 0.7:  # fetched again, unchanged
             return {**before, "status": FETCHED}
         if draw < 0.8:

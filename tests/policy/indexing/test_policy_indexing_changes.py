@@ -5,7 +5,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.index_schema import INDEXED
-from nutbeam.policy.components.schema import STATE, Status
+from nutbeam.policy.components.schema import STATE, ParseStatus, Status
 from nutbeam.policy.indexing.index_changes import (
     HELD,
     REFUSED,
@@ -36,6 +36,33 @@ def decided(status, document=NEW, journal=None, *, full=False, options=None, **c
         .select("action", "reason")
         .row(0)
     )
+
+
+@pytest.mark.parametrize("parsed", [ParseStatus.FAILED, ParseStatus.NOTPARSED])
+@pytest.mark.parametrize("full", [False, True])
+def test_a_text_that_could_not_be_parsed_is_in_no_index(parsed, full):
+    same = {"parse_status": int(parsed), "full": full}
+    for document in (NEW, OLD):
+        found = decided(Status.DB_FETCHED, document, OLD, **same)
+        assert found == ("delete", "deleted_not_parsed")
+    assert decided(Status.DB_FETCHED, NEW, None, **same) == ("nothing", "skipped_not_parsed")
+
+
+def test_while_a_body_waits_to_be_parsed_the_older_text_counts():
+    waits = {"parse_status": None}
+    assert decided(Status.DB_FETCHED, OLD, OLD, **waits) == ("nothing", "unchanged")
+    assert decided(Status.DB_FETCHED, OLD, OLD, full=True, **waits) == ("add", "indexed")
+
+
+def test_a_document_that_was_not_parsed_is_not_added():
+    rows = pl.DataFrame({"known": [True, False], "writers": [["w"], []], "action": "add",
+                         "reason": "indexed"})  # fmt: skip
+    said = pl.DataFrame({"directives": [[], []], "parse_status": 2, "dropped_by": None},
+                        schema_overrides={"directives": pl.List(pl.String)})  # fmt: skip
+    found = decide_by_documents(rows, said, IndexDecisionOptions())
+    assert found.select("action", "reason").rows() == [
+        ("delete", "deleted_not_parsed"), ("nothing", "skipped_not_parsed"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("status", [Status.DB_FETCHED, Status.DB_NOTMODIFIED])
@@ -107,7 +134,7 @@ def test_pages_that_left_the_table():
 def test_filters_delete_only_what_the_index_has():
     rows = pl.DataFrame({"known": [True, False, False], "writers": [["w"], [], ["w"]],
                          "action": "add", "reason": "indexed"})  # fmt: skip
-    said = pl.DataFrame({"directives": [None] * 3, "dropped_by": ["expr"] * 3},
+    said = pl.DataFrame({"directives": [None] * 3, "dropped_by": ["expr"] * 3, "parse_status": 1},
                         schema_overrides={"directives": pl.List(pl.String)})  # fmt: skip
     changed = decide_by_documents(rows, said, IndexDecisionOptions())
     assert changed.get_column("action").to_list() == ["delete", "nothing", "delete"]

@@ -63,7 +63,9 @@ def test_agrees_with_the_reference(options):
     names = pl.Series(["expr" if drop else None for drop in dropped], dtype=pl.String)
     # The pages that the index has, with their documents.
     held = decided.with_columns(known=True, writers=pl.lit(["w"])).with_row_index("row")
-    read = frame.select("directives", dropped_by=names).filter(held["action"] == ADD)
+    read = frame.select("directives", "parse_status", dropped_by=names).filter(
+        held["action"] == ADD
+    )
     added = decide_by_documents(held.filter(pl.col("action") == ADD), read, options)
     decided = pl.concat([held.filter(pl.col("action") != ADD), added]).sort("row")
     expected = [

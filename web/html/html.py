@@ -1,11 +1,13 @@
 """Parses HTML: title, text, links, metadata, and directives for robots."""
 
 import functools
+import re
 from collections.abc import Mapping
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from ..content.charset import to_utf8
+from ..content.query_encoding import encode_query
 from ..pages import metadata
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
@@ -22,16 +24,26 @@ _LINKS = {
     **dict.fromkeys(("a", "area", "link"), "href"),
     **dict.fromkeys(("frame", "iframe", "img", "script", "source"), "src"),
     "form": "action",
+    "image": "href",  # of a drawing
 }
+# In a drawing the attribute may have this name instead.
+_LINK_IN_DRAWING = "xlink:href"
 # Their text is the anchor of their link.
 _WITH_TEXT = ("a", "form")
-_BASE_SCHEMES = ("http:", "https:", "ftp:")
+_PAGE_SCHEMES = ("http:", "https:", "ftp:")
 
 # The first usable canonical link or refresh counts; at most this number is checked.
 _MAX_TARGETS = 10
 _MAX_ANCHOR_CHARS = 1_000
 # Links with shorter addresses and anchors take a short cut.
 _PLAIN_HREF_CHARS = 4_096
+# The declarations in a document type, which HTML does not know: its parser would end the type at the
+# first ">". XML 1.0, 2.8: quoted values, comments and instructions may hold brackets.
+_SUBSET = re.compile(
+    rb"([^<]*+(?:<\?[^>]*+>[^<]*+|<!--(?:(?!-->).)*+-->[^<]*+)*+<!doctype\s[^\[<>]*+)"
+    rb"\[(?:<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>|\"[^\"]*+\"|'[^']*+'|[^\]\"'])*+\]",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def parse_html(source: Source, options: ParseOptions) -> Page:
@@ -46,14 +58,25 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     >>> page.title, page.text, page.hrefs, page.anchors, page.base
     ('T', 'T A B', ['b'], ['B'], 'http://example.com/d/')
     """
-    utf8, charset = to_utf8(source.body, source.content_type)
+    return parse_markup(source, *to_utf8(source.body, source.content_type), options)
+
+
+def parse_markup(source: Source, utf8: bytes, charset: str, options: ParseOptions) -> Page:
+    """Parses an HTML document whose body is in UTF-8 already.
+
+    Args:
+        source: The document; its body does not count.
+        utf8: The body.
+        charset: Name of the encoding in which it came.
+        options: What to take.
+    """
+    utf8 = without_subset(utf8)
     page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
     safe = flattened(utf8)
     hazardous = safe != utf8
     if hazardous:
         page.count("flattened")
-    document = tree.parsed(safe)
-    reader = _Reader(page, document, source, options)
+    reader = _Reader(page, safe, source, options)
     reader.read()
     if "noindex" not in page.directives:
         text = None
@@ -66,19 +89,27 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     return page
 
 
+def without_subset(utf8: bytes) -> bytes:
+    """Returns a document without the declarations in its document type.
+
+    >>> without_subset(b'<!DOCTYPE html [<!ENTITY a "]>">]><p>[x]')
+    b'<!DOCTYPE html ><p>[x]'
+    """
+    found = _SUBSET.match(utf8)
+    return found[1] + utf8[found.end() :] if found else utf8
+
+
 class _Reader:
     """Fills a page from one walk over the elements of its tree."""
 
-    def __init__(
-        self, page: Page, document: LexborHTMLParser, source: Source, options: ParseOptions
-    ) -> None:
+    def __init__(self, page: Page, markup: bytes, source: Source, options: ParseOptions) -> None:
         self.page = page
-        self._document = document
+        self._document = tree.parsed(markup)
         self._source = source
+        self._page_schemes = (*_PAGE_SCHEMES, source.url.partition(":")[0] + ":")
         self._options = options
         self._robots = robot_names(options)
         self._base: str | None = None
-        self._title: str | None = None
         self._canonicals: list[str] = []
         self._alternates: dict[str, str] = {}
         self._refreshes: list[tuple[str, int]] = []
@@ -94,21 +125,28 @@ class _Reader:
         declared = tree.root_language(self._document)
         header = self._source.header("content-language")
         self.page.language = declared_language(declared, *self._languages, header)
+        self.page.encode_queries()
         self._resolve()
 
     def _read_elements(self) -> None:
         page, options = self.page, self._options
         hrefs, anchors = page.hrefs, page.anchors
         links = _followed(options.outlinks_ignore_tags, options.form_use_action)
-        plain = tree.A_ID if "a" in links else None
-        for node in tree.elements(self._document, links, options.headings):
+        is_plain = "a" in links
+        nodes = tree.elements(self._document, links, options.headings)
+        a_tag, tags = tree.A_ID, [node.tag_id for node in nodes]
+        following = zip([*tags[1:], a_tag], [*nodes[1:], None], strict=True)
+        for node, tag, (next_tag, inner) in zip(nodes, tags, following, strict=False):
             attributes, text = node.attributes, None
-            # Most elements are plain links, and calls cost: they are taken right here.
-            if node.tag_id == plain and "rel" not in attributes:
-                href = (attributes.get("href") or "").strip()
-                if 0 < len(href) < _PLAIN_HREF_CHARS:
+            if tag == a_tag:
+                if next_tag != a_tag and tree.is_inside(inner, node):
+                    text = tree.anchor_text(node)  # of images and scripts, too
+                else:
                     text = node.text(True, " ")
-                    if len(text) < _MAX_ANCHOR_CHARS and text and not text.isspace():
+                # Most elements are plain links, and calls cost: they are taken right here.
+                if is_plain and "rel" not in attributes:
+                    href = (attributes.get("href") or "").strip()
+                    if 0 < len(href) < _PLAIN_HREF_CHARS and len(text) < _MAX_ANCHOR_CHARS:
                         hrefs.append(href)
                         anchors.append(text)
                         continue
@@ -120,7 +158,7 @@ class _Reader:
     def read_content(self, text: str | None) -> None:
         """Extracts title, headings and, unless it is given, the text; this destroys the tree."""
         page, with_title = self.page, self._options.text_with_title
-        page.title = self._title or ""
+        page.title = collapse(tree.title_of(self._document) or "")[:MAX_TITLE_CHARS]
         whole = tree.page_text(self._document, self._not_text, with_title)
         if text is None:
             page.text = collapse_long(whole)
@@ -139,9 +177,10 @@ class _Reader:
         tag = node.tag or ""
         if tag != "a":
             self._fact(tag, attributes, node)
-        href = attributes.get(links[tag]) if tag in links else None
-        if href and (href := href.strip()):
-            self._link(tag, href, attributes, node, text)
+        if tag in links:
+            href = attributes.get(links[tag]) or attributes.get(_LINK_IN_DRAWING)
+            if href and (href := href.strip()):
+                self._link(tag, href, attributes, node, text)
 
     def _link(
         self,
@@ -168,17 +207,10 @@ class _Reader:
         if self._long_anchor_chars < 0:
             return ""
         if text is None:
-            text = tree.text_of(node) if tag == "a" else tree.form_text(node)
+            text = tree.text_of(node) if tag == "a" else tree.anchor_text(node)
         if len(text) > _MAX_ANCHOR_CHARS:
             self._long_anchor_chars -= len(text)
-        anchor = collapse(text[: 4 * _MAX_ANCHOR_CHARS])
-        if not anchor and self._has_image_alt:
-            anchor = collapse(tree.image_alt(node))
-        return anchor[:_MAX_ANCHOR_CHARS]
-
-    @functools.cached_property
-    def _has_image_alt(self) -> bool:
-        return self._document.css_first("img[alt]") is not None
+        return collapse(text[: 4 * _MAX_ANCHOR_CHARS])[:_MAX_ANCHOR_CHARS]
 
     def _fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
         """Extracts a fact about the whole page from an element."""
@@ -188,9 +220,7 @@ class _Reader:
                 metadata.add_json_ld(self.page, tree.text_of(node))
         elif tag == "meta":
             self._meta(attributes)
-        elif tag == "title" and self._title is None and not tree.is_in_svg(node):
-            self._title = collapse(tree.text_of(node))[:MAX_TITLE_CHARS]
-        elif tag == "base" and self._base is None:
+        elif tag == "base" and self._base is None and tree.is_in_head(node):
             self._base = attributes.get("href")
         elif tag == "link":
             rel = (attributes.get("rel") or "").lower().split()
@@ -225,20 +255,22 @@ class _Reader:
     def _resolve(self) -> None:
         page = self.page
         url = self._source.url
-        base = parse_target(self._base.strip(), url) if self._base else None
-        page.base = base if base and base.startswith(_BASE_SCHEMES) else url
+        base = parse_target(self._encoded(self._base), url) if self._base else None
+        page.base = base if base and base.startswith(self._page_schemes) else url
         page.canonical = next(filter(None, map(self._target, self._canonicals)), None)
         for language, href in self._alternates.items():
-            if alternate := parse_target(href, page.base):
+            if alternate := parse_target(self._encoded(href), page.base):
                 page.alternates[language] = alternate
         targets = ((self._target(href) if href else url, s) for href, s in self._refreshes)
         page.refresh = next(((target, s) for target, s in targets if target), None)
 
     def _target(self, href: str) -> str | None:
         """Returns the absolute URL of a canonical link or refresh, if it is that of a page."""
-        absolute = parse_target(href.strip(), self.page.base)
-        own = self._source.url.partition(":")[0] + ":"
-        return absolute if absolute and absolute.startswith((*_BASE_SCHEMES, own)) else None
+        absolute = parse_target(self._encoded(href), self.page.base)
+        return absolute if absolute and absolute.startswith(self._page_schemes) else None
+
+    def _encoded(self, href: str) -> str:
+        return encode_query(href.strip(), self.page.charset)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,24 +1,26 @@
 """Reads a document that lexbor has parsed: its elements, its text, the texts of elements."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # The content of these elements is not text of the page.
-NOT_TEXT = frozenset({"iframe", "script", "style"})
+NOT_TEXT = frozenset({"iframe", "noembed", "noframes", "script", "style"})
 # One query finds all links and all facts; it costs a quarter of the parsing, and each further
 # alternative costs 2 % of it. The alternatives must not overlap: an element that matches two of
 # them is found twice.
 _SELECTOR = (
-    "[href]:not([href^='#']),[href^='#!'],[src]:not([href]),"
-    "meta,title,style:not([href],[src]),script:not([href],[src])"
+    "[href]:not([href^='#']:not([href^='#!'])),[src]:not([href]),meta,img[alt]:not([href],[src])"
+    + "".join(f",{tag}:not([href],[src])" for tag in sorted(NOT_TEXT))
 )
 # A fragment leads to a place on the same page, so it is no link; unless it is a state of a script
 # (nutch.md 3.4, ajax), or the page has a base.
 _FRAGMENTS = ",[href^='#']:not([href^='#!'])"
 # lxb_dom_document_opt WO_EVENTS: 10 % faster; only <selectedcontent> would differ.
 _WITHOUT_EVENTS = 1
+# An element that nests deeper in a link does not belong to its anchor; this bounds the time.
+_MAX_ANCESTORS = 64
 
 
 def parsed(body: bytes) -> LexborHTMLParser:
@@ -59,28 +61,56 @@ def text_of(node: LexborNode) -> str:
     return node.text(True, " ")
 
 
-def form_text(form: LexborNode) -> str:
-    """Returns the text of a form up to its second ``a``, as Nutch's anchors of forms are."""
+def anchor_text(link: LexborNode) -> str:
+    """Returns the text of a link or form, with the ``alt`` of its images, up to a second ``a``.
+
+    Nutch's anchors end there, too.
+    """
     texts: list[str] = []
     anchors = 0
-    for node in form.traverse(include_text=True):
+    for node in link.traverse(include_text=True):
         anchors += node.tag_id == A_ID
         if anchors > 1:
             break
-        if node.is_text_node and (node.parent is None or node.parent.tag not in NOT_TEXT):
-            texts.append(node.text_content or "")
+        if node.is_text_node:
+            if node.parent is None or node.parent.tag not in NOT_TEXT:
+                texts.append(node.text_content or "")
+        elif node.tag == "img":
+            texts.append(node.attributes.get("alt") or "")
     return " ".join(texts)
 
 
-def image_alt(node: LexborNode) -> str:
-    """Returns the ``alt`` of the first image in an element that has one, else nothing."""
-    image = node.css_first("img[alt]")
-    return (image.attributes["alt"] if image else None) or ""
+def title_of(document: LexborHTMLParser) -> str | None:
+    """Returns the text of the first ``title`` that is not in a drawing, or None without one."""
+    first = document.css_first("title")
+    if first is not None and _is_in_drawing(first):
+        titles = document.css("title")
+        first = next((title for title in titles if not _is_in_drawing(title)), None)
+    return None if first is None else text_of(first)
 
 
-def is_in_svg(node: LexborNode) -> bool:
-    """Returns whether an element is inside a drawing."""
-    return node.parent is not None and node.parent.tag == "svg"
+def is_inside(node: LexborNode, outer: LexborNode) -> bool:
+    """Returns whether an element is inside another one."""
+    return any(ancestor.mem_id == outer.mem_id for ancestor in _ancestors(node))
+
+
+def _is_in_drawing(node: LexborNode) -> bool:
+    """Returns whether an element is inside a drawing (SVG)."""
+    return any(ancestor.tag == "svg" for ancestor in _ancestors(node))
+
+
+def is_in_head(node: LexborNode) -> bool:
+    """Returns whether an element is in the head of its document."""
+    return node.parent is not None and node.parent.tag == "head"
+
+
+def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    """Yields the elements around an element, the nearest first."""
+    for _ in range(_MAX_ANCESTORS):
+        if node.parent is None:
+            return
+        node = node.parent
+        yield node
 
 
 def root_language(document: LexborHTMLParser) -> str | None:

@@ -1,13 +1,12 @@
 """Parses XHTML as HTML, after rewriting what HTML means differently."""
 
-import dataclasses
 import html
 import re
 
 from ..content.charset import to_utf8
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
-from .html import parse_html
+from .html import parse_markup, without_subset
 
 # HTML 13.1.2: void elements; in HTML any other has no end where XML says "/>".
 _VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
@@ -42,10 +41,9 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     utf8, charset = to_utf8(source.body, source.content_type)
     if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
         utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
-    rewritten = _SECTION.sub(_as_html, utf8)
-    as_html = dataclasses.replace(source, body=rewritten, content_type="text/html; charset=utf-8")
-    page = parse_html(as_html, options)
-    page.charset = charset
+    # Without the declarations first: what looks like an element in them is none.
+    rewritten = _SECTION.sub(_as_html, without_subset(utf8))
+    page = parse_markup(source, rewritten, charset, options)
     if page.language is None and (found := _LANGUAGE.search(utf8, 0, _HEAD_BYTES)):
         page.language = found[1].decode()
     return page

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..content.query_encoding import encode_query
+
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
@@ -60,7 +62,8 @@ class Page:
             a space between any two, without script, style, template and what stands in for
             a frame; or of its main part only, if wanted. Empty on noindex.
         base: Absolute URL that ``hrefs`` are relative to.
-        hrefs: Links as they stand in the page, stripped, in document order;
+        hrefs: Links as they stand in the page, stripped, in document order, with their queries
+            escaped in the encoding of the page;
             with duplicates, without those that say nofollow and those that lead to
             a place on the page itself.
         anchors: The text of each link, else the ``alt`` of its image; at most
@@ -148,6 +151,13 @@ class Page:
         for link in self.unfollowed:
             page.add_link(*link)
         return page
+
+    def encode_queries(self) -> None:
+        """Escapes the queries of the links in the encoding of the page, as browsers do."""
+        charset = self.charset
+        if not charset.startswith("utf-"):
+            self.hrefs = [encode_query(href, charset) for href in self.hrefs]
+            self.unfollowed = [(encode_query(href, charset), *of) for href, *of in self.unfollowed]
 
     def drop(self, reason: str, count: int = 1) -> None:
         """Counts links that are left out."""

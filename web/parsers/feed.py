@@ -1,6 +1,7 @@
 """Feeds as pages: RSS 0.9 to 2.0, RDF, Atom, and JSON Feed."""
 
-from ..html.html import parse_html
+from ..content.query_encoding import encode_query
+from ..html.html import parse_markup
 from ..pages.directives import obey_nofollow
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
@@ -43,6 +44,7 @@ def fill_from_feed(page: Page, feed: Feed, options: ParseOptions) -> None:
     page.language = feed.channel.language[:35] or None
     page.drop("feed_max_items", feed.items_left_out)
     _Filler(page, options).fill(feed)
+    page.encode_queries()
     obey_nofollow(page)
 
 
@@ -87,7 +89,8 @@ class _Filler:
     def _part_url(self, item: FeedItem) -> str | None:
         """Returns the URL of an item that becomes a document; counts items on other hosts."""
         feed_url = self._page.base
-        url = parse_target(item.link, feed_url) if item.link else None
+        link = encode_query(item.link, self._page.charset) if item.link else None
+        url = parse_target(link, feed_url) if link else None
         if url is None or url == feed_url:
             return None
         if urls.host(url) != urls.host(feed_url):
@@ -116,7 +119,7 @@ class _Filler:
         body = text.value.encode("utf-8", "replace")
         if not text.is_markup:
             return Page(text=collapse(text.value), base=url, body=body)
-        return parse_html(Source(url, body, "text/html; charset=utf-8"), self._options)
+        return parse_markup(Source(url, body), body, self._page.charset, self._options)
 
 
 def _first(*texts: FeedText) -> FeedText:

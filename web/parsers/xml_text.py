@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
-from ..pages.white_space import collapse, collapse_long
+from ..pages.white_space import collapse
 from ..pages.xml_events import CHARACTERS, END, START, Attributes, Event, MalformedXml, text_events
 from .text import fill, text_page
 
@@ -36,8 +36,9 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
         if not reader.text().strip():
             raise
         page.drop(mistake.reason)
+    page.encode_queries()
     page.title = collapse(reader.title)[:MAX_TITLE_CHARS]
-    fill(page, collapse_long(reader.text()))
+    fill(page, reader.text())
     return page
 
 
@@ -56,7 +57,7 @@ class _Reader:
             if kind == CHARACTERS:
                 texts.append(value)
                 continue
-            texts.append(" ")
+            texts.append("\n")
             if attributes:
                 self._take(attributes)
             if value in _NOT_TEXT:

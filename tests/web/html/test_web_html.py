@@ -92,6 +92,7 @@ def test_a_long_title_is_cut(page):
 def test_a_title_in_a_drawing_is_not_the_pages(page):
     assert page("<p><svg><title>icon</title></svg>").title == ""
     assert page("<title>t</title><p><svg><title>icon</title></svg>").title == "t"
+    assert page("<svg><g><title>icon</title></g></svg><title>t</title>").title == "t"
 
 
 def test_links_in_document_order(page):
@@ -153,6 +154,44 @@ def test_the_anchor_of_a_form_is_its_text(page, inside):
     assert (found.hrefs[0], found.anchors[0]) == ("f", FORMS[inside])
 
 
+ANCHORS = {
+    "see <img src=i alt='the  cat'> here": "see the cat here",
+    "<img src=i alt=A> <img data-src=j alt=B><img src=k>": "A B",
+    "<style>.a{}</style><script>x()</script><iframe>f</iframe>t": "t",
+    "<noembed><b>raw</b></noembed><noframes><p>raw</noframes>t": "t",
+    "<h2><span><img alt=deep></span></h2> t": "deep t",
+    "<svg><title>Icon</title><style>.b{}</style></svg>": "Icon",
+    "t<table><tr><td>u<a href=inner><img alt=no src=i></a></table>": "t u",
+}
+
+
+@pytest.mark.parametrize("rel", ["", "rel=noopener ", "rel=nofollow "])
+@pytest.mark.parametrize("inside", ANCHORS)
+def test_an_anchor_is_the_text_of_its_link_and_the_alt_of_its_images(page, inside, rel):
+    found = page(
+        f"<a {rel}href=x>{inside}</a><img src=y alt=after><a href=z>z</a><script>s()</script>"
+    )
+    anchors = dict(zip(found.hrefs, found.anchors, strict=True))
+    anchors |= {href: anchor for href, anchor, _ in found.unfollowed}
+    assert (anchors["x"], anchors["z"]) == (ANCHORS[inside], "z")
+
+
+def test_what_stands_in_for_a_frame_or_a_plug_in_is_no_text(page):
+    found = page(
+        "a<noembed><b>raw</b></noembed>b<noframes><p>raw</noframes>c<iframe>d</iframe>e<noscript>f"
+    )
+    assert found.text == "a b c e f"
+
+
+def test_links_in_drawings(page):
+    markup = (
+        "<svg><a xlink:href='/a'>t</a><a xlink:href='#s'>no</a><image xlink:href=/i.png />"
+        "<image href=/j.png /><script xlink:href=s.js></script><use href=no.svg /></svg><a xlink:href=''>no</a>"
+    )
+    assert page(markup).hrefs == ["/a", "/i.png", "/j.png", "s.js"]
+    assert page(markup, outlinks_ignore_tags=("image", "script")).hrefs == ["/a"]
+
+
 LINKING = {
     "a": "<a href=x>t</a>",
     "area": "<map><area href=x></map>",
@@ -206,6 +245,47 @@ def test_giant_links_are_counted_not_taken(page):
 )
 def test_base(page, base, expected):
     assert page(f"<head>{base}</head><body>x").base == expected
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<body><base href=/x>",
+        "<p><base href=/x>",
+        "<svg><base href=/x></svg>",
+        "<head><svg><base href=/x>",
+    ],
+)
+def test_a_base_outside_the_head_does_not_count(page, markup):
+    found = page(f"{markup}<a href=#a>no</a><a href=b>b</a>")
+    assert (found.base, found.hrefs) == (URL, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [("b/", "file:///d/b/"), ("/b", "file:///b"), ("http://a.example/", "http://a.example/")],
+)
+def test_a_base_counts_on_pages_of_files(base, expected):
+    found = parse_html("file:///d/p.html", f"<base href={base}>".encode())
+    assert found.base == expected
+    assert parse_html(URL, b"<base href=file:///etc/>").base == URL
+
+
+SUBSETS = [
+    "<!DOCTYPE html [<!ENTITY x 'y'> ]>",
+    (
+        '<?xml version="1.0"?><!-- [ -->\n<!doctype html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x" '
+        "[<!-- it's ]> --><!ATTLIST a b CDATA '>'><?pi ]> ?>\n]\n>"
+    ),
+]
+
+
+@pytest.mark.parametrize("subset", SUBSETS)
+@pytest.mark.parametrize("mime", ["application/xhtml+xml", "text/html"])
+def test_declarations_in_the_document_type_are_no_text(subset, mime):
+    markup = f"{subset}<html xmlns='http://www.w3.org/1999/xhtml'><title>T</title><body>a[0]> b"
+    found = parse_document(URL, markup.encode(), mime)
+    assert (found.title, found.text) == ("T", "T a[0]> b")
 
 
 @pytest.mark.parametrize(
@@ -278,6 +358,11 @@ def test_plain_text():
 
 
 HOSTILE = {
+    "images_in_links": b"<a href=x>" + b"<div>" * 500 + b"<img alt=x>" * 20_000,
+    "images_after_links": b"<div>" * 500 + b"<a href=x></a><img src=y alt=x>" * 20_000,
+    "images_in_nested_links": b"<table><td><a href=x><img alt=x>" * 20_000,
+    "titles_of_drawings": b"<svg>" + b"<g>" * 500 + b"<title>x</title>" * 50_000,
+    "subset": b"<!doctype x [" + b"<!--" * 200_000,
     "nested": b"<div>" * 200_000,
     "nested_formatting": b"<b>" * 300_000,
     "nested_tables": b"<table><td><a href=x>" * 20_000,

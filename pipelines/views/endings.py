@@ -12,7 +12,7 @@ from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
-from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
+from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, REDIRECTED, TARGETS, detail, explained
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from ..pages.white_space import collapse, collapse_long
+from ..pages.white_space import collapse
 from .feed import MAX_ITEMS, fill_from_feed
 from .json_feed import read_json_feed
 from .text import fill, text_page
@@ -46,7 +46,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     page.language = _first(first, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
-    fill(page, collapse_long(_whole("\n".join(strings))))
+    fill(page, _whole("\n".join(strings)))
     return page
 
 
@@ -58,7 +58,8 @@ def _load(text: str) -> Any:
     try:
         return decoder.decode(text)
     except json.JSONDecodeError:
-        lines = [line for line in text.splitlines() if line and not line.isspace()]
+        # Not splitlines: RFC 8259, 7: strings may hold other separators of lines as they are.
+        lines = [line for line in text.split("\n") if line and not line.isspace()]
         if len(lines) < 2:
             raise
         return [decoder.decode(line) for line in lines]

@@ -4,17 +4,34 @@ import re
 from collections.abc import Callable
 
 from ..content.charset import decode_body
+from ..content.scripts import SPACELESS_RANGES
 from ..pages.directives import header_directives, obey
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse_long
 
-# Nutch's OutlinkExtractor; the look-behind keeps it linear.
-_URL_IN_TEXT = re.compile(
-    r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,120}:[A-Za-z0-9/]"
-    r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=-]|%[A-Fa-f0-9]{2}){1,333}"
-    r"(?:#[A-Za-z0-9][A-Za-z0-9$_.+!*,;/?:@&~=%-]{0,1000})?"
+_SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,120}+:(?=[A-Za-z0-9/])"
+# Spaces, controls and punctuation beyond ASCII: they end a URL in a text.
+_ENDS = (
+    r"\x80-\xa1\xab\xb6\xbb\xbf\u060c\u061b\u061f\u06d4\u0964\u0965\u1680\u2000-\u200b\u200e-\u206f"
+    r"\u3000-\u3004\u3008-\u3020\u3030\u30fb\ufe10-\ufe1f\ufe30-\ufe6f\ufeff"
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ufff0-\uffff"
 )
+_CHAR = (
+    r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=%#-]|(?<=\w)'(?!s\b)(?=\w)"
+    # Without spaces between words, a letter may be the text after a URL.
+    rf"|(?<![A-Za-z0-9])[{SPACELESS_RANGES}]|[^\x00-\x7f{SPACELESS_RANGES}{_ENDS}])"
+)
+# Both alternatives are linear: their repetitions are possessive, and a word is tried once.
+_URL_IN_TEXT = re.compile(
+    # A line, or a value, that is one URL.
+    rf"^[ \t\"'<(*+-]*+({_SCHEME}[^\s\"<>]++)[\"'>]*+[ \t\r]*$"
+    # Elsewhere a URL has brackets in pairs only.
+    rf"|({_SCHEME}(?://\[[0-9A-Fa-f:.]++\])?"
+    rf"(?:{_CHAR}|\({_CHAR}*+\)|(?<=[\w\]])\[{_CHAR}*+\](?=[=\[]))++)",
+    re.MULTILINE,
+)
+_MARKS = ".,;:!?*'。，、；：！？」』）】》”’»…"  # noqa: RUF001
 # A value in quotes, which may hold separators; or a separator.
 _COMMAS = re.compile(r'"[^"]*+"|,')
 _SEMICOLONS = re.compile(r'"[^"]*+"|;')
@@ -31,7 +48,7 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     ['http://example.com/a']
     """
     text, page = text_page(source, options)
-    fill(page, collapse_long(text))
+    fill(page, text)
     return page
 
 
@@ -46,8 +63,8 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
     header = text[:_HEADER_CHARS].lstrip().partition("\n")[0]
     # Where the comma is the decimal one, the semicolon is between values.
     between = _SEMICOLONS if ";" in header and "," not in header else _COMMAS
-    apart = between.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
-    fill(page, collapse_long(text), linked=apart)
+    apart = between.sub(lambda found: found[0] if found[0][0] == '"' else "\n", text)
+    fill(page, text, linked=apart)
     return page
 
 
@@ -72,11 +89,34 @@ def fill(page: Page, text: str, linked: str | None = None) -> None:
 
     Args:
         page: A page with base and directives.
-        text: All of its text, with white space collapsed.
-        linked: Where to look for links, if not in the text.
+        text: All of its text.
+        linked: Where to look for links, with a line for each value, if not in the text.
     """
-    urls = _URL_IN_TEXT.finditer(text if linked is None else linked)
-    page.hrefs += [found[0].rstrip(".,;:!?*") for found in urls]
+    page.hrefs += urls_in(text if linked is None else linked)
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
-    obey(page, text)
+    obey(page, collapse_long(text))
+
+
+def urls_in(text: str) -> list[str]:
+    """Returns what looks like a URL in a text.
+
+    A line that is one URL counts whole. In other lines a URL ends at white space, quotation marks,
+    punctuation at its end, and brackets that begin before it. Letters beyond ASCII belong to it;
+    those of scripts without spaces not directly after a letter or digit of ASCII.
+
+    >>> urls_in("See http://example.com/wiki/Zürich_(Stadt), and (http://example.com/a).")
+    ['http://example.com/wiki/Zürich_(Stadt)', 'http://example.com/a']
+    """
+    return [_trimmed(line or within) for line, within in _URL_IN_TEXT.findall(text)]
+
+
+def _trimmed(url: str) -> str:
+    """Returns a URL without punctuation and brackets at its end that belong to the text."""
+    url = url.rstrip(_MARKS)
+    for opening, closing in ("()", "[]"):
+        last = len(url) - len(url.rstrip(closing))
+        extra = min(last, url.count(closing) - url.count(opening))
+        if extra > 0:
+            url = url[:-extra].rstrip(_MARKS)
+    return url

@@ -177,9 +177,7 @@ def unnamed_names(address):
     for number in table.snapshots():
         for component in load_manifest(table, number).components.values():
             named |= {component.list, *(file.path for file in load_files(table, component))}
-    return sorted(
-        below(table.files, found.path) for found in unnamed_files(table, named, math.inf)
-    )
+    return sorted(below(table.files, found.path) for found in unnamed_files(table, named, math.inf))
 
 
 # The web that the complete table was made from, and its components besides those of format 3.

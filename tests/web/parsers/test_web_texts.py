@@ -38,6 +38,43 @@ def test_links_in_values(text, hrefs):
     assert (page.text, page.hrefs) == (" ".join(text.split()), hrefs)
 
 
+URLS = [
+    "http://a.example/x(1)", "http://a.example/Käse/b", "http://münchen.example/ж?q=ж",
+    "http://a.example/wiki/C言語", "http://a.example/e\u0301", "http://[::1]:8080/x",
+    "http://a.example/?a[]=1&b[x][y]=2", "http://a.example/O'Reilly", "http://a.example/50%off",
+    f"http://a.example/{'x' * 2000}", "http://a.example/(", "http://a.example/a|b{c}", "http://a.example/日本",
+]  # fmt: skip
+IN_DOCUMENTS = {
+    "text/plain; charset=utf-8": "{}\n",
+    "text/csv; charset=utf-8": 'name,url\n"x","{}"\n',
+    "application/json": '{{"url": "{}"}}',
+    "application/xml": "<a><b>{}</b><c/></a>",
+}
+
+
+@pytest.mark.parametrize("header", IN_DOCUMENTS)
+@pytest.mark.parametrize("url", URLS)
+def test_a_value_that_is_a_url_is_whole(url, header):
+    text = IN_DOCUMENTS[header].format(url.replace("&", "&amp;") if "xml" in header else url)
+    assert read(text, header).hrefs == [url]
+
+
+@pytest.mark.parametrize(
+    ("text", "hrefs"),
+    [
+        ("see http://a/x(1) and (http://a/y), or [http://a/z].", ["http://a/x(1)", "http://a/y", "http://a/z"]),
+        ("see http://a/Käse, “http://a/é” and http://a/x…", ["http://a/Käse", "http://a/é", "http://a/x"]),
+        ("[a](http://a/x)[b](http://a/b_(c)) and http://a/x[1]", ["http://a/x", "http://a/b_(c)", "http://a/x"]),
+        ("(see\nhttp://a/x)\n- http://a/日本", ["http://a/x", "http://a/日本"]),
+        ("请看 http://a/b了解更多。http://a/日本。好", ["http://a/b", "http://a/日本"]),
+        ("http://a/x's page, 'http://a/y'", ["http://a/x", "http://a/y"]),
+    ],
+    ids=["brackets", "quotes", "markdown", "lines", "without-spaces", "apostrophes"],
+)  # fmt: skip
+def test_urls_in_running_text(text, hrefs):
+    assert read(text, "text/plain; charset=utf-8").hrefs == hrefs
+
+
 @pytest.mark.parametrize(
     "header",
     ["application/json", "application/ld+json", "text/json", "application/feed+json",
@@ -51,6 +88,15 @@ def test_json(header):
     assert (page.title, page.language) == ("T t", "fr")
     assert page.text == "Article T t fr café http://example.com/a /b"
     assert page.hrefs == ["http://example.com/a"]
+
+
+SEPARATORS = ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1e"]
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_json_per_line_is_only_cut_at_newlines(separator):
+    page = read(f'{{"title": "A{separator}a"}}\r\n{{"x": "B{separator}b"}}\n', "application/json")
+    assert (page.title, page.text) == ("A a", "A a B b")
 
 
 def test_json_per_line():

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from ..base.options import option
 from .mixing import mixed
+from .scripts import SPACELESS_RANGES
 
 _WORD = re.compile(r"\w+")
+# Without spaces between words, a sentence would be one word: each letter counts as one instead.
+_WORD_OR_LETTER = re.compile(rf"[{SPACELESS_RANGES}]|[^\W{SPACELESS_RANGES}]+")
+_SPACELESS = re.compile(f"[{SPACELESS_RANGES}]")
 _SHINGLE_WORDS = 3
 _LETTERS_AND_DIGITS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 
@@ -134,14 +138,16 @@ _PROFILED = _Profiled()
 def simhash(text: str) -> bytes | None:
     """Returns the 64-bit SimHash of a text's runs of three words; None without a word.
 
-    The hash of each distinct run votes on every bit. A text of n words has n - 2
+    In scripts without spaces between words, such as those of Chinese, Japanese and Thai, each letter
+    counts as a word. The hash of each distinct run votes on every bit. A text of n words has n - 2
     runs, and a changed word changes three of them. So most bits are equal for long texts
     that are nearly equal.
 
     >>> simhash("one two three four") == simhash("One, two - three. FOUR!")
     True
     """
-    words = _WORD.findall(text.lower())
+    has_spaces = text.isascii() or _SPACELESS.search(text) is None
+    words = (_WORD if has_spaces else _WORD_OR_LETTER).findall(text.lower())
     if not words:
         return None
     hashes = _word_hashes(words)

@@ -12,6 +12,7 @@ from here import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nutbeam.web.content.scripts import SPACELESS_RANGES
 from nutbeam.web.content.signature import (
     SignatureOptions,
     md5,
@@ -91,7 +92,7 @@ def plain_simhash(text):
 
     hashes = [
         int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest())
-        for word in re.findall(r"\w+", text.lower())
+        for word in re.findall(rf"[{SPACELESS_RANGES}]|[^\W{SPACELESS_RANGES}]+", text.lower())
     ]
     runs = set()
     for at in range(max(1, len(hashes) - 2)):
@@ -103,7 +104,19 @@ def plain_simhash(text):
     return int("".join("1" if 2 * vote > len(runs) else "0" for vote in votes), 2).to_bytes(8)
 
 
-@pytest.mark.parametrize("text", ["one", "one two", "one two three", "a b c d a b c d", *TEXTS[:3]])
+DEFINED = [
+    "one",
+    "one two",
+    "one two three",
+    "a b c d a b c d",
+    "日本語 text です。",
+    "ที่นี่",
+    "한국어 글",
+    *TEXTS[:3],
+]
+
+
+@pytest.mark.parametrize("text", DEFINED)
 def test_simhash_is_that_of_its_definition(text):
     assert simhash(text) == plain_simhash(text)
 
@@ -128,6 +141,23 @@ def test_simhashes_of_texts_that_are_nearly_equal_are_near():
             assert far[-1] <= most
     assert sum(far) / len(far) < 2
     hashes = [simhash(text) for text in long]
+    pairs = [(a, b) for at, a in enumerate(hashes) for b in hashes[:at]]
+    assert min(distance(a, b) for a, b in pairs) > 15
+
+
+KANJI, KANA = [chr(0x4E00 + n) for n in range(2_000)], [chr(0x3042 + n) for n in range(80)]
+
+
+@pytest.mark.parametrize("letters", [KANJI, KANJI[:400] + 4 * KANA], ids=["chinese", "japanese"])
+def test_simhashes_of_texts_without_spaces_are_near_if_few_letters_differ(letters):
+    chosen = random.Random(5)
+    texts = [chosen.choices(letters, k=2_000) for _ in range(12)]
+    for text in texts:
+        text[::20] = "。" * 100
+    hashes = [simhash("".join(text)) for text in texts]
+    for text, unchanged in zip(texts, hashes, strict=True):
+        text[1001] = "龍"
+        assert distance(unchanged, simhash("".join(text))) <= 5
     pairs = [(a, b) for at, a in enumerate(hashes) for b in hashes[:at]]
     assert min(distance(a, b) for a, b in pairs) > 15
 

@@ -12,10 +12,11 @@ from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.counting import counted
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
-from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, REDIRECTED, TARGETS, detail, explained
+from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
+REDIRECTED = ("moved", "temp_moved")
 # Options that cut off parts of pages: count, what it counts, option, what was done.
 _CUTS = (
     ("dropped/max_outlinks", "links", "max_outlinks",

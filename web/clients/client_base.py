@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.agent import agent_token, missing_agent, user_agent
 from ..base.clock import now_ms
-from ..content.whole_bodies import FRAME, is_whole
+from ..content.whole_bodies import FRAME, is_whole_document
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
 from ..exchange.http_options import HEADER_VALUE, HttpOptions, guard_of, limit_of, limits_of
@@ -193,7 +193,7 @@ class ClientBase(ABC):
         """Returns a body; it has no error if it is whole, or if incomplete ones are kept."""
         if body.truncated not in _BROKEN:
             return body
-        if body.coding_ended or is_whole(body.data, content_type, body.missing):
+        if body.coding_ended or is_whole_document(body.data, content_type, body.missing):
             return Body(body.data, FRAME)
         if self._options.keep_incomplete and body.data:
             return Body(body.data, body.truncated)
@@ -247,7 +247,7 @@ class ClientBase(ABC):
         response.http_version, response.status_line = head.version, head.status_line
         response.status, response.reason = head.status, head.reason
         response.headers = mask_headers(head.fields, response.url)
-        response.body, response.truncated, response.error = body
+        response.body, response.truncated, response.error = body[:3]
         response.ip, response.request = connection.ip, connection.request.decode("latin-1")
         response.tls = None if checked is None else "checked" if checked else "unchecked"
         if response.status == 407 and connection.proxied:

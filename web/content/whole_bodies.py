@@ -23,11 +23,11 @@ _FIRST_TAG = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*"
     rb"(?:(?:<!--(?:[^-]|-(?!->))*+-->|<\?[^>]*+>|<![^-][^>]*+>)\s*)*+<([A-Za-z_][A-Za-z0-9_:.-]*)"
 )
-# Types without an end of their own, but JSON.
-_PLAIN = ("text/plain", "text/csv", "text/markdown", "text/css", "text/tab-separated-values")
+# Types without an end of their own.
+_PLAIN = ("", "text/plain", "text/csv", "text/markdown", "text/css", "text/tab-separated-values")
 
 
-def is_whole(body: bytes, content_type: str = "", missing: int | None = None) -> bool:
+def is_whole_document(body: bytes, content_type: str = "", missing: int | None = None) -> bool:
     """Returns whether a body is whole by its own format.
 
     Args:
@@ -35,7 +35,7 @@ def is_whole(body: bytes, content_type: str = "", missing: int | None = None) ->
         content_type: Header of the answer; formats are found in the bytes first.
         missing: Bytes that the frame lacks; None: unknown, or more may be missing.
 
-    >>> is_whole(b"<html>One</html>\\n"), is_whole(b"<html>One"), is_whole(b"One", "text/plain", 3)
+    >>> is_whole_document(b"<html>One</html>\\n"), is_whole_document(b"<html>One"), is_whole_document(b"One", "text/plain", 3)
     (True, False, True)
     """
     if not body:

@@ -238,6 +238,7 @@ class _Unbrotli:
         """
         if not data or self._brotli.is_finished():
             return
+        self.ended = False
         while True:
             try:
                 part = self._brotli.process(data, output_buffer_limit=READ_BYTES)

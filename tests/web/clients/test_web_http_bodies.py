@@ -12,6 +12,7 @@ from http_clients import Client, HttpOptions
 from one_request import URL, ask
 from web_servers import connect_to, reply, serve
 
+from nutbeam.web.content.whole_bodies import is_whole_document
 from nutbeam.web.exchange.status import classify
 
 pytestmark = pytest.mark.usefixtures("each_client")
@@ -212,3 +213,107 @@ def test_a_brotli_body_without_its_end_is_kept_as_truncated():
 def test_what_is_decoded_is_what_is_asked_for():
     response, _ = ask(lambda _: reply(b"x"))
     assert "\r\nAccept-Encoding: gzip, deflate, br\r\n" in response.request
+
+
+HTML = b"<!doctype html><title>One</title><p>" + b"text " * 3000 + b"</html>\n<!-- cached -->"
+ZIPPED = gzip.compress(HTML)
+RSS = b'<?xml version="1.0"?>\n<!-- a > b --><rss><channel><item>x</item></channel></rss>\n'
+WRONG_CRC = ZIPPED[:-8] + bytes(byte ^ 1 for byte in ZIPPED[-8:-4]) + ZIPPED[-4:]
+WRONG_SIZE = ZIPPED[:-4] + b"\0\0\1\0"
+WRONG_ADLER = zlib.compress(HTML)[:-1] + b"\0"
+GZIP = "Content-Encoding: gzip\r\n"
+TEXT, HTML_TYPE = "Content-Type: text/plain\r\n", "Content-Type: text/html\r\n"
+
+
+def by_length(body, more, headers=""):
+    return f"{headers}Content-Length: {len(body) + more}\r\n\r\n".encode() + body
+
+
+def in_chunks(body, headers="", size=1000, rest=b""):
+    parts = (body[at : at + size] for at in range(0, len(body), size))
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    return f"{headers}Transfer-Encoding: chunked\r\n\r\n".encode() + chunks + rest
+
+
+# (wire after the status line, body, reason that it is marked with)
+WHOLE = {
+    "gzip, length of the page": (by_length(ZIPPED, len(HTML) - len(ZIPPED), GZIP), HTML, "frame"),
+    "gzip, no last chunk": (in_chunks(ZIPPED, GZIP), HTML, "frame"),
+    "gzip, a size that is no number": (in_chunks(ZIPPED, GZIP, rest=b"zz\r\n"), HTML, "frame"),
+    "gzip without its trailer": (by_length(ZIPPED[:-8], 0, GZIP), HTML, "frame"),
+    "gzip, wrong crc": (by_length(WRONG_CRC, 0, GZIP), HTML, "checksum"),
+    "gzip, wrong crc, chunks": (in_chunks(WRONG_CRC, GZIP, 7, b"0\r\n\r\n"), HTML, "checksum"),
+    "gzip, wrong size": (by_length(WRONG_SIZE, 0, GZIP), HTML, "checksum"),
+    "deflate, wrong checksum": (by_length(WRONG_ADLER, 0, "Content-Encoding: deflate\r\n"), HTML,
+                                "checksum"),
+    "brotli": (by_length(brotli.compress(HTML), 9, "Content-Encoding: br\r\n"), HTML, "frame"),
+    "html, length": (by_length(HTML, 5, HTML_TYPE), HTML, "frame"),
+    "html, a large length": (by_length(HTML, 100_000), HTML, "frame"),
+    "html, no last chunk": (in_chunks(HTML), HTML, "frame"),
+    "html in UTF-16": (by_length(HTML.decode().encode("utf-16"), 5), HTML.decode().encode("utf-16"),
+                       "frame"),
+    "html that begins with its title": (by_length(b"<title>a</title>b</HTML >", 40),
+                                        b"<title>a</title>b</HTML >", "frame"),
+    "rss": (by_length(RSS, 500), RSS, "frame"),
+    "xml of its own": (by_length(b"<?xml version='1.0'?><a:b><c/></a:b>", 500),
+                       b"<?xml version='1.0'?><a:b><c/></a:b>", "frame"),
+    "pdf": (by_length(b"%PDF-1.4 x %%EOF\n", 500), b"%PDF-1.4 x %%EOF\n", "frame"),
+    "zip": (by_length(b"PK\3\4..PK\5\6" + bytes(18), 500), b"PK\3\4..PK\5\6" + bytes(18), "frame"),
+    "a file of gzip": (by_length(ZIPPED, 500), ZIPPED, "frame"),
+    "json": (by_length(b'{"a": [1]}', 500, "Content-Type: application/json\r\n"), b'{"a": [1]}',
+             "frame"),
+    "text, length": (by_length(b"One line", 3, TEXT), b"One line", "frame"),
+    "text, no last chunk": (in_chunks(b"One line", TEXT), b"One line", "frame"),
+}  # fmt: skip
+CUT = {
+    "gzip": by_length(ZIPPED[:-20], 20, GZIP),
+    "html": by_length(HTML[:5000], 5, HTML_TYPE),
+    "html, no last chunk": in_chunks(HTML[:5000], HTML_TYPE),
+    "html whose script has an end tag": by_length(
+        b"<html><script>'</a>'" + b" " * 5000, 5, HTML_TYPE
+    ),
+    "rss": by_length(RSS[:-8], 8),
+    "xml": by_length(b"<?xml version='1.0'?><a><c></c>", 4),
+    "pdf": by_length(b"%PDF-1.4 x", 5),
+    "zip": by_length(b"PK\3\4..PK\5\6" + bytes(16) + b"\2\0", 5),
+    "json": by_length(b'{"a": [1', 5, "Content-Type: application/json\r\n"),
+    "text": by_length(b"One line", 300, TEXT),
+    "text in the middle of a chunk": in_chunks(b"One", TEXT, rest=b"9\r\nline"),
+    "an image": by_length(b"\x89PNG\r\n\x1a\n", 5, "Content-Type: image/png\r\n"),
+}
+
+
+def ask_for(wire, **options):
+    wire = b"HTTP/1.1 200 OK\r\n" + wire
+    return ask(lambda connection: connection.sendall(wire), **options)[0]
+
+
+@pytest.mark.parametrize(("wire", "body", "mark"), WHOLE.values(), ids=WHOLE)
+def test_a_body_that_is_whole_by_its_format_is_a_page_and_marked(wire, body, mark):
+    response = ask_for(wire)
+    assert (response.error, response.truncated) == (None, mark)
+    assert response.body == body
+    assert classify(response)[:2] == (33, 1)
+
+
+@pytest.mark.parametrize("wire", CUT.values(), ids=CUT)
+def test_a_body_that_is_cut_is_a_failure_unless_the_operator_keeps_it(wire):
+    response, kept = ask_for(wire), ask_for(wire, keep_incomplete=True)
+    assert (response.error, response.truncated) == ("incomplete", "disconnect")
+    assert (kept.error, kept.truncated) == (None, "disconnect")
+    assert kept.body == response.body != b""
+
+
+def test_a_page_is_whole_although_its_server_waits_after_it():
+    wire = b"HTTP/1.1 200 OK\r\n" + by_length(HTML, 5)
+    response, _ = ask(lambda connection: wire, timeout=0.3)
+    assert (response.error, response.truncated, response.body) == (None, "frame", HTML)
+
+
+def test_noise_is_never_whole_and_never_fails():
+    numbers = random.Random(5)
+    for start in (b"<html>", b"<?xml", b"PK\3\4", b"\x1f\x8b", b"%PDF-", b"{", b"<!--", b"<"):
+        for _ in range(50):
+            noise = start + numbers.randbytes(300).replace(b"</", b"")
+            assert not is_whole_document(noise, "application/json", 900)
+    assert not is_whole_document(b"<!--" * 100_000, "text/html", 9)  # and that takes no time

@@ -70,6 +70,30 @@ def test_no_whole_answer_defers(wire, error):
     assert not rules.allowed(f"{ORIGIN}/x")
 
 
+@pytest.mark.parametrize(
+    ("framing", "state"),
+    [
+        ("Content-Length: {more}\r\n\r\n{text}", "rules"),  # two bytes too many
+        ("Content-Length: {much}\r\n\r\n{text}", "defer"),
+        ("Transfer-Encoding: chunked\r\n\r\n{chunk}\r\n{text}\r\n", "rules"),
+        ("Transfer-Encoding: chunked\r\n\r\n{longer}\r\n{text}", "defer"),
+    ],
+)
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_robots_txt_with_a_wrong_frame_counts_if_it_is_whole(framing, state, kept):
+    text = "User-agent: *\r\nDisallow: /private\r\n"
+    sizes = {"more": len(text) + 2, "much": len(text) + 100}
+    chunks = {"chunk": f"{len(text):x}", "longer": f"{len(text) + 5:x}"}
+    wire = f"HTTP/1.1 200 OK\r\n{framing.format(text=text, **sizes, **chunks)}".encode()
+    with serve(lambda _, connection: connection.sendall(wire)) as server:
+        options = {"agent_name": "nutbot", "keep_incomplete": kept}
+        client = Client(HttpOptions(connect_to=connect_to(server.port), **options))
+        rules = fetch_robots(client, ORIGIN)
+    assert rules.state == state
+    assert rules.allowed(f"{ORIGIN}/open") == (state == "rules")
+    assert not rules.allowed(f"{ORIGIN}/private")
+
+
 def test_a_host_that_does_not_resolve_defers():
     client = Client(HttpOptions(agent_name="bot", agent_email="a@b"))
     rules = fetch_robots(client, "http://no-such-host.invalid")

@@ -132,6 +132,12 @@ def test_truncated_pages_are_parsed_if_that_is_wanted(pool):
     assert (document["title"], dead) == ("The title", [])
 
 
+def test_pages_that_are_whole_although_their_answer_broke_off_are_parsed(pool):
+    for mark in ("frame", "checksum"):
+        ((document,), dead) = parsed(pool, page(truncated=mark))
+        assert (document["title"], dead) == ("The title", [])
+
+
 def test_url_and_body_are_enough(pool):
     ((document,), _) = parsed(pool, {"url": "http://a.test/", "body": HTML})
     assert (document["title"], document["score"], document["fetch_time"]) == (

@@ -19,6 +19,8 @@ _MAX_CODINGS = 2
 _MAX_RATIO = 200
 # Small bodies may have any ratio: 1 MiB of spaces is harmless.
 _RATIO_FREE_BYTES = 1 << 20
+# Of a coded body, to decode it again if its checksum is wrong.
+_MAX_MEMBER_BYTES = 1 << 20
 ACCEPTED = "gzip, deflate, br"
 _DECODED = frozenset({"gzip", "x-gzip", "deflate", "br"})
 # No zstd: Python has it from 3.14 on.
@@ -132,8 +134,9 @@ async def read_body(connection: Connection, limit: int) -> Body:
     except NETWORK_ERRORS as error:
         reason = reason_of(error)
         why = _KEPT.get(reason, "disconnect")
-        is_end = isinstance(error, http.client.IncompleteRead)
-        missing = error.expected if is_end else connection.missing
+        missing = connection.missing
+        if isinstance(error, http.client.IncompleteRead):
+            missing = error.expected
     if taker is None:
         return Body(b"", why, reason)
     return Body(taker.data, why, reason, taker.coding_ended, missing)
@@ -165,6 +168,8 @@ class _Inflater:
         # 32: gzip or zlib, as its header says.
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
         self._begun = False
+        self._member: list[bytes] = []
+        self._member_bytes = self._decoded = 0
         self.plain = self.is_wrong = False
         self.ended = True  # an empty body is complete
 
@@ -179,24 +184,52 @@ class _Inflater:
         if self.plain:
             yield data
             return
+        self._keep(data)
         while data and not self.ended:
-            before = self._zlib.copy()
             try:
                 part = self._zlib.decompress(data, READ_BYTES)
             except zlib.error as error:
-                if not _WRONG_CHECK.search(str(error)):
+                if not _WRONG_CHECK.search(str(error)) or self._member_bytes > _MAX_MEMBER_BYTES:
                     raise BadEncoding(str(error)) from error
                 self.ended = self.is_wrong = True
-                yield _before_error(before, data)
+                yield self._unchecked()
                 return
             yield part
+            self._decoded += len(part)
             data = self._zlib.unconsumed_tail
             if self._zlib.eof:
                 data = self._zlib.unused_data
                 self.ended = not data.startswith(_GZIP_MAGIC)  # RFC 1952 2.2: members
                 self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)
+                self._keep(data, first=True)
             elif not data and len(part) == READ_BYTES:
                 yield self._zlib.decompress(b"", READ_BYTES)
+
+    def _keep(self, data: bytes, first: bool = False) -> None:
+        """Keeps what came of a member of the stream, until it is too much."""
+        if first:
+            self._member, self._member_bytes, self._decoded = [], 0, 0
+        self._member_bytes += len(data)
+        if self._member_bytes <= _MAX_MEMBER_BYTES:
+            self._member.append(data)
+        else:
+            self._member = []
+
+    def _unchecked(self) -> bytes:
+        """Returns the rest of a member whose check value turned out to be wrong.
+
+        zlib withholds it. So the longest beginning of the member that is no error is decoded again.
+        """
+        data, most = b"".join(self._member), self._decoded + READ_BYTES
+
+        def decode(length: int) -> bytes | None:
+            try:
+                return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data[:length], most)
+            except zlib.error:
+                return None
+
+        fits = bisect.bisect_left(range(1, len(data) + 1), True, key=lambda n: decode(n) is None)
+        return (decode(fits) or b"")[self._decoded :]
 
     def _begin(self, data: bytes) -> None:
         self._begun, self.ended = True, False
@@ -206,19 +239,6 @@ class _Inflater:
         elif data[0] & 0x0F != 8 or int.from_bytes(data[:2]) % 31:
             # Some send deflate without zlib's header (RFC 1950 2.2).
             self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)
-
-
-def _before_error(inflater: "zlib._Decompress", data: bytes) -> bytes:
-    """Returns what is decoded before the check value at the end of a stream turns out to be wrong."""
-
-    def decode(length: int) -> bytes | None:
-        try:
-            return inflater.copy().decompress(data[:length], READ_BYTES)
-        except zlib.error:
-            return None
-
-    fits = bisect.bisect_left(range(1, len(data) + 1), True, key=lambda n: decode(n) is None)
-    return decode(fits) or b""
 
 
 class _Unbrotli:

@@ -68,7 +68,7 @@ class ChunkReader:
             self.lenient = self.ended = True
         elif self.error is None:
             # Whether only the last chunk, which is empty, is missing.
-            only_end = not self._left and self._rest.strip() in (b"", b"0")
+            only_end = not self._left and bytes(self._rest).strip() in (b"", b"0")
             self.error = http.client.IncompleteRead(b"", 0 if only_end else None)
 
     def _take_chunks(self, data: bytes, parts: list[bytes]) -> int:

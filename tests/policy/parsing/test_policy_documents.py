@@ -124,6 +124,9 @@ def test_truncated_pages_are_skipped_unless_wanted():
     # Without a signature, the next answer is not taken for the same page.
     assert (found["text"], found["signature"], found["outlinks"]) == (None, None, None)
     assert counts == {"skipped/truncated": 1, "outlinks": 0}
+    for mark in ("frame", "checksum"):  # these are whole
+        (found,), counts = documents(page("<p>x", truncated=mark))
+        assert status_of(found).startswith("success")
     found, counts = documents(cut, skip_truncated=False)
     assert ([document["text"] for document in found], counts["parsed"]) == (["x"], 1)
 

@@ -7,6 +7,7 @@ from ..pages.directives import obey_nofollow
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events
+from ..urls.escaped_bytes import ESCAPED
 from .sitemap_dates import moment_of_lastmod
 from .sitemap_stream import INVALID
 from .text import text_page
@@ -45,7 +46,7 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
     """
     if len(source.body) > _MAX_BYTES:
         raise ParseFailed("too_large")
-    text, page = text_page(source, options, decode_as_declared)
+    text, page = text_page(source, options, _decode)
     reader = _Reader(page)
     try:
         reader.read(text_events(text))
@@ -57,6 +58,14 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
     page.metas = reader.metas()
     obey_nofollow(page)
     return page
+
+
+def _decode(body: bytes, content_type: str | None) -> tuple[str, str]:
+    """Decodes as declared; bytes that are invalid in UTF-8 are escaped, as in ``utf8_stream``."""
+    text, name = decode_as_declared(body, content_type)
+    if name == "utf-8" and INVALID in text:
+        text = body.decode("utf-8", ESCAPED).removeprefix("\ufeff")
+    return text, name
 
 
 class _Reader:

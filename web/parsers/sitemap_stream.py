@@ -12,10 +12,11 @@ from ..content.whatwg_encodings import CODECS
 from ..content.xml_start import BLANKS, without_junk
 from ..pages.page import ParseFailed
 from ..pages.xml_repair import without_controls
+from ..urls.escaped_bytes import ESCAPED
 
 _READ_BYTES = 64 << 10
 _TOO_LARGE = "too_large"
-# Stands for bytes that are invalid in the encoding; which URL was meant, nobody knows.
+# Stands for bytes that are invalid in an encoding other than UTF-8; which URL was meant, nobody knows.
 INVALID = "\ufffd"
 
 
@@ -78,9 +79,10 @@ def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
 
 
 def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
-    """Yields pieces as UTF-8, without control characters, byte-order mark, and what
-    stands before the document. The encoding is what the first piece or the header declares, else UTF-8; bytes that are invalid
-    in it become U+FFFD.
+    """Yields pieces as UTF-8, without byte-order mark, control characters, and what stands before XML.
+
+    The encoding is what the first piece or the header declares, else UTF-8. Bytes that are invalid
+    in UTF-8 are escaped (``%E9``), since most are in URLs; in other encodings they become U+FFFD.
 
     Raises:
         ParseFailed: ``not_text``: it begins like a binary file.
@@ -94,7 +96,8 @@ def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[b
         raise ParseFailed("not_text")
     first = without_junk(first)
     name = encoding_as_declared(first, content_type)
-    decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors="replace")
+    wrong = ESCAPED if name == "utf-8" else "replace"
+    decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors=wrong)
     begun = False
     for piece in itertools.chain((first,), source):
         text = decoder.decode(piece)

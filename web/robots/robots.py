@@ -24,7 +24,6 @@ ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last li
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
-_SITEMAP_LINE = re.compile(r"^[ \t]*site-?map[ \t]*:.*$", re.IGNORECASE | re.MULTILINE)
 # A URL, or what is relative to that of robots.txt; "none" is neither.
 _SITEMAP = re.compile(
     r"(?:https?://|(?![a-z][a-z0-9+.-]*:)(?=\S*[./?]))[!-~\u00a1-\U0010ffff]+", re.IGNORECASE

@@ -7,6 +7,7 @@ from ..content.charset import decode_as, decode_as_declared
 from ..content.gzip_members import GZIP_MARK, unpack_gzip
 from ..urls.userinfo import mask_users
 from .rules import number_of_lines
+from .sitemap_bytes import escape_sitemaps
 
 MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
 _HTML_TYPE = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
@@ -33,7 +34,7 @@ def decode_robots(body: bytes, content_type: str | None = None) -> str:
 
     The body may be a gzip file without a header that says so. Its encoding is UTF-8 (RFC 9309
     2.2.2), or what a byte-order mark or the zero bytes of UTF-16 and UTF-32 show; bytes that are
-    wrong in it become U+FFFD. A robots.txt that has become a page of HTML loses its tags, as in
+    wrong in it become U+FFFD, but those in URLs of sitemaps are escaped. A robots.txt that has become a page of HTML loses its tags, as in
     Nutch. Marks at the start of a line and users in URLs of sitemaps are left out.
 
     Args:
@@ -72,6 +73,8 @@ def _decoded(body: bytes) -> str:
     more lines that are understood if all of it is read as ASCII with zeros.
     """
     text, name = decode_as_declared(body, None)
+    if name == "utf-8" and "\ufffd" in text:
+        text, _ = decode_as_declared(escape_sitemaps(body), None)
     text = text.replace("\0", "")
     if name == "utf-8":
         return text

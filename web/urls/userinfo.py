@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import ada_url
 
+from .escaped_bytes import url_of_bytes
 from .row_keys import parse_url
 
 # Characters that neither a host nor a user before it has.
@@ -112,8 +113,15 @@ def _masked(name: str, value: str, url: str) -> str:
 
 
 def from_wire(value: str) -> str:
-    """Decodes a header that was sent as UTF-8 and read as Latin-1."""
-    try:
-        return value.encode("latin-1").decode()
-    except UnicodeError:
+    r"""Returns the URL in a header that was read as Latin-1; see ``url_of_bytes``.
+
+    >>> from_wire("/caf\xc3\xa9"), from_wire("/caf\xe9")
+    ('/café', '/caf%E9')
+    """
+    if value.isascii():
         return value
+    try:
+        raw = value.encode("latin-1")
+    except UnicodeEncodeError:  # it comes from a client that has decoded it
+        return value
+    return url_of_bytes(raw)

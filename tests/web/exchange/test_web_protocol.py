@@ -69,6 +69,18 @@ def test_304_where_it_was_asked_for():
         ("https://b.example", "https://b.example/"),
         ("?q", "http://a.example/x/y?q"),
         ("../ä".encode().decode("latin-1"), "http://a.example/%C3%A4"),
+        # Bytes that are not UTF-8: Latin-1, windows-1251, Shift-JIS (with an ASCII byte), GBK.
+        ("/caf\xe9", "http://a.example/caf%E9"),
+        ("caf\xe9?q=\xfc&x=a b#\xe9", "http://a.example/x/caf%E9?q=%FC&x=a%20b#%E9"),
+        ("/\xcf\xf0\xe8", "http://a.example/%CF%F0%E8"),
+        ("/\x95\x5c.html", "http://a.example/%95/.html"),  # a backslash is a slash in URLs
+        ("/?w=\xd6\xd0", "http://a.example/?w=%D6%D0"),
+        ("/\xc3\xa4\xe9", "http://a.example/%C3%A4%E9"),
+        ("/\x80\xff%e9", "http://a.example/%80%FF%e9"),
+        ("//b.example/\xe9", "http://b.example/%E9"),
+        ("http://b\xfccher.example/\xe9", "http://xn--bcher-kva.example/%E9"),
+        ("http://b\xc3\xbccher.example/\xe9", "http://xn--bcher-kva.example/%E9"),
+        ("http://me:\xe9@b.example/\xe9", "http://b.example/%E9"),
         ("//[", None),
         ("", None),
         (None, None),

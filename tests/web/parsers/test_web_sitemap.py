@@ -183,9 +183,11 @@ def test_what_is_no_gzip_is_a_reason():
     assert failed.value.reason == "malformed_gzip"
 
 
-def test_a_url_with_invalid_bytes_is_dropped_and_never_a_guess():
+def test_invalid_bytes_of_a_url_are_escaped_as_they_are_and_never_a_guess():
     body = b"<urlset><url><loc>/\xff\xfe.html</loc></url><url><loc>/b</loc></url></urlset>"
     page = read(body)
-    assert (page.hrefs, page.dropped) == (["/b"], {"malformed": 1})
+    assert page.hrefs == ["/%FF%FE.html", "/b"]
+    wide = read(body, "text/xml; charset=gbk")
+    assert (wide.hrefs, wide.dropped) == (["/b"], {"malformed": 1})
     named = read(body, "text/xml; charset=latin1")
     assert named.hrefs == ["/ÿþ.html", "/b"]

@@ -112,6 +112,24 @@ def test_five_redirects_are_followed():
     assert (rules.status, rules.allowed(f"{ORIGIN}/")) == (200, False)
 
 
+def test_bytes_of_a_redirect_that_are_not_utf_8_are_requested_as_they_are():
+    def answer(path):
+        if path == "/robots.txt":
+            return reply(b"", "302 Found", "Location: /caf\xe9.txt")
+        return reply(DENY_ALL) if path == "/caf%E9.txt" else reply(b"", "404 Not Found")
+
+    rules, server = fetch(answer)
+    assert server.paths == ["/robots.txt", "/caf%E9.txt"]
+    assert not rules.allowed(f"{ORIGIN}/")
+
+
+def test_bytes_of_a_sitemap_that_are_not_utf_8_are_escaped_as_they_are():
+    body = b"Sitemap: http://a.example/caf\xe9.xml\r\nSITEMAP:http://a.example/\xc3\xa9.xml\r\n"
+    rules = rules_of(decode_robots(b"User-agent: *\nDisallow: /\xe9\n" + body))
+    assert rules.sitemaps == ("http://a.example/caf%E9.xml", "http://a.example/é.xml")
+    assert not rules.allowed(f"{ORIGIN}/%E9")
+
+
 def test_a_sixth_redirect_allows_all():
     rules, server = fetch(lambda _: reply(b"", "301 Moved", "Location: /again"))
     assert len(server.paths) == 6

@@ -7,6 +7,8 @@ import unicodedata
 
 from chardetng_py import EncodingDetector
 
+from ..urls.url_parts import host_of_url
+from .legibility import reads_well
 from .prescan import declared_encoding, encoding_in_xml
 from .whatwg_encodings import canonical, decode_as
 
@@ -19,6 +21,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16be"),
 )
 _DEFAULT = "windows-1252"
+_TOP_LEVEL = re.compile(r"[a-z][a-z0-9-]{1,62}")
 _PRESCAN_BYTES = 8192
 _SAMPLE_BYTES = 20_000
 _WIDE = ("utf-32le", "utf-32be", "utf-16le", "utf-16be")
@@ -44,7 +47,7 @@ _PARAMETER = re.compile(
 )
 
 
-def decode_body(body: bytes, content_type: str | None) -> tuple[str, str]:
+def decode_body(body: bytes, content_type: str | None, url: str | None = None) -> tuple[str, str]:
     """Returns the text of a body and the name of its encoding.
 
     The first of these that names a known encoding wins: a byte-order mark; the charset of
@@ -57,10 +60,15 @@ def decode_body(body: bytes, content_type: str | None) -> tuple[str, str]:
     label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The
     byte-order mark is not part of the text.
 
+    Args:
+        body: The body.
+        content_type: The value of the header, or None.
+        url: Where it is from: the top-level domain counts where the detector's guess reads badly.
+
     >>> decode_body(b"caf\\xe9", "text/html; charset=ISO-8859-1")
     ('café', 'windows-1252')
     """
-    name, start = _detect(body, content_type)
+    name, start = _detect(body, content_type, url)
     return decode_as(name, body[start:]), name
 
 
@@ -95,13 +103,13 @@ def encoding_as_declared(start: bytes, content_type: str | None) -> str:
     return mark or encoding_in_xml(start[:_PRESCAN_BYTES]) or _from_header(content_type) or "utf-8"
 
 
-def to_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
+def to_utf8(body: bytes, content_type: str | None, url: str | None = None) -> tuple[bytes, str]:
     """Returns a body as valid UTF-8, and the name of the encoding it was in.
 
     The result is that of ``decode_body`` and a new encoding. A body that is already UTF-8, as most
     are, is returned unchanged, which saves both conversions.
     """
-    name, start = _detect(body, content_type)
+    name, start = _detect(body, content_type, url)
     if name == "utf-8" and not start and _first_mistake(body) is None:
         return body, name
     text = decode_as(name, body[start:])
@@ -171,7 +179,7 @@ def _count_wrong(text: str) -> int:
     return sum(unicodedata.category(letter) in _NO_LETTERS for letter in text) - spaces
 
 
-def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:
+def _detect(body: bytes, content_type: str | None, url: str | None = None) -> tuple[str, int]:
     """Returns the encoding's name and where the text starts."""
     marked, start = _marked(body)
     if marked:
@@ -180,7 +188,7 @@ def _detect(body: bytes, content_type: str | None) -> tuple[str, int]:
     if declared is None:
         xml = content_type is not None and "xml" in content_type.lower()
         declared = declared_encoding(body[:_PRESCAN_BYTES], xml_first=xml)
-    return declared or _guess(body), 0
+    return declared or _guess(body, url), 0
 
 
 def _marked(body: bytes) -> tuple[str | None, int]:
@@ -200,7 +208,7 @@ def _from_header(content_type: str | None) -> str | None:
     return None
 
 
-def _guess(body: bytes) -> str:
+def _guess(body: bytes, url: str | None) -> str:
     wide = unmarked_utf(body[:_WIDE_BYTES])
     if wide is not None:
         return wide
@@ -216,7 +224,22 @@ def _guess(body: bytes) -> str:
     detector = EncodingDetector()
     # The sample may end within a letter, which is a mistake only at the end of the body.
     detector.feed(sample, last=start + len(sample) == len(body))
-    return canonical(detector.guess(tld=None, allow_utf8=False)) or _DEFAULT
+    guess = _guess_of(detector, None)
+    domain = _top_level_domain(url)
+    if domain is None or (hinted := _guess_of(detector, domain)) == guess:
+        return guess
+    # With a domain the detector nearly excludes other languages, which some pages are in.
+    return guess if reads_well(sample, guess) or not reads_well(sample, hinted) else hinted
+
+
+def _guess_of(detector: EncodingDetector, domain: bytes | None) -> str:
+    return canonical(detector.guess(tld=domain, allow_utf8=False)) or _DEFAULT
+
+
+def _top_level_domain(url: str | None) -> bytes | None:
+    """Returns the top-level domain of a URL's host in ASCII, if it has one."""
+    label = (host_of_url(url) or "").rstrip(".").rpartition(".")[2].lower() if url else ""
+    return label.encode() if _TOP_LEVEL.fullmatch(label) else None
 
 
 def _boundary(body: bytes, most: int) -> int:

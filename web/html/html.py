@@ -58,7 +58,7 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     >>> page.title, page.text, page.hrefs, page.anchors, page.base
     ('T', 'T A B', ['b'], ['B'], 'http://example.com/d/')
     """
-    return parse_markup(source, *to_utf8(source.body, source.content_type), options)
+    return parse_markup(source, *to_utf8(source.body, source.content_type, source.url), options)
 
 
 def parse_markup(source: Source, utf8: bytes, charset: str, options: ParseOptions) -> Page:

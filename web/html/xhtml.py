@@ -38,7 +38,7 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     >>> page.title, page.hrefs, page.text
     ('T', ['x'], 'T A')
     """
-    utf8, charset = to_utf8(source.body, source.content_type)
+    utf8, charset = to_utf8(source.body, source.content_type, source.url)
     if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
         utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
     # Without the declarations first: what looks like an element in them is none.

@@ -60,7 +60,7 @@ def parse_sitemap(source: Source, options: ParseOptions) -> Page:
     return page
 
 
-def _decode(body: bytes, content_type: str | None) -> tuple[str, str]:
+def _decode(body: bytes, content_type: str | None, url: str) -> tuple[str, str]:
     """Decodes as declared; bytes that are invalid in UTF-8 are escaped, as in ``utf8_stream``."""
     text, name = decode_as_declared(body, content_type)
     if name == "utf-8" and INVALID in text:

@@ -76,9 +76,10 @@ def text_page(
     Args:
         source: The document.
         options: For the directives of its header.
-        decoder: Returns (text, encoding) of a body and its content type, as ``decode_body`` does.
+        decoder: Returns (text, encoding) of a body, its content type and its URL, as ``decode_body``
+            does.
     """
-    text, charset = decoder(source.body, source.content_type)
+    text, charset = decoder(source.body, source.content_type, source.url)
     page = Page(base=source.url, charset=charset, body=text.encode("utf-8", "replace"))
     page.directives = header_directives(source, options)
     return text, page

@@ -1,0 +1,69 @@
+"""Tells text that people may have written from bytes that are read in a wrong encoding."""
+
+import functools
+import unicodedata
+from collections.abc import Iterator
+from itertools import chain, pairwise
+
+from .whatwg_encodings import decode_as
+
+# Of the letters beyond ASCII, this share is of the kinds that texts consist of.
+_LEAST = 0.95
+_MARKS = frozenset("«»‘’“”„–—…№·\xa0")  # noqa: RUF001
+# The rows of each character set that hold its punctuation, its letters and its common characters
+# (GB 2312, JIS X 0208: level 1; KS X 1001: syllables): the encoding, and the first byte of each.
+_ROWS = {
+    "gb2312": (0xA1, 0xA3, *range(0xB0, 0xD8)),
+    "euc-jp": (0xA1, 0xA3, 0xA4, 0xA5, *range(0xB0, 0xD0)),
+    "euc-kr": (0xA1, 0xA3, *range(0xB0, 0xC9)),
+    "big5": tuple(range(0xA1, 0xC7)),
+}
+_CHARACTER_SETS = {"gbk": "gb2312", "gb18030": "gb2312", "shift_jis": "euc-jp"}
+
+
+def reads_well(body: bytes, name: str) -> bool:
+    """Returns whether a body can be text in an encoding of that name.
+
+    In Chinese, Japanese and Korean nearly all characters are common ones. In alphabets they are
+    letters of one script, in words that neither have letters of ASCII beside those of another
+    script nor capitals after small letters.
+
+    >>> body = "これは日本語です".encode("cp932")
+    >>> reads_well(body, "shift_jis"), reads_well(body, "windows-1251")
+    (True, False)
+    """
+    text = decode_as(name, body)
+    beyond = [char for char in text if char > "\x7f"]
+    charset = _CHARACTER_SETS.get(name, name)
+    if charset in _ROWS:
+        common = _common_characters(charset)
+        return sum(char in common for char in beyond) >= _LEAST * len(beyond)
+    letters = set(filter(str.isalpha, beyond))
+    usual = sum(char in letters or char in _MARKS for char in beyond)
+    scripts = {_script(char) for char in letters}
+    return usual >= _LEAST * len(beyond) and len(scripts) == 1 and _has_words(text, scripts.pop())
+
+
+@functools.cache
+def _common_characters(charset: str) -> frozenset[str]:
+    trails = (*range(0x40, 0x7F), *range(0xA1, 0xFF))
+    pairs = (bytes((lead, trail)) for lead in _ROWS[charset] for trail in trails)
+    chars = chain.from_iterable(pair.decode(charset, "ignore") for pair in pairs)
+    return frozenset(char for char in chars if char > "\x7f")
+
+
+def _has_words(text: str, script: str) -> bool:
+    return not any(
+        (b > "\x7f" and a.islower() and b.isupper())
+        or (script != "LATIN" and a.isascii() != b.isascii())
+        for a, b in _neighbours(text)
+    )
+
+
+def _neighbours(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the letters that stand beside one another."""
+    return ((a, b) for a, b in pairwise(text) if a.isalpha() and b.isalpha())
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]

@@ -54,7 +54,8 @@ def decode_body(body: bytes, content_type: str | None, url: str | None = None) -
     ``content_type``; a ``meta`` or XML declaration in the first 8192 bytes. Without one it is
     UTF-16 or UTF-32 if the zero bytes of mark-up show it, UTF-8 if nearly all letters are valid,
     ISO-2022-JP if its escapes are there, else the guess of chardetng, Firefox's detector, from
-    20,000 bytes, which begin at a boundary between letters and may end within one.
+    20,000 bytes, which begin at a boundary between letters and may end within one. Where the text
+    reads badly in that encoding, the top-level domain of the host counts.
 
     Labels mean what the WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A wrong
     label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The
@@ -63,7 +64,7 @@ def decode_body(body: bytes, content_type: str | None, url: str | None = None) -
     Args:
         body: The body.
         content_type: The value of the header, or None.
-        url: Where it is from: the top-level domain counts where the detector's guess reads badly.
+        url: Where it is from.
 
     >>> decode_body(b"caf\\xe9", "text/html; charset=ISO-8859-1")
     ('café', 'windows-1252')

@@ -13,9 +13,9 @@ _MARKS = frozenset("«»‘’“”„–—…№·\xa0")  # noqa: RUF001
 # The rows of each character set that hold its punctuation, its letters and its common characters
 # (GB 2312, JIS X 0208: level 1; KS X 1001: syllables): the encoding, and the first byte of each.
 _ROWS = {
-    "gb2312": (0xA1, 0xA3, *range(0xB0, 0xD8)),
-    "euc-jp": (0xA1, 0xA3, 0xA4, 0xA5, *range(0xB0, 0xD0)),
-    "euc-kr": (0xA1, 0xA3, *range(0xB0, 0xC9)),
+    "gb2312": (*range(0xA1, 0xA4), *range(0xB0, 0xD8)),
+    "euc-jp": (*range(0xA1, 0xA6), *range(0xB0, 0xD0)),
+    "euc-kr": (*range(0xA1, 0xA4), *range(0xB0, 0xC9)),
     "big5": tuple(range(0xA1, 0xC7)),
 }
 _CHARACTER_SETS = {"gbk": "gb2312", "gb18030": "gb2312", "shift_jis": "euc-jp"}

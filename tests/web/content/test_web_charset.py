@@ -180,3 +180,42 @@ def test_a_long_page_is_recognised_wherever_the_sample_begins_and_ends(text, cod
 )
 def test_a_letter_only_at_the_end_counts(body, text):
     assert decode_body(body, None)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "domain"),
+    [
+        ("だけが読み書きできる", "cp932", "jp"),
+        ("せん。 とはいえ大抵", "cp932", "JP:80"),
+        ("Lockfile将", "gb18030", "cn"),
+        ("供。 .br 中文 ", "big5", "tw"),
+        ("считываемы", "koi8-r", "ru"),
+        ("считываемы", "koi8-r", "xn--p1ai"),
+        ("λληλογραφί", "cp1253", "gr."),
+    ],
+)
+def test_the_top_level_domain_counts_where_the_guess_reads_badly(text, codec, domain):
+    body = text.encode(codec)
+    assert decode_body(body, None)[0] != text
+    assert decode_body(body, None, f"http://www.example.{domain}/x")[0] == text
+    assert to_utf8(body, None, f"http://www.example.{domain}/x")[0] == text.encode()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a.jp", "a.cn", "a.kr", "a.ru", "a.gr", "a.tr", "a.il", "10.0.0.1", "[::1]", "a.b_c", ""],
+)
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("Der Fluß fließt über die Brücke.", "cp1252"),
+        ("Le garçon a déjà mangé à l'hôtel.", "cp1252"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+        ("Съешь же ещё этих мягких французских булок.", "cp1251"),
+        ("Ξεσκεπάζω την ψυχοφθόρα σας βδελυγμία.", "cp1253"),
+        ("これは日本語の文章です。文字コードを判定します。", "euc-jp"),
+        ("Çabucak güvendi, öküz ajan hapse düştü yavrum, yağız şoföre.", "cp1254"),
+    ],
+)  # noqa: RUF001
+def test_the_top_level_domain_does_not_count_where_the_guess_reads_well(text, codec, host):
+    assert decode_body(text.encode(codec), None, f"http://{host}/x")[0] == text

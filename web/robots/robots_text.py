@@ -3,8 +3,9 @@
 import re
 import zlib
 
-from ..content.charset import decode_as, decode_as_declared
+from ..content.charset import decode_as_declared
 from ..content.gzip_members import GZIP_MARK, unpack_gzip
+from ..content.whatwg_encodings import decode_as
 from ..urls.userinfo import mask_users
 from .rules import number_of_lines
 from .sitemap_bytes import escape_sitemaps

@@ -214,8 +214,8 @@ def test_the_top_level_domain_counts_where_the_guess_reads_badly(text, codec, do
         ("Съешь же ещё этих мягких французских булок.", "cp1251"),
         ("Ξεσκεπάζω την ψυχοφθόρα σας βδελυγμία.", "cp1253"),
         ("これは日本語の文章です。文字コードを判定します。", "euc-jp"),
-        ("Çabucak güvendi, öküz ajan hapse düştü yavrum, yağız şoföre.", "cp1254"),
+        ("Çabucak güvendi, öküz ajan hapse düştü yavrum, yağız şoföre.", "cp1254"),  # noqa: RUF001
     ],
-)  # noqa: RUF001
+)
 def test_the_top_level_domain_does_not_count_where_the_guess_reads_well(text, codec, host):
     assert decode_body(text.encode(codec), None, f"http://{host}/x")[0] == text

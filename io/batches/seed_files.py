@@ -1,9 +1,11 @@
-"""Reads files of seeds: lines of text, plain or packed with gzip."""
+"""Reads files of seeds: lines of text in any UTF, plain or packed with gzip."""
 
 import io
 import zlib
 from collections.abc import Iterator
 from typing import IO
+
+from ...web.content.charset import encoding_as_declared
 
 LONGEST_LINE = 1 << 16  # characters
 # A packed file may be larger when it is unpacked by this factor: lists of URLs shrink 3- to
@@ -12,6 +14,20 @@ MOST_TIMES = 200
 EXEMPT_BYTES = 100 << 20
 _MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 16
+_START = 1 << 10  # bytes that show the encoding
+
+
+def is_binary(start: bytes) -> bool:
+    """Returns whether the first bytes of a file show that it is no text.
+
+    >>> is_binary("http://a.com/".encode("utf-16")), is_binary(b"\x7fELF\0\0")
+    (False, True)
+    """
+    return "\0" in start.decode(_encoding_of(start), "replace")
+
+
+def _encoding_of(start: bytes) -> str:
+    return encoding_as_declared(start[:_START], None)
 
 
 def unpacked(file: IO[bytes]) -> io.BufferedReader:
@@ -82,9 +98,13 @@ class _Gzip(_Plain):
 
 def lines(file: IO[bytes]) -> Iterator[str]:
     """Yields the lines of a file; of a line that is too long only ``LONGEST_LINE`` characters."""
-    # utf-8-sig removes the byte order mark that Windows writes.
-    with io.TextIOWrapper(unpacked(file), encoding="utf-8-sig", errors="replace") as text:
+    content = unpacked(file)
+    start = content.read(_START)
+    whole = io.BufferedReader(_Plain(content, start), _BLOCK)
+    with io.TextIOWrapper(whole, encoding=_encoding_of(start), errors="replace") as text:
+        mark = "\ufeff"  # Windows writes it at the beginning
         while line := text.readline(LONGEST_LINE):
+            line, mark = line.removeprefix(mark), ""
             yield line
             while len(line) == LONGEST_LINE and not line.endswith("\n"):
                 line = text.readline(LONGEST_LINE)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, columns, conform, to_frame
 from ...policy.rule_counts import by_rule
+from ...web.base.columns import put
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
 from ...web.rules.url_rules import UrlRules
@@ -19,7 +20,8 @@ from ..storage.files import opened
 from ..storage.places import Place, is_place, place_of
 from ..storage.reach import absolute, files_in, folders_in, hint_if_missing
 from ..storage.store_errors import StoreUnreachable
-from .seed_files import LONGEST_LINE, lines, unpacked
+from .seed_files import LONGEST_LINE, is_binary, lines, unpacked
+from .seed_line import BLANK_IN_URL, divide_line, hint_for
 
 LINES = 100_000
 _CHARS = 32 << 20  # of the lines that are read at once
@@ -100,7 +102,7 @@ def _files(path: Place) -> list[Place]:
             raise UsageError(_no_files(path))
         for read in files:
             with opened(read) as packed, unpacked(packed) as content:
-                if b"\0" in content.read(8_192):
+                if is_binary(content.read(8_192)):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
         hint = hint_if_missing(path) if isinstance(error, FileNotFoundError) else ""
@@ -126,9 +128,10 @@ def read_seeds(
 ) -> Iterator[tuple[pl.DataFrame, Counter[str]]]:
     """Reads a source, at most 100,000 lines at a time.
 
-    Empty lines and lines that begin with ``#`` are ignored. A line that is not a
-    URL, or that a filter refuses, is dropped and counted by reason. A bad score,
-    interval or delay is ignored and counted as ``bad_values``.
+    Empty lines, lines that begin with ``#``, and comments after a URL are ignored. A line that is
+    not a URL, or that a filter refuses, is dropped and counted by reason; so is one with blanks whose
+    meaning is not sure, see ``divide_line``. A bad score, interval or delay is ignored and counted
+    as ``bad_values``.
 
     Args:
         source: The source.
@@ -145,8 +148,16 @@ def read_seeds(
     shown = bad_shown = 0
     while some := _next_lines(numbered):
         counts = Counter({"lines": len(some)})
+        texts = pl.Series([line.strip() for _, line in some], dtype=pl.String)
+        too_long = texts.str.len_chars() >= LONGEST_LINE
         # Most lines are a URL alone.
-        parsed = {at: _parse(line) for at, (_, line) in enumerate(some) if "\t" in line}
+        with_blanks = (texts.str.contains(r"\s") & ~too_long).arg_true()
+        divided = [divide_line(line) for line in texts.gather(with_blanks)]
+        parsed = {
+            at: _values_of(line.pieces)
+            for at, line in zip(with_blanks, divided, strict=True)
+            if line.pieces
+        }
         bad = [
             ("bad value, ignored", some[at][0], piece)
             for at, (_, pieces) in parsed.items()
@@ -154,13 +165,14 @@ def read_seeds(
         ]
         counts.update({"bad_values": len(bad)} if bad else {})
         bad_shown += _show(source, bad[: SHOWN - bad_shown])
-        texts = pl.Series([line for _, line in some], dtype=pl.String)
-        # Lines of files have no blanks around them.
-        urls = texts if source.path and not parsed else _urls(some)
+        names = pl.Series([line.url for line in divided], dtype=pl.String)
+        urls = put(texts, with_blanks, names) if divided else texts
         admitted = rules.admit(urls, "inject", by=count_rules)
         counts.update(by_rule(admitted))
-        too_long = texts.str.len_chars() >= LONGEST_LINE
-        reason = pl.when(too_long).then(pl.lit("line_too_long")).otherwise("reason")
+        reason = (
+            pl.when(too_long).then(pl.lit("line_too_long"))
+            .when(urls.is_null()).then(pl.lit(BLANK_IN_URL)).otherwise("reason")
+        )  # fmt: skip
         found = admitted.select("key", reason.alias("reason")).with_row_index("at")
         reasons = found.select("at", "reason").drop_nulls()
         dropped = [(why, *some[at]) for at, why in reasons.iter_rows()]
@@ -171,11 +183,6 @@ def read_seeds(
         yield to_frame(conform(_with_values(rows, parsed), SEEDS)), counts
 
 
-def _urls(numbered: Sequence[tuple[int, str]]) -> pl.Series:
-    """Returns the URLs of numbered lines: the text before the first tab."""
-    return pl.Series([line.partition("\t")[0].strip() for _, line in numbered], dtype=pl.String)
-
-
 def _with_values(
     rows: pl.DataFrame, parsed: Mapping[int, tuple[dict[str, Any], list[str]]]
 ) -> pl.DataFrame:
@@ -183,7 +190,7 @@ def _with_values(
 
     Args:
         rows: ``key``, ``order``, and ``at``: index of the line.
-        parsed: The results of ``_parse`` by index of the line.
+        parsed: The results of ``_values_of`` by index of the line.
     """
     if not parsed:
         return rows
@@ -195,7 +202,8 @@ def _show(source: SeedSource, found: Sequence[tuple[str, int, str]]) -> int:
     """Logs (reason, line number, text) of lines; returns how many they are."""
     for reason, number, text in found:
         where = "seed" if source.path is None else f"{source.path}:{number}"
-        _LOG.warning("%s: %s: %r", where, reason, without_login(text[:200]))
+        hint = without_login(hint_for(reason, text[:200]))
+        _LOG.warning("%s: %s: %r%s", where, reason, without_login(text[:200]), hint)
     return len(found)
 
 
@@ -222,12 +230,12 @@ def _numbered(path: str) -> Iterator[tuple[int, str]]:
         raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
 
 
-def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
+def _values_of(pieces: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Returns (the values of a line, by column; pieces whose value cannot be used)."""
     bad = []
     seed: dict[str, Any] = {}
     metadata: dict[str, str] = {}
-    for piece in line.split("\t")[1:]:
+    for piece in pieces:
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals:
             continue

@@ -1,12 +1,11 @@
 """Prepares lists of URLs on a command line for workers, which may be on other machines."""
 
 import logging
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import IO
 
-from ...io.batches.seed_files import unpacked
+from ...io.batches.seed_files import lines
 from ...io.batches.seeds import sources, unread_folders
 from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating, opened
@@ -62,5 +61,6 @@ def _copy(address: str, path: str) -> str:
 def _keep(address: str, seeds: IO[bytes]) -> str:
     path = absolute(open_table(address).files) / "seeds" / f"{new_id()}.txt"
     with creating(path) as file:
-        shutil.copyfileobj(unpacked(seeds), file)  # plain, so that purge finds names in it
+        # Plain and in UTF-8, so that purge finds names in it.
+        file.writelines(line.encode() for line in lines(seeds))
     return str(path)

@@ -108,7 +108,7 @@ def test_paths_do_not_depend_on_the_folder_of_the_worker(tmp_path, monkeypatch):
         ),
         ("file/below", None, r"cannot read seeds '.*below': Not a directory$"),
         ("binary", b"\x7fELF\x00\x00", r"seed file '.*binary' is binary, expected lines of text$"),
-        ("utf16", "http://a.com/".encode("utf-16"), r"is binary"),
+        ("utf16", b"\xff\xfeA\0\0\0", r"is binary"),
         ("x" * 300, None, r"File name too long$"),
     ],
 )
@@ -352,3 +352,51 @@ def test_few_long_lines_are_read_at_once(seed_file, monkeypatch):
     monkeypatch.setattr(module, "_CHARS", 100)
     text = "".join(f"http://a.com/{number}/{'x' * 30}\n" for number in range(10))
     assert [len(frame) for frame, _ in read_seeds(seed_file(text), RULES)] == [3, 3, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "url", "values"),
+    [
+        ("http://a.com/x # a note\tnutch.score=9", "http://a.com/x", {}),
+        ("http://a.com/x\u00a0#note nutch.score=9", "http://a.com/x", {}),
+        ("http://a.com/x#part", "http://a.com/x", {}),
+        ("http://a.com/x nutch.score=2", "http://a.com/x", {"score": 2.0}),
+        ("http://a.com/x   nutch.score=2 lang=en", "http://a.com/x", {"score": 2.0, "lang": "en"}),
+        ("http://a.com/x nutch.score=2\tlang=old en", "http://a.com/x", {"score": 2.0, "lang": "old en"}),
+        ("http://a.com/x\tnutch.score=2 # best", "http://a.com/x", {"score": 2.0}),
+        ("http://a.com/x\t# a=b", "http://a.com/x", {}),
+        ("http://a.com/x\tlang=en # 5", "http://a.com/x", {"lang": "en # 5"}),
+        ("http://a.com/x\tnutch.score=2 nutch.fetchInterval=60", "http://a.com/x", {"score": 2.0}),
+        ("http://a.com/x lang=en", None, {}),
+        ("http://a.com/x nutch.score=2 the best", None, {}),
+        ("http://a.com/my file.pdf", None, {}),
+        ("http://a.com/ http://b.com/", None, {}),
+    ],
+)  # fmt: skip
+def test_comments_and_blanks_are_read_if_their_meaning_is_sure(
+    seed_file, caplog, line, url, values
+):
+    rows, counts = read(seed_file(f"{line}\n"))
+    assert urls(rows) == ([url] if url else [])
+    assert counts == ({"lines": 1} if url else {"lines": 1, "dropped/blank_in_url": 1})
+    for row in rows:
+        found = dict(row["metadata"] or ()) | ({"score": row["score"]} if row["score"] else {})
+        assert found == values
+    assert (repr(line) in caplog.text and "write a tab" in caplog.text) == (url is None)
+
+
+@pytest.mark.parametrize("seed", ["example.com", "//example.com/a", "localhost:80", "10.0.0.1/a b"])
+def test_a_seed_without_scheme_gets_a_hint(seed_file, caplog, seed):
+    rows, _ = read(seed_file(seed))
+    assert rows == []
+    assert f"write https://{seed.removeprefix('//').partition(' ')[0]}\n" in caplog.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+def test_seeds_may_be_in_any_utf(seed_file, encoding):
+    text = "# caf\u00e9\r\nhttp://a.com/\u00e9\r\n" + "http://a.com/x\tlang=\u65e5\r\n" * 5000
+    source = seed_file(text.encode(encoding))
+    assert sources([source.path]) == [source]
+    rows, counts = read(source)
+    assert (urls(rows)[0], counts) == ("http://a.com/%C3%A9", {"lines": 5001})
+    assert dict(rows[-1]["metadata"]) == {"lang": "\u65e5"}

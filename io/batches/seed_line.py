@@ -1,0 +1,79 @@
+"""Divides lines of seeds into a URL and ``name=value`` pieces, as Nutch has them after tabs.
+
+People also write comments after a URL, and spaces for tabs. What is surely meant is read; the other
+lines with blanks are refused, because a blank would become part of another URL.
+"""
+
+import re
+from typing import NamedTuple
+
+BLANK_IN_URL = "blank_in_url"
+# No URL is hurt: what comes after a # is a fragment, which is never requested.
+_COMMENT = re.compile(r"\s+#.*", re.DOTALL)
+# Blanks before a name of Nutch, in place of a tab.
+_BLANKS = re.compile(r"\s+(?=nutch\.[\w.]+\s*=)")
+_PIECE = re.compile(r"[^\s=]+=\S*")
+# A host, and perhaps port and path, without a scheme.
+_HOST = re.compile(
+    r"(?://)?"
+    r"((?:(?:[\w-]+\.)+[^\W\d_]{2,}|localhost|\d+(?:\.\d+){3})(?::\d+)?(?:[/?#]\S*)?)"
+    r"(?:\s.*)?",
+    re.DOTALL,
+)
+
+
+class SeedLine(NamedTuple):
+    """A line of seeds.
+
+    Attributes:
+        url: The text of the URL; None if the line is refused.
+        pieces: The ``name=value`` pieces.
+    """
+
+    url: str | None
+    pieces: list[str]
+
+
+def divide_line(line: str) -> SeedLine:
+    """Divides a line; a comment, with blanks and ``#`` before it, is not part of it.
+
+    >>> divide_line("http://a.com/\\tnutch.score=2\\tcolour=dark red")
+    SeedLine(url='http://a.com/', pieces=['nutch.score=2', 'colour=dark red'])
+    >>> divide_line("http://a.com/ nutch.score=2 lang=en  # the start page")
+    SeedLine(url='http://a.com/', pieces=['nutch.score=2', 'lang=en'])
+    >>> divide_line("http://a.com/ lang=en"), divide_line("http://a.com/a page.html")
+    (SeedLine(url=None, pieces=[]), SeedLine(url=None, pieces=[]))
+    """
+    start, _, rest = line.strip().partition("\t")
+    if comment := _COMMENT.search(start):
+        start, rest = start[: comment.start()], ""
+    url, *blanks = _BLANKS.split(start.strip(), maxsplit=1)
+    words = blanks[0].split() if blanks else []
+    if not all(map(_PIECE.fullmatch, words)) or url.split() != [url]:
+        # Without a scheme it is no URL, whatever the blanks mean.
+        return SeedLine(None if "://" in url else url, [])
+    return SeedLine(url, [*words, *(_pieces_after_tab(rest) if rest else [])])
+
+
+def hint_for(reason: str, line: str) -> str:
+    """Returns advice for a line that was dropped; it may be empty.
+
+    >>> hint_for("malformed", "example.com/a")
+    '; write https://example.com/a'
+    """
+    if host := _HOST.fullmatch(line.strip()):
+        return f"; write https://{host[1]}"
+    if reason == BLANK_IN_URL:
+        return "; write a tab before name=value, and %20 for a blank in a URL"
+    return ""
+
+
+def _pieces_after_tab(text: str) -> list[str]:
+    """Returns the pieces after the first tab; a comment may be a piece, or follow a number."""
+    pieces = []
+    for piece in (part for field in text.split("\t") for part in _BLANKS.split(field.strip())):
+        if piece.startswith("#"):
+            break
+        is_number = piece.startswith("nutch.")
+        pieces.append(_COMMENT.sub("", piece) if is_number else piece)
+    return pieces

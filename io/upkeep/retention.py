@@ -25,6 +25,7 @@ from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of
 from ..snapshots.operations import Operation, operation_of_record
+from ..snapshots.past_jobs import keep_past_jobs
 from ..storage.files import (
     Found,
     empty_folders,
@@ -67,6 +68,7 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     redated = _redate(table, now)
     operations = _operations(table, now, until)
     oldest = _oldest_kept(table, until, now, operations.pinned)
+    keep_past_jobs(table, oldest)
     snapshots, freed = table.forget_snapshots(oldest)
     files = 0
     # Delete records of operations last: a relaunch needs them to report that its snapshot is gone.

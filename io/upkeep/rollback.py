@@ -8,6 +8,7 @@ from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
 from ..snapshots.operations import begin, committed, losses_noted
+from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.files import file_version, size_of
@@ -38,6 +39,7 @@ class ShownSnapshot:
         changes: Its changes, by component.
         error: Reason why the manifest cannot be read, or empty.
         undone: Whether a rollback has undone it.
+        expired: Whether the snapshot has expired, so that only what its job counted is known.
     """
 
     number: int
@@ -45,15 +47,24 @@ class ShownSnapshot:
     changes: Mapping[str, ComponentChange] = dataclasses.field(default_factory=dict)
     error: str = ""
     undone: bool = False
+    expired: bool = False
 
 
-def events(table: WebTable, last: int = 0) -> Iterator[ShownSnapshot]:
+def events(table: WebTable, last: int = 0, *, expired: bool = False) -> Iterator[ShownSnapshot]:
     """Yields the snapshots of a table, oldest first.
 
     Args:
         table: The table.
         last: Number of the newest snapshots to yield; 0 means all.
+        expired: Whether to yield those that have expired, too.
     """
+    if expired:
+        number = len(table.snapshots())
+        earlier = past_jobs(table) if not last or last > number else []
+        for job in earlier[number - last if last else 0 :]:
+            yield ShownSnapshot(
+                job.manifest.snapshot, job.manifest, undone=job.undone, expired=True
+            )
     shown = table.snapshots()[-last:]
     try:
         past = {manifest.snapshot for manifest in lineage(table, shown[0] - 1 if shown else 0)}

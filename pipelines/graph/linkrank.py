@@ -95,8 +95,8 @@ class Options(LevelOptions, JobOptions):
     )
     formula: str = option(
         "balanced",
-        "LinkRank: balanced gives the rank of pages without links to all pages, so that the mean "
-        "stays 1; nutch loses it, exactly as Nutch does.",
+        "LinkRank: balanced divides the rank of a page among its links that count, and gives the "
+        "rank of pages without such links to all pages, so that the mean stays 1; nutch loses it, exactly as Nutch does.",
         choices=("balanced", "nutch"),
         group="linkrank",
     )

@@ -50,12 +50,15 @@ class Options:
     """Options of history."""
 
     last: int = option(20, "How many of the newest snapshots to show; 0 is all.", minimum=0)
-    counts: bool = option(False, "Show the counts of each operation.")
+    counts: bool = option(
+        False, "Show the counts of each operation, also of those whose snapshots have expired."
+    )
 
 
 def run(invocation: Invocation) -> int:
     table = open_table(str(invocation.table))
-    found = list(events(table, invocation.options.last))
+    options = invocation.options
+    found = list(events(table, options.last, expired=options.counts))
     if not found:
         newest_manifest(str(invocation.table))  # raises the error for a missing table
     try:
@@ -89,6 +92,7 @@ def _record(event: ShownSnapshot) -> dict[str, Any]:
         "batch": manifest.batch,
         "restores": manifest.restores,
         "undone": event.undone,
+        "expired": event.expired,
         "counts": dict(manifest.counts),
         "changes": {name: _change_record(name, change) for name, change in event.changes.items()},
     }
@@ -119,7 +123,7 @@ def _lines(event: ShownSnapshot, counts: bool) -> Iterator[str]:
     changes = [
         f"{_name(n, manifest.batch)} {_change(change)}" for n, change in event.changes.items()
     ]
-    yield "  ".join([*words, "; ".join(changes) or "nothing"])
+    yield "  ".join([*words, "(expired)" if event.expired else "; ".join(changes) or "nothing"])
     if counts and manifest.counts:
         yield "    " + ", ".join(f"{name} {number:,}" for name, number in manifest.counts.items())
 

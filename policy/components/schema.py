@@ -124,7 +124,11 @@ STATE_COLUMNS = Columns(
             "Scoring `depth`: the limit of depth that its seed sets; null: the usual one.",
         ),
         Column(
-            "duplicate_of", TEXT, "Of a duplicate: the page that was kept instead.", form=Form.URL
+            "duplicate_of",
+            TEXT,
+            "Of a duplicate: the page that was kept instead. It may have lost to a page of a later "
+            "batch, which it names.",
+            form=Form.URL,
         ),
         Column(
             "usage",

@@ -245,3 +245,38 @@ def test_what_was_rolled_back_is_not_deleted_with_it(table, web):
     assert nutbeam("generate", table) == 0
     assert nutbeam("fetch", table, *reach(web)) == 0
     assert all(path.exists() for path in paths)
+
+
+def shown_jobs(capsys, table, *words):
+    capsys.readouterr()
+    assert nutbeam("history", table, "--counts", "--format", "json", *words) == 0
+    return json.loads(capsys.readouterr().out)["snapshots"]
+
+
+def test_counts_of_jobs_stay_when_their_snapshots_expire(table, capsys):
+    names = ("snapshot", "time", "job", "operation", "batch", "counts", "undone")
+    before = [{name: job[name] for name in names} for job in shown_jobs(capsys, table, "--last", 0)]
+    for _ in range(2):  # the second time, the first compact expires
+        assert nutbeam("compact", table, "--full", "--snapshot_retention", "0") == 0
+        capsys.readouterr()
+    jobs = shown_jobs(capsys, table, "--last", 0)
+    assert [{name: job[name] for name in names} for job in jobs][: len(before)] == before
+    assert {job["snapshot"] for job in jobs if not job["expired"]} == {latest_snapshot(table)}
+    assert [job["snapshot"] for job in jobs] == [*range(1, len(jobs) + 1)]
+    assert shown_jobs(capsys, table, "--last", 3) == jobs[-3:]
+    assert nutbeam("history", table) == 0
+    assert capsys.readouterr().out.count("(expired)") == 0
+    assert nutbeam("history", table, "--counts", "--last", "0") == 0
+    assert capsys.readouterr().out.count("(expired)") == len(jobs) - 1
+    assert nutbeam("fsck", table) == 0
+
+
+def test_a_damaged_file_of_past_jobs_is_one_line(table, capsys):
+    assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
+    file = min((table / "history").iterdir())
+    whole = file.read_text()
+    for damaged in (whole[:-9], "[" * 100_000, "{}", whole.replace('"time": ', '"time": "x"+'),
+                    whole.replace('"counts": {', '"counts": {"a": "b", ', 1), "\0", "7"):  # fmt: skip
+        file.write_text(damaged)
+        assert "history/" in refused(capsys, "history", table, "--counts", "--last", "0", code=3)
+    assert nutbeam("history", table) == 0

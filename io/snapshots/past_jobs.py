@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...web.base.errors import UserError
+from ...web.base.safe_json import json_object
 from ..storage.exclusive import create_exclusive
 from ..storage.files import list_files, read_bytes
 from ..table.web_table import WebTable
@@ -74,9 +75,9 @@ def past_jobs(table: WebTable) -> list[PastJob]:
             continue
         try:
             for line in read_bytes(file.path).decode().splitlines():
-                job = _past_job(json.loads(line))
+                job = _past_job(json_object(line))
                 jobs[job.manifest.snapshot] = job
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(
                 f"file is damaged: {file.path}: remove it; the counts of its jobs are lost"
             ) from error

@@ -82,9 +82,15 @@ def _is_moved(folder: str, link: str) -> bool:
         return False
     if not target.is_dir() or target == own or own in target.parents or target in own.parents:
         return False
-    manifests = (own / "manifest").resolve()
-    above = (place / "manifest" for place in target.parents)
-    return not any(_has_manifests(place) for place in above if place.resolve() != manifests)
+    return not any(_is_other_table(place, own) for place in target.parents)
+
+
+def _is_other_table(folder: Path, own: Path) -> bool:
+    """Returns whether a folder is that of a table, and its folders are not linked from this one."""
+    if not _has_manifests(folder / "manifest"):
+        return False
+    there = (name for name in _folder_names() if (folder / name).is_dir())
+    return any((folder / name).resolve() != (own / name).resolve() for name in there)
 
 
 def _has_manifests(folder: Path) -> bool:

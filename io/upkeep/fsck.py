@@ -173,11 +173,11 @@ def files_to_check(
 def list_problem(root: Folder, component: Component) -> str:
     """Returns the defect of a list; empty if there is none."""
     path = root / component.list
-    if size_of(path) is None:
-        return "is missing"
-    if component.crc32 not in (None, crc32_of(path)):
-        return _CHANGED
     try:
+        if size_of(path) is None:
+            return "is missing"
+        if component.crc32 not in (None, crc32_of(path)):
+            return _CHANGED
         found = totals(load_files(root, component))
     except UserError as error:
         return without(error, path)
@@ -205,14 +205,14 @@ def file_problem(
     def problem(kind: str, text: str) -> Problem:
         return Problem(kind, file.path, text, component)
 
-    size = size_of(path)
-    if size is None:
-        return problem("missing", "is missing")
-    if size != file.bytes:
-        return problem("size", f"has {counted(size, 'bytes')}, should have {file.bytes:,}")
-    if not quick and file.crc32 not in (None, crc32_of(path)):
-        return problem("damaged", _CHANGED)
     try:
+        size = size_of(path)
+        if size is None:
+            return problem("missing", "is missing")
+        if size != file.bytes:
+            return problem("size", f"has {counted(size, 'bytes')}, should have {file.bytes:,}")
+        if not quick and file.crc32 not in (None, crc32_of(path)):
+            return problem("damaged", _CHANGED)
         keys = _keys(path) if not quick else None
         rows = row_count(path) if keys is None else len(keys)
     except UserError as error:

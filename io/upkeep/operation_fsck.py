@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 from ...web.base.errors import UserError
+from ..snapshots.hold import HOLD
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of, parse_record
 from ..snapshots.operations import Operation, operation_record, reach
@@ -67,7 +68,8 @@ def record_files(table: WebTable) -> Iterator[Found]:
 def _no_files(table: WebTable) -> Iterator[Problem]:
     """Finds folders, links and other things with the name of a record."""
     for path, kind in odd_entries(table / OPERATIONS):
-        if path.suffix in (".json", LOST) and not path.name.startswith("."):
+        record = path.suffix in (".json", LOST) and not path.name.startswith(".")
+        if record or path == table / HOLD:
             text = f"is {kind}, not a record: remove it"
             yield Problem(OPERATION_PROBLEM, below(table, path), text)
 

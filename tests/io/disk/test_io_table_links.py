@@ -49,10 +49,19 @@ def test_a_table_whose_folders_were_all_moved_is_followed(table):
     assert check_links(table / "state" / NAME)
 
 
+def test_the_manifests_of_another_table_are_not_those_of_this_one(table):
+    (table / "manifest" / "00000001.json").unlink()
+    (table / "manifest").rmdir()
+    (table / "manifest").symlink_to("../other/manifest")
+    with pytest.raises(LinkError):
+        check_links(table / "manifest" / "00000001.json")
+
+
 @pytest.mark.parametrize(
     ("link", "target", "name"),
     [
         ("batches", "../other/state", f"batches/{NAME}"),  # of another table
+        ("seeds", "../other/manifest", "seeds/00000001.json"),
         ("batches", "state", f"batches/{NAME}"),  # of this table
         ("batches", ".", f"batches/state/{NAME}"),
         ("exports", "..", f"exports/other/state/{NAME}"),  # above it

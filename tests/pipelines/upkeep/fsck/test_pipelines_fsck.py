@@ -172,8 +172,8 @@ def test_a_list_that_cannot_be_made_anew_sends_the_table_back(table, fsck):
 
 def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
     before = fsck(table)["left"]
-    shutil.copy(files_of(table, "state")[0], table / "state" / "orphan.parquet")
-    (table / "state" / ".x.parquet.writing").write_bytes(b"half")
+    shutil.copy(files_of(table, "state")[0], table / "state" / "0123456789abcdef.parquet")
+    (table / "state" / ".x.parquet.0123456789abcdef").write_bytes(b"half")
     after = fsck(table)["left"]
     assert after["orphans"] == before["orphans"] + 1
     assert after["temporary"] == before["temporary"] + 1

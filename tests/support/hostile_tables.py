@@ -1,0 +1,140 @@
+"""Tables as strangers make them: names that lead elsewhere, numbers that cannot be, files that fill memory."""
+
+import io
+import json
+import os
+import zlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def newest(table):
+    """Returns the newest manifest of a table in a folder."""
+    return max((table / "manifest").glob("*.json"))
+
+
+def change_manifest(table, change):
+    """Changes the record of the newest snapshot; its digest is right, as a stranger can make it."""
+    path = newest(table)
+    record = json.loads(path.read_text())
+    change(record)
+    record.pop("digest", None)
+    record["digest"] = f"{zlib.crc32(json.dumps(record).encode()):08x}"
+    path.write_text(json.dumps(record))
+
+
+def with_fields(**fields):
+    """Returns a function that sets fields of a table's newest manifest."""
+    return lambda table: change_manifest(table, lambda record: record.update(fields))
+
+
+def with_component(**fields):
+    """Returns a function that sets fields of the state in the newest manifest."""
+    return lambda table: change_manifest(
+        table, lambda record: record["components"]["state"].update(fields)
+    )
+
+
+def store_list(table, data):
+    """Replaces the list of the state; its checksum is right."""
+    record = json.loads(newest(table).read_text())
+    (table / record["components"]["state"]["list"]).write_bytes(data)
+    with_component(crc32=zlib.crc32(data))(table)
+
+
+def list_of(table):
+    """Returns the place of the list of the state."""
+    return table / json.loads(newest(table).read_text())["components"]["state"]["list"]
+
+
+def with_rows(**fields):
+    """Returns a function that sets fields of all files in the list of the state."""
+
+    def change(table):
+        rows = pq.read_table(list_of(table))
+        records = [row | fields for row in rows.to_pylist()]
+        sink = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(records, schema=rows.schema), sink)
+        store_list(table, sink.getvalue())
+
+    return change
+
+
+def grown_list(table):
+    """Makes a list that unpacks to four gigabytes."""
+    schema, sink, rows = pq.read_schema(list_of(table)), io.BytesIO(), 256
+    path = pa.array(["state/" + "x" * (1 << 20)] * rows, schema.field("path").type)
+    columns = [path if field.name == "path" else pa.nulls(rows, field.type) for field in schema]
+    with pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False) as writer:
+        for _ in range(16):
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    store_list(table, sink.getvalue())
+
+
+def grown_data(table):
+    """Makes a file of the state that unpacks to four gigabytes."""
+    row = pq.read_table(list_of(table)).to_pylist()[0]
+    path = table / row["path"]
+    schema, rows = pq.read_schema(path), 256
+    key = pa.array(["com.a:http/" + "x" * (1 << 20)] * rows, schema.field("key").type)
+    columns = [key if field.name == "key" else pa.nulls(rows, field.type) for field in schema]
+    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False) as writer:
+        for _ in range(16):
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    with_rows(bytes=path.stat().st_size, rows=16 * rows, crc32=zlib.crc32(path.read_bytes()))(table)
+
+
+def in_place_of(find, make):
+    """Returns a function that puts something else in the place of a file of a table."""
+
+    def put(table):
+        path = find(table)
+        path.unlink()
+        make(path)
+
+    return put
+
+
+def to(target):
+    """Returns a function that makes a link to a place."""
+    return lambda path: path.symlink_to(target)
+
+
+def of_content(data):
+    """Returns a function that writes a file."""
+    return lambda path: path.write_bytes(data)
+
+
+NUMBER = int("9" * 200)
+HOSTILE = {
+    "manifest is a FIFO": in_place_of(newest, os.mkfifo),
+    "manifest is endless": in_place_of(newest, to("/dev/zero")),
+    "manifest is a link to itself": in_place_of(newest, lambda path: path.symlink_to(path.name)),
+    "manifest is deep": in_place_of(newest, of_content(b"[" * 1_000_000)),
+    "manifest is large": in_place_of(newest, lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 40)),
+    "snapshot of 200 digits": with_fields(snapshot=NUMBER),
+    "time of 200 digits": with_fields(time=NUMBER),
+    "counts of 200 digits": with_fields(counts={"a": NUMBER}),
+    "restores itself": with_fields(restores=1),
+    "lost of 200 digits": with_fields(lost=[NUMBER]),
+    "files of 200 digits": with_component(files=NUMBER),
+    "list outside": with_component(list="/etc/passwd"),
+    "list by dots": with_component(list="manifest/../../outside/list.parquet"),
+    "list in a store": with_component(list="gs://bucket/list.parquet"),
+    "list is a FIFO": in_place_of(list_of, os.mkfifo),
+    "list is endless": in_place_of(list_of, to("/dev/zero")),
+    "list is a link outside": in_place_of(list_of, to("../../../outside/list.parquet")),
+    "list unpacks to gigabytes": grown_list,
+    "data outside": with_rows(path="/etc/passwd"),
+    "data by dots": with_rows(path="state/../../outside/0123456789abcdef.parquet"),
+    "base outside": with_rows(base="../outside/0123456789abcdef.parquet"),
+    "rows that cannot be": with_rows(rows=-1),
+    "data unpacks to gigabytes": grown_data,
+    "component outside": lambda table: change_manifest(
+        table, lambda record: record["components"].update({"../x": record["components"]["state"]})
+    ),
+    "batch outside": with_fields(
+        batches={"../../x": {"phase": "fetched", "created": 1, "partitions": 1, "urls": 1, "blocks_until": 9}}
+    ),
+}  # fmt: skip

@@ -131,6 +131,9 @@ def _failed(command: str, error: Exception) -> int:
         where = f": {error.filename!r}" if error.filename is not None else ""
         reason = f"{(error.strerror or str(error)).lower()}{where}"
         return _print_line(command, full_by(error) or reason, 3)
+    if isinstance(error, MemoryError):
+        _traceback()
+        return _print_line(command, f"there is not enough memory: {one_line(error, 200)}", 3)
     _print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
     if not _traceback():
         print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)

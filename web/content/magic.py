@@ -80,9 +80,9 @@ for _mime, _starts in _SIGNATURES.items():
 # As a name in the headers of a zip file's members, at their start or end (APPNOTE 4.3.7, 4.3.12).
 _MEMBER = re.compile(
     rb"PK(?:\x03\x04.{26}|\x01\x02.{42})"
-    rb"(word/document|xl/workbook|ppt/presentation|visio/document|META-INF/container\.xml"
-    rb"|AndroidManifest\.xml|META-INF/MANIFEST\.MF)",
-    re.DOTALL,
+    rb"(?:\./|[/\\])?(word[/\\]document|xl[/\\]workbook|ppt[/\\]presentation|visio[/\\]document"
+    rb"|META-INF[/\\]container\.xml|AndroidManifest\.xml|META-INF[/\\]MANIFEST\.MF)",
+    re.DOTALL | re.IGNORECASE,
 )
 _MEMBERS = {
     b"word/document": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -91,9 +91,9 @@ _MEMBERS = {
         "application/vnd.openxmlformats-officedocument.presentationml.presentation"
     ),
     b"visio/document": "application/vnd.ms-visio.drawing",
-    b"META-INF/container.xml": "application/epub+zip",
-    b"AndroidManifest.xml": "application/vnd.android.package-archive",
-    b"META-INF/MANIFEST.MF": "application/java-archive",
+    b"meta-inf/container.xml": "application/epub+zip",
+    b"androidmanifest.xml": "application/vnd.android.package-archive",
+    b"meta-inf/manifest.mf": "application/java-archive",
 }
 # OpenDocument and EPUB: the first member, stored as it is, holds the type.
 _STORED_TYPE = re.compile(rb"PK\x03\x04.{26}mimetype(application/[a-z0-9.+-]{1,100})", re.DOTALL)
@@ -149,7 +149,7 @@ def _closer(body: bytes, mime: str) -> str:
             return stored[1].decode()
         ends = (body[:_MEMBERS_BYTES], body[-_MEMBERS_BYTES:])
         found = _MEMBER.search(ends[0]) or _MEMBER.search(ends[1])
-        return _MEMBERS[found[1]] if found else mime
+        return _MEMBERS[found[1].lower().replace(b"\\", b"/")] if found else mime
     if mime == "application/x-ole-storage":
         return next((kind for name, kind in _STREAMS if name in body), mime)
     if mime == "video/x-matroska" and b"webm" in body[:64]:

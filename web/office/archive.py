@@ -3,16 +3,18 @@
 The name of an entry is only compared with names that the document itself gives. It is no path.
 """
 
+import copy
 import io
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 from urllib.parse import unquote
 
 from ..pages.page import ParseFailed
 from ..pages.xml_events import START, XML_READ_BYTES, Attributes, Event, MalformedXml, xml_events
+from .collected import Collected
 
 _MAX_ENTRIES = 10_000
 # Of all entries that are read, unpacked.
@@ -33,8 +35,14 @@ _PROTECTED = "EncryptedPackage".encode("utf-16-le")
 class Archive:
     """The entries of a document.
 
+    Names of entries are the same in upper and lower case (OPC 6.2.2.3), and with backslashes, which
+    some programs write. An entry that is damaged is read up to the damage.
+
     Args:
         body: The document.
+
+    Attributes:
+        damaged: Names of entries that could not be read to their end, in lower case.
 
     Raises:
         ParseFailed: ``encrypted``, ``malformed``, ``archive_entries`` (there are over 10,000),
@@ -52,28 +60,44 @@ class Archive:
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
             raise ParseFailed("malformed") from error
         self._entries = {entry.filename: entry for entry in self._file.infolist()}
+        self._alike = {_alike(name): entry for name, entry in self._entries.items()}
+        self.damaged: set[str] = set()
         self._left = _MAX_BYTES
         _check_overlap(self._file.infolist())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries
+        return self._entry(name) is not None
+
+    def names(self) -> list[str]:
+        """Returns the names of all entries, in their order."""
+        return list(self._entries)
+
+    def forgive(self, *names: str) -> None:
+        """Forgets damage to entries that hold no text."""
+        self.damaged -= {_alike(name) for name in names}
+
+    def _note_damage(self, name: str) -> None:
+        self.damaged.add(_alike(name))
+
+    def _entry(self, name: str) -> zipfile.ZipInfo | None:
+        return self._entries.get(name) or self._alike.get(_alike(name))
 
     def events(self, name: str | None) -> Iterator[Event]:
-        """Yields the XML events of an entry, none if there is no such entry.
+        """Yields the XML events of an entry up to a mistake, none if there is no such entry.
 
         Attributes have their local names, but an ``id`` with a prefix is ``:id``: in Office Open
         XML it names a relationship, and elements may have an ``id`` of their own, too.
 
         Raises:
-            ParseFailed: As ``xml_events``, but ``malformed``; or as ``stream``.
+            ParseFailed: As ``xml_events``, but for mistakes; or as ``stream``.
         """
         if name is None or name not in self:
             return
         try:
             for kind, local, attributes in xml_events(self.stream(name)):
                 yield kind, local, _local(attributes) if attributes else attributes
-        except MalformedXml as error:
-            raise ParseFailed("malformed") from error
+        except MalformedXml:
+            self._note_damage(name)
 
     def elements(self, name: str | None) -> Iterator[tuple[str, Attributes]]:
         """Yields name and attributes of the elements of an entry, in order; see ``events``."""
@@ -82,38 +106,59 @@ class Archive:
         )
 
     def stream(self, name: str) -> Iterator[bytes]:
-        """Yields the bytes of an entry; nothing if there is no such entry.
+        """Yields the bytes of an entry up to damage; nothing if there is no such entry.
+
+        An entry that is packed by another method than deflate counts as damaged.
 
         Raises:
-            ParseFailed: ``malformed``, ``encrypted``, ``archive_method`` (not deflate),
-                ``archive_nested`` (an archive), ``archive_ratio`` (it unpacks to over 200 times
-                its size), ``archive_size`` (over 64 MiB were read of the archive).
+            ParseFailed: ``encrypted``, ``archive_nested`` (an archive), ``archive_ratio`` (it
+                unpacks to over 200 times its size), ``archive_size`` (over 64 MiB were read of the
+                archive).
         """
-        entry = self._entries.get(name)
+        entry = self._entry(name)
         if entry is None:
             return
         if entry.flag_bits & _ENCRYPTED:
             raise ParseFailed("encrypted")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ParseFailed("archive_method")
+            self._note_damage(entry.filename)
+            return
+        unchecked = copy.copy(entry)
+        del unchecked.CRC  # or the last piece would be lost, which is checked here
         try:
-            with self._file.open(entry) as stream:
+            with self._file.open(unchecked) as stream:
                 yield from self._checked(stream, entry)
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError) as error:
-            raise ParseFailed("malformed") from error
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError):
+            self._note_damage(name)
 
     def _checked(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
-        total = 0
+        total = checksum = 0
         while piece := stream.read(XML_READ_BYTES):
             if not total and piece.startswith(_ARCHIVES):
                 raise ParseFailed("archive_nested")
             total += len(piece)
+            checksum = zlib.crc32(piece, checksum)
             self._left -= len(piece)
             if total > _RATIO_MIN_BYTES and total > MAX_RATIO * entry.compress_size:
                 raise ParseFailed("archive_ratio")
             if self._left < 0:
                 raise ParseFailed("archive_size")
             yield piece
+        if checksum != entry.CRC:
+            self._note_damage(entry.filename)
+
+
+def read_parts(archive: Archive, take: Callable[[Collected], object], collected: Collected) -> None:
+    """Reads the text of a document with a function, and records damage to its entries.
+
+    Raises:
+        ParseFailed: ``malformed``: there is damage, and no text.
+    """
+    take(collected)
+    if archive.damaged:
+        if not collected.has_text:
+            raise ParseFailed("malformed") from KeyError(f"damaged: {min(archive.damaged)[:100]!r}")
+        collected.cut("damage")
 
 
 def entry_name(base: str, reference: str) -> str:
@@ -121,11 +166,17 @@ def entry_name(base: str, reference: str) -> str:
 
     >>> entry_name("word/document.xml", "../docProps/core.xml")
     'docProps/core.xml'
+    >>> entry_name("word/document.xml", r"media\\1.xml")
+    'word/media/1.xml'
     >>> entry_name("ppt/presentation.xml", "/ppt/slides/1.xml")
     'ppt/slides/1.xml'
     """
-    path = unquote(reference.partition("#")[0])
+    path = unquote(reference.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), path)).lstrip("/")
+
+
+def _alike(name: str) -> str:
+    return name.replace("\\", "/").removeprefix("./").lstrip("/").lower()
 
 
 def _local(attributes: Attributes) -> Attributes:

@@ -33,7 +33,7 @@ class Collected:
         Raises:
             Enough: The text has reached its limit.
         """
-        self._pieces.append(text[: self._left])
+        self._pieces.append(text[: self._left].replace("\0", ""))
         self._left -= len(text)
         if self._left < 0:
             self.cut("characters")
@@ -42,6 +42,11 @@ class Collected:
     def cut(self, at: str) -> None:
         """Records the limit at which the text was cut."""
         self.page.metas.setdefault("text_cut", at)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is text that is not only white space."""
+        return any(piece and not piece.isspace() for piece in self._pieces)
 
     def mark(self) -> int:
         """Returns the current end of the text, for ``since``."""
@@ -65,7 +70,7 @@ class Collected:
 
     def title(self, text: str) -> None:
         """Sets the title, unless there is one."""
-        self.page.title = self.page.title or collapse(text[:_MAX_META_CHARS])[:MAX_TITLE_CHARS]
+        self.page.title = self.page.title or _shown(text)[:MAX_TITLE_CHARS]
 
     def language(self, text: str) -> None:
         """Sets the language, unless one is known."""
@@ -73,7 +78,7 @@ class Collected:
 
     def meta(self, name: str, text: str) -> None:
         """Adds a value to the metadata; several values are joined by commas."""
-        if text := collapse(text[:_MAX_META_CHARS]):
+        if text := _shown(text):
             known = self.page.metas.get(name)
             joined = text if known is None else f"{known}, {text}"
             self.page.metas[name] = joined[:_MAX_META_CHARS]
@@ -87,3 +92,7 @@ class Collected:
             take(*args, self)
         obey(self.page, collapse_long("".join(self._pieces)))
         return self.page
+
+
+def _shown(text: str) -> str:
+    return collapse(text[:_MAX_META_CHARS].replace("\0", ""))

@@ -1,17 +1,24 @@
 """EPUB: the chapters of a book, in their order, each read as HTML."""
 
 import dataclasses
+import functools
 import re
 
 from ..html.xhtml import parse_xhtml
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .archive import Archive, entry_name
+from .archive import Archive, entry_name, read_parts
 from .collected import Collected
 from .properties import BOOK, read_properties
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-_CHAPTERS = frozenset({"application/xhtml+xml", "text/html"})
+_CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
+# Types that say nothing else than that a chapter is XML, or not even that.
+_UNSPECIFIC = frozenset(
+    {"", "application/octet-stream", "application/xml", "text/plain", "text/xml"}
+)
+_CHAPTER_NAME = re.compile(r".*\.(?:x?html?|xht)", re.IGNORECASE | re.DOTALL)
+_PACKAGE_END = ".opf"
 # A link that leads out of a book names its scheme.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
@@ -26,8 +33,10 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     """
     archive = Archive(source.body)
     collected = Collected(source, options)
-    package = next(iter(_references(archive, _CONTAINER, "rootfile", "full-path")), None)
-    if package is None or package not in archive:
+    named = _references(archive, _CONTAINER, "rootfile", "full-path")
+    alike = (name for name in archive.names() if name.lower().endswith(_PACKAGE_END))
+    package = next((name for name in (*named, *alike) if name in archive), None)
+    if package is None:
         raise ParseFailed("malformed") from KeyError("no package document")
     read_properties(archive, package, collected, BOOK)
     chapters = _chapters(archive, package)
@@ -36,7 +45,9 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
         raise ParseFailed("encrypted")
     # The titles of chapters are no text of the book.
     options = dataclasses.replace(options, text_with_title=False)
-    return collected.read(_read_chapters, archive, chapters, options)
+    archive.forgive(_CONTAINER, _ENCRYPTION)
+    take = functools.partial(_read_chapters, archive, chapters, options)
+    return collected.read(read_parts, archive, take)
 
 
 def _references(archive: Archive, part: str, element: str, attribute: str) -> list[str]:
@@ -48,13 +59,25 @@ def _references(archive: Archive, part: str, element: str, attribute: str) -> li
 def _chapters(archive: Archive, package: str) -> list[str]:
     """Returns the names of the entries in the spine, each once."""
     items: dict[str, str] = {}
+    fallbacks: dict[str, str] = {}
     spine: dict[str, None] = {}
     for name, attributes in archive.elements(package):
-        if name == "item" and attributes.get("media-type") in _CHAPTERS:
-            items[attributes.get("id", "")] = entry_name(package, attributes.get("href", ""))
+        if name == "item":
+            id_, href = attributes.get("id", ""), attributes.get("href", "")
+            if _is_chapter(attributes.get("media-type", ""), href):
+                items[id_] = entry_name(package, href)
+            fallbacks[id_] = attributes.get("fallback", "")
         elif name == "itemref":
             spine[attributes.get("idref", "")] = None
-    return [items[id_] for id_ in spine if id_ in items]
+    # EPUB 3.3, 4.4: an item of another type, such as a picture, may name a chapter instead of it.
+    chapters = (items.get(id_) or items.get(fallbacks.get(id_, "")) for id_ in spine)
+    # A damaged package may have lost its spine.
+    return list(dict.fromkeys(filter(None, chapters))) or list(dict.fromkeys(items.values()))
+
+
+def _is_chapter(media_type: str, href: str) -> bool:
+    mime = media_type.partition(";")[0].strip().lower()
+    return mime in _CHAPTERS or (mime in _UNSPECIFIC and _CHAPTER_NAME.fullmatch(href) is not None)
 
 
 def _read_chapters(

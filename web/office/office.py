@@ -1,13 +1,20 @@
 """Parses Office Open XML, the formats of Word, Excel and PowerPoint."""
 
+import functools
+
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .archive import Archive
+from .archive import Archive, read_parts
 from .collected import Collected
 from .ooxml_parts import relations_of
 from .ooxml_sheets import read_workbook
 from .ooxml_words import read_words
 from .properties import read_properties
+
+# Where programs put these parts; a damaged list of parts says nothing else.
+_USUAL = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
+_PROPERTIES = "docProps/core.xml"
+_USUAL_SLIDE = "ppt/slides/slide{}.xml"
 
 
 def parse_office(source: Source, options: ParseOptions) -> Page:
@@ -16,18 +23,22 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
     Title, author and the like are its core properties. Text is that of the document with its foot-
     and endnotes, of all sheets, or of all slides with their notes. Links are its hyperlinks out.
 
+    Parts that are damaged are read up to the damage; the metadata ``text_cut`` says so.
+
     Raises:
         ParseFailed: It is no such document, or exceeds a limit: see ``Archive``.
     """
     archive = Archive(source.body)
     collected = Collected(source, options)
     package = relations_of(archive, "")
-    main = package.first.get("officeDocument")
+    main = package.first.get("officeDocument") or next(filter(archive.__contains__, _USUAL), None)
     root = next((name for name, _ in archive.elements(main)), None)
     if main is None or root not in _READERS:
         raise ParseFailed("malformed") from KeyError(f"unknown main part {(main or '')[:100]!r}")
-    read_properties(archive, package.first.get("core-properties"), collected)
-    return collected.read(_READERS[root], archive, main)
+    properties = package.first.get("core-properties", _PROPERTIES)
+    read_properties(archive, properties, collected)
+    archive.forgive(properties)
+    return collected.read(read_parts, archive, functools.partial(_READERS[root], archive, main))
 
 
 def _read_document(archive: Archive, main: str, collected: Collected) -> None:
@@ -43,8 +54,9 @@ def _read_presentation(archive: Archive, main: str, collected: Collected) -> Non
     parts = relations_of(archive, main).inside
     elements = archive.elements(main)
     ids = (attributes.get(":id", "") for name, attributes in elements if name == "sldId")
-    for slide in dict.fromkeys(parts.get(id_) for id_ in ids):  # no slide twice
-        if slide is not None:
+    slides = (parts.get(id_, _USUAL_SLIDE.format(number)) for number, id_ in enumerate(ids, 1))
+    for slide in dict.fromkeys(slides):  # no slide twice
+        if slide in archive:
             read_words(archive, slide, collected)
             read_words(archive, relations_of(archive, slide).first.get("notesSlide"), collected)
 

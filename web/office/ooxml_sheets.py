@@ -5,28 +5,39 @@ import re
 from ..pages.xml_events import CHARACTERS, END, START, Attributes
 from .archive import Archive
 from .collected import MAX_CHARS, Collected
+from .ooxml_dates import Shown, read_date_styles, shown_date
 from .ooxml_parts import relations_of
+from .properties import without_escapes
 
 _FORMULA = re.compile(r'\s*(?:_xlfn\.)?HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
 _MAX_FORMULA_CHARS = 8_192
 _MAX_SHARED = 1_000_000
 _MAX_LINKED_CELLS = 100_000
+# Where programs put these parts; a damaged list of parts says nothing else.
+_USUAL_SHARED, _USUAL_STYLES = "xl/sharedStrings.xml", "xl/styles.xml"
+_USUAL_SHEET = "xl/worksheets/sheet{}.xml"
+_TRUE = frozenset({"1", "on", "true"})
 _TRUTH = {"0": "FALSE", "1": "TRUE"}
 
 
 def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
     """Takes the names of the sheets, and the values and links of their cells."""
     relations = relations_of(archive, main)
-    shared = _shared_texts(archive, relations.first.get("sharedStrings"))
+    shared = _shared_texts(archive, relations.first.get("sharedStrings", _USUAL_SHARED))
     sheets: dict[str, str] = {}
+    is_1904 = False
     for name, attributes in archive.elements(main):
         if name == "sheet":
             sheets.setdefault(attributes.get("name", ""), attributes.get(":id", ""))
-    for name, id_ in sheets.items():
-        part = relations.inside.get(id_)
-        if part is not None and part in archive:
-            collected.add(f" {name} ")
-            cells = _Cells(collected, shared, relations_of(archive, part).outside)
+        elif name == "workbookPr":
+            is_1904 = attributes.get("date1904", "").lower() in _TRUE
+    styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
+    dates = read_date_styles(styles, is_1904)
+    for number, (name, id_) in enumerate(sheets.items(), 1):
+        part = relations.inside.get(id_, _USUAL_SHEET.format(number))
+        if part in archive:
+            collected.add(f" {without_escapes(name)} ")
+            cells = _Cells(collected, shared, dates, relations_of(archive, part).outside)
             cells.read(archive, part)
 
 
@@ -47,7 +58,7 @@ def _shared_texts(archive: Archive, part: str | None) -> list[str]:
         if value == "rPh":
             phonetic = kind == START
         elif value == "si" and kind == END:
-            texts.append("".join(pieces))
+            texts.append(without_escapes("".join(pieces)))
             pieces = []
         if len(texts) > _MAX_SHARED or left < 0:
             break
@@ -57,15 +68,23 @@ def _shared_texts(archive: Archive, part: str | None) -> list[str]:
 class _Cells:
     """Takes the cells of one sheet, and the links at them."""
 
-    def __init__(self, collected: Collected, shared: list[str], outside: dict[str, str]) -> None:
+    def __init__(
+        self,
+        collected: Collected,
+        shared: list[str],
+        dates: dict[str, Shown],
+        outside: dict[str, str],
+    ) -> None:
         self._collected = collected
         self._shared = shared
+        self._dates = dates
         self._outside = dict(outside)
         # Texts by cell, as links come after the cells that they are at.
         self._texts: dict[str, str] = {}
         self._cell: Attributes = {}
         self._value: list[str] = []
         self._formula = ""
+        self._is_phonetic = False
 
     def read(self, archive: Archive, part: str) -> None:
         """Collects the texts of a worksheet's cells, and the links at them."""
@@ -79,6 +98,8 @@ class _Cells:
                 self._cell, self._value, self._formula = attributes, [], ""
             elif value == "c":
                 self._take_cell()
+            elif value == "rPh":
+                self._is_phonetic = kind == START
             elif value == "row" and kind == END:
                 self._collected.add(" ")
             elif value == "hyperlink" and kind == START:
@@ -89,7 +110,7 @@ class _Cells:
     def _text(self, element: str, text: str) -> None:
         if element == "f":
             self._formula = (self._formula + text)[:_MAX_FORMULA_CHARS]
-        elif element in ("t", "v"):
+        elif element in ("t", "v") and not self._is_phonetic:
             self._value.append(text)
 
     def _link(self, attributes: Attributes) -> None:
@@ -104,6 +125,10 @@ class _Cells:
             text = self._shared[place] if place < len(self._shared) else ""
         elif kind == "b":
             text = _TRUTH.get(text, text)
+        elif kind in ("str", "inlineStr"):
+            text = without_escapes(text)
+        elif kind in (None, "n") and (shown := self._dates.get(self._cell.get("s", ""))):
+            text = shown_date(text, shown)
         if formula := _FORMULA.match(self._formula):
             self._collected.link(formula[1], text)
         if text:

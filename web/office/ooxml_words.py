@@ -9,9 +9,10 @@ from .ooxml_parts import relations_of
 
 _MAX_FIELD_CHARS = 4_096
 _MAX_OPEN = 1_000
-# Text that is there twice, or that no reader sees.
-_LEFT_OUT = frozenset({"Fallback", "rPh"})
-_GAPS = frozenset({"br", "cr", "p", "tab", "tc"})
+# Text that is there twice, or that no reader sees; ``rt`` says how to read a word.
+_LEFT_OUT = frozenset({"Fallback", "del", "moveFrom", "rPh", "rt"})
+_GAPS = frozenset({"br", "cr", "p", "ptab", "tab", "tc"})
+_NO_BREAK_HYPHEN = "noBreakHyphen"
 _FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 
 
@@ -50,7 +51,11 @@ class _Words:
     def start(self, name: str, attributes: Attributes) -> None:
         self._element = name
         self._left_out += name in _LEFT_OUT
-        if name == "r":
+        if name == "p":  # of a text box, it stands within the words of another paragraph
+            self._collected.add(" ")
+        elif name == _NO_BREAK_HYPHEN and not self._left_out:
+            self._collected.add("-")
+        elif name == "r":
             self._run = self._collected.mark()
         elif name == "fldChar":
             self._field_character(attributes.get("fldCharType"))

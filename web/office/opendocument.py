@@ -1,19 +1,25 @@
 """OpenDocument: texts, spreadsheets and presentations."""
 
+import functools
+
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START
-from .archive import Archive
+from .archive import Archive, read_parts
 from .collected import Collected
 from .properties import read_properties
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
 _PARAGRAPHS = frozenset({"h", "p"})
 _GAPS = frozenset({"line-break", "s", "tab"})
-# Remarks, deleted text, formats of numbers: no reader of the document sees them.
+# Notes, text boxes and descriptions of pictures stand within the words of a paragraph.
+_INSERTED = frozenset({"desc", "frame", "note", "title"})
+# Remarks, deleted text, formats of numbers: no reader of the document sees them. The number of a
+# note, and how to read a word, belong to no word.
 _LEFT_OUT = frozenset(
-    {"annotation", "automatic-styles", "font-face-decls", "scripts", "tracked-changes"}
-)
+    {"annotation", "automatic-styles", "font-face-decls", "note-citation", "ruby-text", "scripts",
+     "tracked-changes"}
+)  # fmt: skip
 
 
 def parse_opendocument(source: Source, options: ParseOptions) -> Page:
@@ -29,7 +35,8 @@ def parse_opendocument(source: Source, options: ParseOptions) -> Page:
     if _CONTENT not in archive:
         raise ParseFailed("malformed") from KeyError(f"no entry {_CONTENT}")
     read_properties(archive, _META, collected)
-    return collected.read(_read_content, archive)
+    archive.forgive(_META, _MANIFEST)
+    return collected.read(read_parts, archive, functools.partial(_read_content, archive))
 
 
 def _read_content(archive: Archive, collected: Collected) -> None:
@@ -43,9 +50,8 @@ def _read_content(archive: Archive, collected: Collected) -> None:
             left_out += kind
         elif value in _PARAGRAPHS:
             paragraphs += kind
-            if kind != START:
-                collected.add(" ")
-        elif value in _GAPS and paragraphs and kind == START:
+            collected.add(" ")
+        elif value in _INSERTED or (value in _GAPS and paragraphs and kind == START):
             collected.add(" ")
         elif value == "a" and kind == START:
             links.append((_outward(attributes.get("href", "")), collected.mark()))

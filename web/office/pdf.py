@@ -1,5 +1,6 @@
 """PDF, by PDFium through pypdfium2: the extra ``nutbeam[pdf]``."""
 
+import codecs
 import contextlib
 import ctypes
 import re
@@ -9,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from .collected import Collected
+from .xmp import read_xmp
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
-_MAX_PAGE_LINKS = 10_000
+_MAX_PAGE_LINKS = _MAX_PAGE_FIELDS = 10_000
+# ISO 32000-1, 12.7.4.3: the value of a text field that must not be shown.
+_PASSWORD = 1 << 13
+_UTF_16 = (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)
+_UTF_8 = codecs.BOM_UTF8
 # The number of pages may be invented.
 _MAX_BAD_PAGES = 100
 _MAX_LANGUAGE_CHARS = 512
@@ -24,7 +30,9 @@ _HYPHEN, _KEPT_HYPHEN = "\ufffe", re.compile("\ufffe(?=[^\\W\\d_a-zß-öø-ÿ])"
 
 
 def parse_pdf(source: Source, options: ParseOptions) -> Page:
-    """Parses PDF: title and the like of its information, text of its pages, links out of it.
+    """Parses PDF: title and the like, text of its pages, values of its form, links out of it.
+
+    Title and the like are those of the document information, else of the XMP.
 
     Of a long document the first ``pdf_max_pages`` pages are taken. PDFium is native code: a
     document that makes it crash, or takes too long, ends the parse process and fails alone.
@@ -36,6 +44,7 @@ def parse_pdf(source: Source, options: ParseOptions) -> Page:
     collected = Collected(source, options)
     with _opened(source.body) as document:
         _read_information(document, collected)
+        _add_xmp(source.body, collected)
         return collected.read(_read_pages, document, options.pdf_max_pages)
 
 
@@ -60,12 +69,38 @@ def _opened(body: bytes) -> Iterator["PdfDocument"]:
 def _read_information(document: "PdfDocument", collected: Collected) -> None:
     from pypdfium2 import raw
 
-    collected.title(document.get_metadata_value("Title"))
+    collected.title(_information(document, "Title"))
     for name, meta in _METAS.items():
-        collected.meta(meta, document.get_metadata_value(name))
+        collected.meta(meta, _information(document, name))
     units = (raw.FPDF_WCHAR * _MAX_LANGUAGE_CHARS)()
     if raw.FPDFCatalog_GetLanguage(document, units, len(units)) <= len(units):
         collected.language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
+
+
+def _information(document: "PdfDocument", name: str) -> str:
+    from pypdfium2 import raw
+
+    key = name.encode() + b"\0"
+    buffer = ctypes.create_string_buffer(raw.FPDF_GetMetaText(document, key, None, 0))
+    raw.FPDF_GetMetaText(document, key, buffer, len(buffer))
+    # A letter beyond 16 bits that is cut, as titles of a fixed length are, is no reason to fail.
+    return buffer.raw.decode("utf-16-le", "replace")
+
+
+def _add_xmp(body: bytes, collected: Collected) -> None:
+    """Takes from the XMP what the document information does not say."""
+    page = collected.page
+    if page.title and page.language and set(_METAS.values()) <= page.metas.keys():
+        return
+    information = frozenset(page.metas)
+    for name, values in read_xmp(body).items():
+        if name == "title":
+            collected.title(values[0])
+        elif name == "language":
+            collected.language(values[0])
+        elif name not in information:
+            for value in values:
+                collected.meta(name, value)
 
 
 def _read_pages(document: "PdfDocument", max_pages: int, collected: Collected) -> None:
@@ -76,6 +111,7 @@ def _read_pages(document: "PdfDocument", max_pages: int, collected: Collected) -
     """
     from pypdfium2 import PdfiumError
 
+    _begin_form(document)
     pages, bad = len(document), 0
     read = pages if max_pages < 0 else min(pages, max_pages)
     for number in range(read):
@@ -91,6 +127,7 @@ def _read_pages(document: "PdfDocument", max_pages: int, collected: Collected) -
         with contextlib.closing(page):
             _take_links(document, page, collected)
             _take_text(page, collected)
+            _take_form(document, page, collected)
     if not pages:
         raise ParseFailed("malformed") from ValueError("it has no pages")
     if read < pages:
@@ -102,6 +139,39 @@ def _take_text(page: "PdfPage", collected: Collected) -> None:
         # Text beyond the edge of its page counts, too.
         found = text.get_text_range(errors="replace")
     collected.add(_KEPT_HYPHEN.sub("-", found).replace(_HYPHEN, "") + " ")
+
+
+def _begin_form(document: "PdfDocument") -> None:
+    from pypdfium2 import PdfiumError
+
+    with contextlib.suppress(PdfiumError):
+        document.init_forms()
+
+
+def _take_form(document: "PdfDocument", page: "PdfPage", collected: Collected) -> None:
+    """Takes the values that somebody has filled in; they are no text of the page."""
+    from pypdfium2 import raw
+
+    if document.formenv is None:
+        return
+    shown = {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX}
+    form = document.formenv.raw
+    for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_PAGE_FIELDS)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        if annotation and raw.FPDFAnnot_GetFormFieldType(form, annotation) in shown:
+            is_secret = raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
+            if not is_secret:
+                collected.add(_field_value(form, annotation) + " ")
+        raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _field_value(form: Any, annotation: Any) -> str:
+    from pypdfium2 import raw
+
+    length = raw.FPDFAnnot_GetFormFieldValue(form, annotation, None, 0)
+    units = (raw.FPDF_WCHAR * (length // 2))()
+    raw.FPDFAnnot_GetFormFieldValue(form, annotation, units, length)
+    return bytes(units).decode("utf-16-le", "replace").partition("\0")[0]
 
 
 def _take_links(document: "PdfDocument", page: "PdfPage", collected: Collected) -> None:
@@ -120,4 +190,18 @@ def _take_links(document: "PdfDocument", page: "PdfPage", collected: Collected) 
 def _uri(get: Callable[..., int], *of: Any) -> str:
     buffer = ctypes.create_string_buffer(get(*of, None, 0))
     get(*of, buffer, len(buffer))
-    return buffer.value.decode("utf-8", "replace")
+    return _uri_text(buffer.raw[:-1])
+
+
+def _uri_text(uri: bytes) -> str:
+    r"""Returns a URI as text; bytes that are not UTF-8 are escaped as they are.
+
+    >>> _uri_text(b"http://a/caf\xe9"), _uri_text(b"\xfe\xff\0h\0:"), _uri_text("é".encode())
+    ('http://a/caf%E9', 'h:', 'é')
+    """
+    if uri.startswith(_UTF_16):
+        return uri.decode("utf-16", "replace").rstrip("\0")
+    try:
+        return uri.removeprefix(_UTF_8).decode().rstrip("\0")
+    except UnicodeDecodeError:
+        return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in uri).rstrip("\0")

@@ -288,7 +288,7 @@ def test_all_that_is_read_of_an_archive_counts(monkeypatch):
 
 
 def test_long_texts_are_cut(monkeypatch):
-    monkeypatch.setattr(collected, "MAX_CHARS", 5)
+    monkeypatch.setattr(collected, "MAX_CHARS", 6)
     body = docx("0123456789", "title")
     page = parsed(body, "docx")
     assert (page.title, page.text, page.metas["text_cut"]) == ("title", "01234", "characters")
@@ -297,7 +297,7 @@ def test_long_texts_are_cut(monkeypatch):
 def test_names_of_entries_are_no_paths():
     names = ["../../etc/passwd", "/etc/passwd", "..\\x", "a/../../b"]
     found = [archive.entry_name("word/document.xml", name) for name in names]
-    assert found == ["etc/passwd", "etc/passwd", "word/..\\x", "b"]
+    assert found == ["etc/passwd", "etc/passwd", "x", "b"]
 
 
 def test_a_shared_text_that_many_cells_repeat_is_cut(monkeypatch):

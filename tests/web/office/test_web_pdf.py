@@ -107,6 +107,89 @@ def test_a_word_that_a_line_divides_is_whole():
     assert parsed(body).text == "conditions of GNU-Linux, it is well-known"
 
 
+XMP = b"""<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF
+ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
+ xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:pdf="http://ns.adobe.com/pdf/1.3/">
+<dc:title><rdf:Alt><rdf:li xml:lang="x-default">A  title</rdf:li><rdf:li xml:lang="de">Ein Titel</rdf:li></rdf:Alt>
+</dc:title><dc:creator><rdf:Seq><rdf:li>Me</rdf:li><rdf:li>You</rdf:li></rdf:Seq></dc:creator>
+<dc:subject><rdf:Bag><rdf:li>k1</rdf:li></rdf:Bag></dc:subject><dc:language><rdf:Bag><rdf:li>en-GB</rdf:li>
+</rdf:Bag></dc:language></rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>"""
+OTHER_XMP = XMP.replace(b"A  title", b"A picture").replace(
+    b"ns.adobe.com/pdf", b"ns.adobe.com/tiff"
+)
+
+
+def stream(data, more=b""):
+    return b"<</Type/Metadata/Subtype/XML/Length %d%s>>stream\n%s\nendstream" % (
+        len(data),
+        more,
+        data,
+    )
+
+
+@pytest.mark.parametrize(
+    ("catalog", "objects"),
+    [
+        (b"/Metadata 6 0 R", {6: stream(XMP), 7: stream(OTHER_XMP)}),
+        (b"/Metadata 6 0 R", {6: stream(zlib.compress(XMP), b"/Filter/FlateDecode"), 7: stream(OTHER_XMP)}),
+        (b"", {6: stream(XMP), 7: stream(OTHER_XMP)}),
+        (b"/Metadata 99 0 R", {6: stream(XMP)}),
+    ],
+    ids=["plain", "packed", "not-named", "wrong-number"],
+)  # fmt: skip
+def test_the_title_may_stand_in_the_xmp_alone(catalog, objects):
+    page = parsed(pdf_page("text", catalog=catalog, more=objects))
+    assert (page.title, page.language) == ("A title", "en")
+    assert (page.metas["author"], page.metas["keywords"]) == ("Me, You", "k1")
+
+
+def test_the_document_information_counts_before_the_xmp():
+    more = {6: stream(XMP), 7: b"<</Title(Mine)/Author(I)>>"}
+    page = parsed(pdf_page("text", b"/Info 7 0 R", catalog=b"/Metadata 6 0 R", more=more))
+    assert (page.title, page.metas["author"], page.metas["keywords"]) == ("Mine", "I", "k1")
+
+
+@pytest.mark.parametrize("xmp", [b"", b"<broken", XMP[:700], b"<x:xmpmeta>" * 1000, XMP.replace(b"<rdf:RDF", b"<!DOCTYPE a [<!ENTITY b 'c'>]><rdf:RDF")])  # fmt: skip
+def test_damaged_xmp_costs_no_text(xmp):
+    page = parsed(pdf_page("text", catalog=b"/Metadata 6 0 R", more={6: stream(xmp)}))
+    assert page.text == "text"
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        (b"<FEFF0041D83D>", "A\ufffd"),
+        (b"<FEFFDC000041>", "\ufffdA"),
+        (b"<FEFFD83CDF750041>", "\U0001f375A"),
+        (b"(A\\000B\\000)", "AB"),
+        (b"<FEFF004100000042>", "AB"),
+    ],
+)
+def test_odd_titles_cost_no_document(title, shown):
+    page = parsed(pdf_page("text", b"/Info 6 0 R", more={6: b"<</Title%s>>" % title}))
+    assert (page.title, page.text) == (shown, "text")
+
+
+def test_values_of_a_form_are_text():
+    fields = {
+        6: b"<</Fields[7 0 R 8 0 R 9 0 R 10 0 R]/DA(/F 12 Tf)>>",
+        7: b"<</Subtype/Widget/FT/Tx/T(name)/V(Ada)/Rect[0 0 99 20]/P 3 0 R>>",
+        8: b"<</Subtype/Widget/FT/Tx/T(secret)/V(hidden)/Ff 8192/Rect[0 0 99 20]/P 3 0 R>>",
+        9: b"<</Subtype/Widget/FT/Ch/T(town)/V(Rome)/Opt[(Rome)(Oslo)]/Ff 131072/Rect[0 0 99 20]/P 3 0 R>>",
+        10: b"<</Subtype/Widget/FT/Btn/T(ok)/V/Yes/Rect[0 0 9 9]/P 3 0 R>>",
+    }
+    annotations = b"/Annots[7 0 R 8 0 R 9 0 R 10 0 R]"
+    body = pdf_page("Name:", page=annotations, catalog=b"/AcroForm 6 0 R", more=fields)
+    assert parsed(body).text == "Name: Ada Rome"
+
+
+def test_bytes_of_a_link_are_escaped_as_they_are():
+    link = b"<</Subtype/Link/A<</S/URI/URI(http://b.com/%s)>>>>"
+    rows = b"".join(link % path for path in (b"caf\\351", b"caf\\303\\251", b"a b"))
+    page = parsed(pdf_page("text", page=b"/Annots[%s]" % rows))
+    assert page.hrefs == ["http://b.com/caf%E9", "http://b.com/caf\xe9", "http://b.com/a b"]
+
+
 def manual(pages, lines=40):
     """Returns (a manual of many pages, its words, its links)."""
     objects = {

@@ -220,7 +220,7 @@ def _by_text(body: bytes, markup: bytes) -> str:
 def _by_root(markup: bytes) -> str | None:
     """Returns the type for the root element of XML, if known, also after what PHP has put there."""
     root = _ROOT.match(markup, _prolog(markup), _ROOT_BYTES)
-    if root is None or root[1] not in _ROOTS:
+    if (root is None or root[1] not in _ROOTS) and markup.find(b"<?xml", 0, _ROOT_BYTES) >= 0:
         start = without_junk(markup[:_ROOT_BYTES])
         if start.startswith(b"<?xml"):
             root = _ROOT.match(start, _prolog(start))

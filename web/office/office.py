@@ -43,9 +43,11 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
 
 def _read_document(archive: Archive, main: str, collected: Collected) -> None:
     relations = relations_of(archive, main)
-    styles = archive.elements(relations.first.get("styles"))
-    languages = (attributes.get("val", "") for name, attributes in styles if name == "lang")
+    styles = relations.first.get("styles", "")
+    elements = archive.elements(styles)
+    languages = (attributes.get("val", "") for name, attributes in elements if name == "lang")
     collected.language(next(languages, ""))  # the first is that of the defaults
+    archive.forgive(styles)
     for part in (main, relations.first.get("footnotes"), relations.first.get("endnotes")):
         read_words(archive, part, collected)
 

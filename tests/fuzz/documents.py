@@ -19,6 +19,7 @@ from nutbeam.web.robots.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules
 from nutbeam.web.robots.robots_lines import deciding_line
 from nutbeam.web.robots.robots_text import decode_robots
 from nutbeam.web.robots.rules import RobotsRule, read_robots_rules, split_lines
+from nutbeam.web.robots.sitemap_lines import absolute_sitemaps
 
 from .target import Clock, Target, files
 
@@ -149,7 +150,8 @@ def check_robots(data: bytes) -> None:
             delay = rules.crawl_delay
             assert delay is None or (delay >= 0 and math.isfinite(delay)), delay
             assert len(rules.sitemaps) <= MAX_SITEMAPS
-            assert all(re.match("(?i)https?://", sitemap) for sitemap in rules.sitemaps)
+            urls = absolute_sitemaps(rules.sitemaps, "http://example.com")
+            assert all(re.match("(?i)https?://", sitemap) for sitemap in urls)
             again = RobotsRules(rules.record, agents)
             assert (again.allowed(url), again.sitemaps) == (allowed, rules.sitemaps)
         _look_at_rules(text, url, ("nutbeam", "other-bot"))

@@ -8,8 +8,14 @@ BLANKS = "\ufeff \t\r\n"
 # What may stand before it is no longer than this.
 _JUNK_BYTES = 8_192
 _BEGIN = rb"<(?:\?xml\s|!doctype\s|(?:[a-z][\w.-]{0,40}:)?(?:rss|rdf|feed|urlset|sitemapindex|html)[\s>/])"
+# Of warnings, as PHP and its debuggers write them. Other elements are those of the document.
+_OF_WARNINGS = rb"</?(?:a|b|br|center|code|div|em|font|h[1-6]|hr|i|p|pre|small|span|strong|su[bp]|t[drht]|table|tbody|u)(?:\s[^<>]*)?/?>"
 _JUNK = re.compile(
-    rb"(?:[^<]++|<!--(?:(?!-->).)*+-->|(?!" + _BEGIN + rb")<)*+(?=" + _BEGIN + rb")",
+    rb"(?:[^<]++|<(?![A-Za-z/!?])|<!--(?:(?!-->).)*+-->|"
+    + _OF_WARNINGS
+    + rb")*+(?="
+    + _BEGIN
+    + rb")",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -184,6 +184,16 @@ def test_svg_and_rdf():
     assert (page.title, page.text) == ("A", "A B")
 
 
+@pytest.mark.parametrize(
+    "inner",
+    ["<feed>b</feed>", "<html>b</html>", "<![CDATA[<?xml version='1.0'?>b]]>", "<!-- <rss> -->b"],
+)
+def test_xml_begins_with_its_root_element(inner):
+    text = f"<data><title>a</title>{inner}<c>d</c></data>"
+    page = read(text, "application/xml")
+    assert (page.title, page.text.split()[0], page.text.split()[-1]) == ("a", "a", "d")
+
+
 def test_xml_with_a_mistake():
     page = read("<a>words<b>more</a>and", "text/xml")
     assert (page.text, page.dropped) == ("words more", {"malformed_xml": 1})

@@ -1,12 +1,8 @@
 """sql: queries the table in SQL, by DuckDB over the files of the newest snapshot."""
 
-import base64
 import contextlib
 import dataclasses
-import datetime
 import functools
-import json
-import math
 import sys
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -32,6 +28,7 @@ from .sql_rows import StoredRows
 from .sql_shell import run_shell, run_statements
 from .sql_statuses import with_statuses
 from .sql_text import show
+from .sql_values import json_text, plain_value, readable_value, unique_names
 
 ARGUMENTS = (
     TABLE,
@@ -120,16 +117,19 @@ def _rows(connection: Any, result: Any) -> Iterator[tuple[Any, ...]]:
 
 def _print(result: Any, found: Iterator[tuple[Any, ...]], invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = ([_plain(value) for value in row] for row in found)
+    rows = ([plain_value(value) for value in row] for row in found)
     if invocation.format == "json":
+        keys = unique_names(names)
         for row in rows:
-            print(json.dumps(dict(zip(names, row, strict=True))))
+            print(json_text(dict(zip(keys, row, strict=True))))
     elif invocation.format == "csv":
         sys.stdout.write(csv_line(names))
         for row in rows:
-            sys.stdout.write(csv_line(row))
+            sys.stdout.write(
+                csv_line(json_text(v) if isinstance(v, dict | list) else v for v in row)
+            )
     else:
-        texts = ([_readable(value) for value in row] for row in found)
+        texts = ([readable_value(value) for value in row] for row in found)
         show(names, texts, invocation.options.max_rows)
 
 
@@ -224,34 +224,3 @@ def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
-
-
-def _plain(value: Any) -> Any:
-    """Returns a value for JSON: bytes in base64, times in ISO form; those of the table are UTC."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(value).decode()
-    if isinstance(value, datetime.datetime):
-        return _iso(value)
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {str(name): _plain(v) for name, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has neither infinity nor NaN
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _readable(value: Any) -> Any:
-    """Returns a value for people: bytes as text, as far as they are text."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).decode("utf-8", "backslashreplace")
-    return _plain(value)
-
-
-def _iso(time: datetime.datetime) -> str:
-    utc = time.astimezone(datetime.UTC).replace(tzinfo=None) if time.tzinfo else time
-    return (
-        utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
-    )

@@ -1,12 +1,13 @@
 """Formats the result of a query as text that fits the terminal."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from ...web.base.visible import visible
+from .sql_values import json_text
 
 _WIDEST = 100  # characters of a value in a table
 _LONGEST = 1000  # characters of a value in a row that is shown by itself
@@ -96,7 +97,7 @@ def _shared(widest: Sequence[int], needed: Sequence[int], width: int) -> list[in
 
 def _numeric(rows: Sequence[Row]) -> list[bool]:
     return [
-        all(isinstance(v, int | float | None) and not isinstance(v, bool) for v in column)
+        all(isinstance(v, int | float | Decimal | None) and not isinstance(v, bool) for v in column)
         for column in zip(*rows, strict=True)
     ]
 
@@ -134,6 +135,7 @@ def _print(part: Any) -> None:
 
 
 def _cell(value: Any, longest: int) -> str:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    is_nested = isinstance(value, dict | list)
+    text = json_text(value, ascii_only=False) if is_nested else str(value)
     text = "" if value is None else visible(text[: longest + 1])
     return text if len(text) <= longest else f"{text[: longest - 1]}…"

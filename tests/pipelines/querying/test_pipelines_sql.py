@@ -215,6 +215,26 @@ def test_a_fresh_table_has_all_views(tmp_path, capsys):
         }
 
 
+def test_json_has_columns_of_equal_name_and_decimals_as_numbers(ask):
+    values = (
+        "1 as n, 2 as n, 3 as n_1, [-0.10::decimal(4, 2)] as list, {'d': 2.50::decimal(4, 2)} as of"
+    )
+    whole = "12345678901234567890.5::decimal(38, 1)"
+    text = ask(
+        f"select {values}, {whole} as d, sum(n) as s from (select 7 as n)", "--format", "json"
+    )
+    assert text == (
+        '{"n": 1, "n_2": 2, "n_1": 3, "list": [-0.10], "of": {"d": 2.50}, '
+        '"d": 12345678901234567890.5, "s": 7}\n'
+    )
+
+
+def test_negative_decimals_are_numbers_in_csv_and_in_text(ask):
+    query = "select -1.50::decimal(4, 2) as d, [-0.10::decimal(4, 2)] as list"
+    assert ask(query, "--format", "csv") == "d,list\n-1.50,[-0.10]\n"
+    assert "│ -1.50 │ [-0.10] │" in ask(query)
+
+
 def test_files_of_an_older_version_lack_columns(tmp_path, capsys):
     assert nutbeam("inject", tmp_path / "t", "http://a.example.com/") == 0
     (path,) = files_of(tmp_path / "t", "state")

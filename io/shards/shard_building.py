@@ -116,7 +116,7 @@ class ShardBuilder:
 
 def _document(made: Any, row: dict[str, Any]) -> Any:
     made.add_text("id", row["id"])
-    made.add_text("url", row["url"])
+    made.add_text("url", row["url_words"])
     made.add_text("analyzer", row["analyzer"])
     for name in row["site"] or ():
         made.add_text("site", name)

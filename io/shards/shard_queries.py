@@ -9,6 +9,7 @@ from typing import Any
 
 from ...policy.searching.search_languages import OTHER, QUESTION_WORDS, STEMMERS
 from ...policy.searching.search_query import Clause
+from ...policy.searching.searched_forms import url_words
 from .tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
 
 # How much a word counts in each field.
@@ -88,7 +89,7 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
     """
     names = ("title",) if clause.name == "intitle" else TEXT_FIELDS
     if clause.name == "inurl":
-        return _terms("url", "plain", clause.text)
+        return _terms("url", "plain", url_words(clause.text))
     found = []
     for analyzer in present:
         if drops and not clause.phrase and not clause.name and is_common(clause.text, analyzer):
@@ -100,7 +101,7 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
     common = drops and not clause.phrase and clause.text.lower() in QUESTION_WORDS
     if not clause.name and not common:
         found.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))
-        found.append(_terms("url", "plain", clause.text, BOOSTS["url"]))
+        found.append(_terms("url", "plain", url_words(clause.text), BOOSTS["url"]))
     known = [query for query in found if query is not None]
     return tantivy().Query.disjunction_max_query(known, _TIE) if known else None
 

@@ -11,7 +11,7 @@ from ..expression_columns import fields_of, fields_of_frame
 from ..expressions.compiler import DOCUMENT, condition
 from .index_filter import IndexFilter
 from .index_options import IndexFilterOptions
-from .index_pages import INDEX_PAGES_COLUMNS
+from .index_pages import INDEX_PAGES_COLUMNS, found_types
 from .nutch_xml import read_xml
 
 _LISTS = ("whitelist", "blacklist")
@@ -60,8 +60,7 @@ class MimeTypeFilter(IndexFilter):
         accept, listed = read_mime_types(
             read_rule_file(self.options.mimetype_file, flag="--mimetype_file")
         )
-        types = pages.get_column("content_type").str.split(";").list.first()
-        types = types.str.strip_chars().str.to_lowercase()
+        types = found_types(pages)
         hit = types.is_null() & False
         for prefix in listed:
             hit |= types.str.starts_with(prefix).fill_null(False)

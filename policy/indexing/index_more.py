@@ -9,7 +9,7 @@ import polars as pl
 
 from ...web.pages.directives import parse_moment
 from .index_filter import IndexFilter
-from .index_pages import header
+from .index_pages import found_types, header
 
 _MOST_DIGITS = 18
 
@@ -23,7 +23,7 @@ class More(IndexFilter):
         "lastModified": "Time in the header Last-Modified.",
         "date": "The same, or else when the content was first seen, or when it was fetched.",
         "contentLength": "Number in the header Content-Length, bytes.",
-        "type": "MIME type, and its parts unless `--mime_type_parts false`.",
+        "type": "MIME type, by the first bytes of the body, and its parts unless `--mime_type_parts false`.",
         "title": "File name in Content-Disposition, if there is no title yet.",
     }
 
@@ -40,13 +40,12 @@ class More(IndexFilter):
                 modified, pl.when(pl.col("modified_time") > 0).then("modified_time"), "fetch_time"
             ),
             contentLength=length.cast(pl.Int64, strict=False),
-            type=_mapped(pages.get_column("content_type"), self._types, pl.List(pl.String)),
+            type=_mapped(found_types(pages), self._types, pl.List(pl.String)),
         )
         given = pl.col("title") if "title" in documents.columns else pl.lit(None, pl.String)
         return documents.with_columns(dates).with_columns(title=pl.coalesce(given, names))
 
-    def _types(self, content_type: str) -> list[str] | None:
-        mime = content_type.partition(";")[0].strip().lower()
+    def _types(self, mime: str) -> list[str] | None:
         if "/" not in mime:
             return None
         return [mime, *mime.split("/", 1)] if self.options.mime_type_parts else [mime]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 import pyarrow as pa
 
+from ...web.pages.metadata import TYPE_FOUND
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
@@ -64,6 +65,13 @@ def entries_of(column: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]:
         ).list.first()
         for name in names
     }
+
+
+def found_types(pages: pl.DataFrame) -> pl.Series:
+    """Returns the MIME type of each page: as its bytes show, if its header has another one or none."""
+    found = entries_of(pages.get_column("metadata"), [TYPE_FOUND])[TYPE_FOUND]
+    declared = pl.col("content_type").str.split(";").list.first().str.strip_chars()
+    return pages.select(pl.coalesce(found, declared.str.to_lowercase())).to_series()
 
 
 def header(headers: pl.Series, name: str) -> pl.Series:

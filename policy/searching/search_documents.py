@@ -20,6 +20,7 @@ from .search_languages import (
     analyzers_of,
 )
 from .search_query import sites_of
+from .searched_forms import searched_forms, url_words
 
 _TEXTS = pl.List(pl.String)
 # The searched fields of documents, as ``index`` makes them, and all other fields as JSON.
@@ -93,10 +94,11 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
     """Adds the columns that are only searched to SEARCHED rows.
 
     Returns:
-        The rows with ``analyzer`` (of the language of their texts, which is guessed where it is not
+        The rows with texts in their ``searched_form``, ``url_words``, ``analyzer`` (of the language of their texts, which is guessed where it is not
         known), ``site`` (names for ``site:``), ``folded``
         (words with accents) and ``weight``, see ``stored_weight``.
     """
+    rows = _cut(rows.with_columns(searched_forms(rows.get_column(name)) for name in _IN_FIELDS))
     known = rows.get_column("host").drop_nulls().unique()
     sites = pl.Series([sites_of(host) for host in known], dtype=_TEXTS)
     place = rows.get_column("host").replace_strict(
@@ -109,6 +111,7 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
         separator=" ",
     )
     return rows.with_columns(
+        pl.Series("url_words", map(url_words, rows.get_column("url")), dtype=pl.String),
         _analyzers(rows).alias("analyzer"),
         sites.gather(place).alias("site") if len(known) else pl.lit(None, _TEXTS).alias("site"),
         folded=accented_words(texts),

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from ...web.base.quoting import quoted
 from ...web.urls.domains import registered_domain
+from ...web.urls.row_keys import BadUrl
+from ...web.urls.row_keys import host as host_of
+from .searched_forms import searched_form
 
 MOST_CHARS = 1_000
 MOST_CLAUSES = 32
@@ -27,6 +30,8 @@ _TYPES = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     "odt": "application/vnd.oasis.opendocument.text", "epub": "application/epub+zip",
+    "rss": "application/rss+xml", "atom": "application/atom+xml", "svg": "image/svg+xml",
+    "sitemap": "application/x-sitemap+xml",
 }  # fmt: skip
 
 
@@ -52,7 +57,7 @@ class Clause(NamedTuple):
 
 
 def parse_search(text: str) -> tuple[Clause, ...]:
-    """Returns the clauses of a query.
+    """Returns the clauses of a query, in the form in which texts are searched.
 
     Raises:
         ValueError: The query is wrong; the message is one line and quotes it.
@@ -62,6 +67,7 @@ def parse_search(text: str) -> tuple[Clause, ...]:
     >>> parse_search("after:2026-02")[0].text
     '1769904000000'
     """
+    text = searched_form(text)
     if len(text) > MOST_CHARS:
         raise ValueError(f"a query has at most {MOST_CHARS:,} characters, got {len(text):,}")
     if text.count('"') % 2:
@@ -105,8 +111,8 @@ def _site(text: str) -> str:
     if not re.fullmatch(r"[^\s/?#@]+", host):
         raise ValueError(f"site: takes a host or a domain, got {quoted(text)}")
     try:
-        return host if host.isascii() else host.encode("idna").decode()
-    except UnicodeError:
+        return host_of(f"http://{host}/")  # as browsers read it: also beyond ASCII
+    except BadUrl:
         raise ValueError(f"site: takes a host or a domain, got {quoted(text)}") from None
 
 

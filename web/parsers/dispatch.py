@@ -11,6 +11,7 @@ from ..content.charset import is_text
 from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff
 from ..content.xml_start import without_junk
 from ..pages.language import detect_language, settle_language
+from ..pages.metadata import TYPE_FOUND
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from .gzipped import GZIP, unpacked_document
@@ -70,7 +71,8 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
     >>> parse_document(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'
     """
-    mime = sniff(source.body, source.content_type)
+    declared_type = (source.content_type or "").partition(";")[0].strip().lower()
+    mime = found_type = sniff(source.body, source.content_type)
     if mime == GZIP:
         source = unpacked_document(source, _has_own_parser)
         mime = sniff(source.body, source.content_type)
@@ -80,6 +82,8 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
     if reads_text and not is_text(source.body, source.content_type):
         raise ParseFailed("not_text")
     page = parser(source, options)
+    if found_type != declared_type:
+        page.metas[TYPE_FOUND] = found_type
     for each in (page, *(part for _, part in page.parts)):
         settle_language(each)
     if options.detect_language and not page.language:

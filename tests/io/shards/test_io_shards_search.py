@@ -1,5 +1,7 @@
 """What queries find, in several languages."""
 
+# ruff: noqa: RUF001 - letters that look alike are what is tested
+
 import pytest
 from index_shards import page, searched, urls, write_shards
 
@@ -12,7 +14,7 @@ PAGES = [
     page("http://de.example.com/", "Häuser", "Die Häuser stehen am Fluß", lang="de",
          anchor=["schöne Bücher"], type=["application/pdf", "application", "pdf"]),
     page("http://fr.example.com/", "Été", "Nous avons mangé avec des élèves", lang="fr"),
-    page("http://ru.example.org/", "Река", "Красивые дома стоят у реки", lang="ru"),  # noqa: RUF001
+    page("http://ru.example.org/", "Река", "Красивые дома стоят у реки", lang="ru"),
     page("http://ja.example.org/", "東京", "東京都の天気は晴れです。今日は暑い。", lang="ja"),
     page("http://zh.example.org/", "北京", "北京是中华人民共和国的首都", lang=None),
     page("http://ko.example.org/", "서울", "서울은 대한민국의 수도이다", lang="ko"),
@@ -124,6 +126,45 @@ def test_a_text_without_spaces_is_found_by_words_whatever_language_its_page_decl
     assert urls(search, "首都") == ["http://a.com/zh"]
     assert urls(search, "house runs") == ["http://a.com/en"]
     assert sorted(urls(search, "lang:en")) == ["http://a.com/en", "http://a.com/ja"]
+
+
+# What a page has, and what its readers type.
+FORMS = [
+    ("Cafe\u0301 noir", "café"), ("Café noir", "cafe\u0301"), ("ＡＢＣ Ｇｕｉｄｅ", "abc"), ("abc guide", "ＡＢＣ"),
+    ("an o\ufb03ce", "office"), ("a hyphen\u00adation", "hyphenation"), ("a hyphenation", "hyphen\u00adation"),
+    ("İSTANBUL", "istanbul"), ("İstanbul", "İSTANBUL"), ("istanbul", "İstanbul"), ("ｶﾞｲﾄﾞ", "ガイド"),
+    ("カ\u3099イト\u3099", "ガイド"), ("\u1112\u1161\u11ab글", "한글"), ("за\u0301мок", "замок"), ("5 ㎏", "kg"),
+    ("a word\u2060joined", "wordjoined"), ("и\u0306од", "йод"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "tr", None])
+@pytest.mark.parametrize("field", ["title", "text", "anchor"])
+def test_texts_and_queries_have_one_form_of_unicode(tmp_path, field, language):
+    pages = [
+        page(f"http://a.com/{n}", **{field: [text] if field == "anchor" else text}, lang=language)
+        for n, (text, _) in enumerate(FORMS)
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    for n, (_, query) in enumerate(FORMS):
+        assert f"http://a.com/{n}" in urls(search, query)
+
+
+@pytest.mark.parametrize(
+    ("address", "queries"),
+    [
+        ("http://a.com/K%C3%A4se", ["inurl:käse", "inurl:kase", "inurl:Ka\u0308se", "inurl:K%C3%A4se", "käse"]),
+        ("http://xn--mnchen-3ya.example/x", ["inurl:münchen", "inurl:xn--mnchen-3ya", "site:münchen.example"]),
+        ("http://a.com/%E6%97%A5%E6%9C%AC%E8%AA%9E", ["inurl:日本", "inurl:日本語", "日本"]),
+        ("http://a.com/%D1%82%D0%B5%D1%81%D1%82?x=%F2", ["inurl:тест", "inurl:Тест"]),
+    ],
+)  # fmt: skip
+def test_letters_beyond_ascii_are_found_in_urls(tmp_path, address, queries):
+    pages = [page(address), page("http://a.com/other")]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert {query: urls(search, query) for query in queries} == {
+        query: [address] for query in queries
+    }
 
 
 def test_a_word_that_is_common_in_one_language_of_the_index_is_not_required(tmp_path):

@@ -95,6 +95,14 @@ def test_anchor():
         assert found["anchor"].to_list() == [texts, None]
 
 
+def test_the_type_is_that_of_the_bytes(tmp_path):
+    found = PAGE | {"metadata": [("type_found", "application/pdf")]}
+    assert made("more", pages=[found])[0]["type"] == ["application/pdf", "application", "pdf"]
+    (tmp_path / "types").write_text("-\napplication/pdf\n")
+    only = made("mimetype", pages=[found, PAGE], mimetype_file=str(tmp_path / "types"))
+    assert [document.get("dropped_by") for document in only] == [None, "mimetype"]
+
+
 def test_more():
     first, bare = made("basic", "more")
     assert first["lastModified"] == first["date"] == 1_750_863_600_000

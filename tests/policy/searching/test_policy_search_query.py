@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters that look alike are what is tested
 import pytest
 
 from nutbeam.policy.searching.search_query import Clause, parse_search, sites_of
@@ -12,6 +13,13 @@ from nutbeam.policy.searching.search_query import Clause, parse_search, sites_of
         ("x site:WWW.Example.com", [Clause("", "x"), Clause("site", "www.example.com")]),
         ("site:https://example.com/", [Clause("site", "example.com")]),
         ("site:bücher.example", [Clause("site", "xn--bcher-kva.example")]),
+        ("site:faß.example", [Clause("site", "xn--fa-hia.example")]),  # IDNA 2008, as in browsers
+        ("site:B%C3%9Ccher.example.", [Clause("site", "xn--bcher-kva.example")]),
+        ("site:https://ｂücher.example/ inurl:Käse", [
+            Clause("site", "xn--bcher-kva.example"), Clause("inurl", "Käse")]),
+        ("type:rss", [Clause("type", "application/rss+xml")]),
+        ("ｓｉｔｅ：a.com　“x” ﬁ\u00ads e\u0301", [
+            Clause("site", "a.com"), Clause("", "“x”"), Clause("", "fis"), Clause("", "é")]),
         ("type:pdf -type:.DOCX", [Clause("type", "pdf"), Clause(
             "type", "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
             excluded=True)]),
@@ -32,6 +40,7 @@ def test_a_query_is_read(text, clauses):
         ("", "a query must say what to find, got ''"),
         ("-x -site:a.com", "a query must say what to find, got '-x -site:a.com'"),
         ("a site:", "site: needs a value, as in site:example.com"),
+        ("site:a%.com", "site: takes a host or a domain, got 'a%.com'"),
         ("site:example.com/docs", "site: takes a host or a domain, got 'example.com/docs'"),
         ("lang:german", "lang: takes a code of two or three letters, got 'german'"),
         ("after:soon", "after: takes a date, such as 2026, 2026-01 or 2026-01-31, got 'soon'"),

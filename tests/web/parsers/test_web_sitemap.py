@@ -41,6 +41,7 @@ def test_a_sitemap(header):
         "sitemap:lastmod": "2026-05-01T10:00:00Z",
         "sitemap:changefreq": "1",
         "sitemap:priority": "1",
+        "type_found": "application/x-sitemap+xml",
     }
     assert (page.title, page.text, page.dropped) == ("", "", {})
 
@@ -65,7 +66,11 @@ def test_an_index():
     page = read(INDEX)
     assert page.hrefs == ["http://example.com/1.xml.gz", "http://example.com/2.xml"]
     assert page.rels == ["sitemap", "sitemap"]
-    assert page.metas == {"sitemap:entries": "2", "sitemap:lastmod": "2026-01-01"}
+    assert page.metas == {
+        "sitemap:entries": "2",
+        "sitemap:lastmod": "2026-01-01",
+        "type_found": "application/x-sitemapindex+xml",
+    }
 
 
 def test_a_list_of_urls_is_plain_text():

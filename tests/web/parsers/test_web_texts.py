@@ -273,6 +273,22 @@ def test_html_that_looks_like_xhtml_stays_html():
 
 
 @pytest.mark.parametrize(
+    ("text", "header", "found"),
+    [
+        ("<!doctype html><p>x", "application/octet-stream", "text/html"),
+        ("<!doctype html><p>x", None, "text/html"),
+        ("<html><p>x", "application/pdf", "text/html"),
+        ("<rss version='2.0'><channel><title>x</title></channel></rss>", "text/xml", "application/rss+xml"),
+        (xhtml("", "x"), "application/xml; charset=utf-8", "application/xhtml+xml"),
+        ("<!doctype html><p>x", "Text/HTML; charset=utf-8", None),
+        ("x", "text/plain", None),
+    ],
+)  # fmt: skip
+def test_a_type_that_only_the_bytes_show_is_metadata(text, header, found):
+    assert read(text, header).metas.get("type_found") == found
+
+
+@pytest.mark.parametrize(
     "header",
     ["image/png", "text/css", "text/javascript", "video/mp4", "application/x-thing", "a/b+c"],
 )

@@ -1,0 +1,78 @@
+"""The form in which texts, URLs and queries are searched: what looks the same is the same."""
+
+import re
+import unicodedata
+from urllib.parse import unquote
+
+import polars as pl
+
+from ...web.content.scripts import SPACELESS_RANGES
+
+# Inside of words: the soft hyphen and other invisible characters, and accents that no letter of
+# Unicode includes. U+0130 is Turkish: in lower case it would become two characters.
+_REMOVED = "\u00ad\u034f\u2060\ufeff\u0300-\u036f"
+_REMOVED_IN_TEXT = re.compile(f"[{_REMOVED}]")
+_DOTTED_I = ("\u0130", "I")
+# Characters that are in this form already, whatever is next to them. Most texts have no others, and to
+# look for others is ten times as fast as to convert. Latin, Greek, Cyrillic, Hebrew, Arabic, quotation
+# marks and dashes, arrows and boxes, Kana, Han, Hangul.
+SETTLED = (
+    "\\x00-\x7f\xa1-\xa7\xa9\xab\xac\xae\xb0\xb1\xb6\xb7\xbb\xbf-\u012f\u0131\u0134-\u013e\u0141-\u0148"
+    "\u014a-\u017e\u0386\u0388-\u03ce\u0400-\u0482\u048a-\u052f\u05d0-\u05ea\u0620-\u064a\u0660-\u066f"
+    "\u2010\u2012-\u2016\u2018-\u2023\u2027\u2039\u203a\u20ac\u2190-\u21ff\u2500-\u25ff"
+    "\u3001\u3002\u3005-\u301b\u3041-\u3094\u309d\u309e\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3"
+)
+# As in the texts of an index, each of these is a word. Hangul has spaces, and is cut the same.
+_SPACELESS = re.compile(f"([{SPACELESS_RANGES}\uac00-\ud7a3])")
+_PUNYCODE = re.compile(r"xn--([a-z0-9-]{1,59})", re.IGNORECASE)
+
+
+def searched_form(text: str) -> str:
+    """Returns a text in Unicode's form NFKC, without characters that are not seen.
+
+    >>> searched_form("Cafe\u0301 \uff21\uff22 of\ufb01ce soft\u00adhyphen \u0130zmir")
+    'Café AB office softhyphen Izmir'
+    """
+    if text.isascii():
+        return text
+    return _REMOVED_IN_TEXT.sub("", unicodedata.normalize("NFKC", text).replace(*_DOTTED_I))
+
+
+def searched_forms(texts: pl.Series) -> pl.Series:
+    """Returns texts in the same form; lists of texts, too."""
+    if isinstance(texts.dtype, pl.List):
+        return texts.list.eval(_form(pl.element()))
+    beyond_ascii = (texts.str.len_bytes() != texts.str.len_chars()).arg_true()
+    unsettled = beyond_ascii.filter(texts.gather(beyond_ascii).str.contains(f"[^{SETTLED}]"))
+    if not len(unsettled):
+        return texts
+    changed = texts.gather(unsettled).to_frame("text").select(_form(pl.col("text"))).to_series()
+    return texts.clone().scatter(unsettled, changed)
+
+
+def _form(texts: pl.Expr) -> pl.Expr:
+    composed = texts.str.normalize("NFKC").str.replace_all(*_DOTTED_I, literal=True)
+    return composed.str.replace_all(f"[{_REMOVED}]", "")
+
+
+def url_words(url: str) -> str:
+    """Returns a URL, or a part of one, as it is searched: without escapes.
+
+    Letters beyond ASCII stand in the place of percent-escapes (UTF-8) and of Punycode. Letters of
+    scripts without spaces are apart.
+
+    >>> url_words("http://xn--mnchen-3ya.example/K%C3%A4se/%E6%97%A5%E6%9C%AC")
+    'http://münchen.example/Käse/ 日  本 '
+    """
+    if "%" in url:
+        url = unquote(url)
+    if "xn--" in url.lower():
+        url = _PUNYCODE.sub(_label, url)
+    return url if url.isascii() else _SPACELESS.sub(r" \1 ", searched_form(url))
+
+
+def _label(found: re.Match[str]) -> str:
+    try:
+        return found[1].encode().decode("punycode")
+    except UnicodeError:
+        return found[0]

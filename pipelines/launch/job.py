@@ -35,9 +35,9 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
 from ...web.exchange.http_options import HttpOptions, guard_of
-from ...web.network.dialer import tls_context
 from ...web.network.proxy import OPEN, parse_proxy
 from ...web.rules.url_rules import UrlOptions
+from ...web.tls.contexts import tls_context
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from ..base.url_rules import rules_of

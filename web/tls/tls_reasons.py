@@ -44,7 +44,7 @@ def tls_reason(error: ssl.SSLError) -> str:
         return _NO_TLS
     if isinstance(error, ssl.SSLCertVerificationError):
         return _OF_CODES.get(error.verify_code, _CERTIFICATE)
-    text = error.reason or ""
+    text = getattr(error, "reason", None) or ""  # Python makes some without a reason
     if "UNRECOGNIZED_NAME" in text:  # the server has no site of this name (RFC 6066 3)
         return _NAME
     for parts, reason in ((_NO_TLS_PARTS, _NO_TLS), (_PROTOCOL_PARTS, _PROTOCOL)):

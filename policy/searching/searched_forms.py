@@ -16,7 +16,7 @@ _DOTTED_I = ("\u0130", "I")
 # Characters that are in this form already, whatever is next to them. Most texts have no others, and to
 # look for others is ten times as fast as to convert. Latin, Greek, Cyrillic, Hebrew, Arabic, quotation
 # marks and dashes, arrows and boxes, Kana, Han, Hangul.
-SETTLED = (
+SAME_IN_NFKC = (
     "\\x00-\x7f\xa1-\xa7\xa9\xab\xac\xae\xb0\xb1\xb6\xb7\xbb\xbf-\u012f\u0131\u0134-\u013e\u0141-\u0148"
     "\u014a-\u017e\u0386\u0388-\u03ce\u0400-\u0482\u048a-\u052f\u05d0-\u05ea\u0620-\u064a\u0660-\u066f"
     "\u2010\u2012-\u2016\u2018-\u2023\u2027\u2039\u203a\u20ac\u2190-\u21ff\u2500-\u25ff"
@@ -43,7 +43,7 @@ def searched_forms(texts: pl.Series) -> pl.Series:
     if isinstance(texts.dtype, pl.List):
         return texts.list.eval(_form(pl.element()))
     beyond_ascii = (texts.str.len_bytes() != texts.str.len_chars()).arg_true()
-    unsettled = beyond_ascii.filter(texts.gather(beyond_ascii).str.contains(f"[^{SETTLED}]"))
+    unsettled = beyond_ascii.filter(texts.gather(beyond_ascii).str.contains(f"[^{SAME_IN_NFKC}]"))
     if not len(unsettled):
         return texts
     changed = texts.gather(unsettled).to_frame("text").select(_form(pl.col("text"))).to_series()

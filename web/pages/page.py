@@ -157,7 +157,9 @@ class Page:
         charset = self.charset
         if not charset.startswith("utf-"):
             self.hrefs = [encode_query(href, charset) for href in self.hrefs]
-            self.unfollowed = [(encode_query(href, charset), *of) for href, *of in self.unfollowed]
+            self.unfollowed = [
+                (encode_query(href, charset), anchor, rel) for href, anchor, rel in self.unfollowed
+            ]
 
     def drop(self, reason: str, count: int = 1) -> None:
         """Counts links that are left out."""

@@ -135,8 +135,8 @@ class _Reader:
         is_plain = "a" in links
         nodes = tree.elements(self._document, links, options.headings)
         a_tag, tags = tree.A_ID, [node.tag_id for node in nodes]
-        following = zip([*tags[1:], a_tag], [*nodes[1:], *nodes[:1]], strict=True)
-        for node, tag, (next_tag, inner) in zip(nodes, tags, following, strict=False):
+        next_tags, next_nodes = [*tags[1:], a_tag], [*nodes[1:], *nodes[:1]]
+        for node, tag, next_tag, inner in zip(nodes, tags, next_tags, next_nodes, strict=False):
             attributes, text = node.attributes, None
             if tag == a_tag:
                 if next_tag != a_tag and tree.is_inside(inner, node):

@@ -82,8 +82,9 @@ def anchor_text(link: LexborNode) -> str:
 
 def title_of(document: LexborHTMLParser) -> str | None:
     """Returns the text of the first ``title`` that is not in a drawing, or None without one."""
-    first = document.css_first("title")
-    if first is not None and _is_in_drawing(first):
+    # Nearly all are in the head, which is small, and has no drawing.
+    first = document.head.css_first("title") if document.head is not None else None
+    if first is None:
         titles = document.css("title")
         first = next((title for title in titles if not _is_in_drawing(title)), None)
     return None if first is None else text_of(first)
@@ -91,6 +92,9 @@ def title_of(document: LexborHTMLParser) -> str | None:
 
 def is_inside(node: LexborNode, outer: LexborNode) -> bool:
     """Returns whether an element is inside another one."""
+    child = outer.child
+    if child is None or (child.is_text_node and child.next is None):
+        return False
     return any(ancestor.mem_id == outer.mem_id for ancestor in _ancestors(node))
 
 

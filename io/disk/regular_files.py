@@ -24,7 +24,7 @@ class NotRegular(OSError):
     """The name is not that of a regular file."""
 
 
-class TooLarge(OSError):
+class FileTooLarge(OSError):
     """The file is larger than such files ever are."""
 
 
@@ -63,17 +63,17 @@ def read_whole(path: Path, most: int) -> bytes:
     """Returns the content of a file; in a table it has at most ``most`` bytes.
 
     Raises:
-        TooLarge: It has more.
+        FileTooLarge: It has more.
         OSError: It cannot be read.
     """
     with open_for_reading(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most and check_links(path):
-            raise TooLarge(f"it has {size:,} bytes, such a file has at most {most:,}")
+            raise FileTooLarge(f"it has {size:,} bytes, such a file has at most {most:,}")
         return file.read()
 
 
-def kind_of_file(path: Path) -> str:
+def kind_of_entry(path: Path) -> str:
     """Returns what a name stands for that is no regular file, such as ``a FIFO``; else empty."""
     try:
         return _KINDS.get(stat.S_IFMT(path.lstat().st_mode), "")

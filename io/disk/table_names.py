@@ -13,7 +13,11 @@ from ...policy.components.kinds import folders
 OTHER_FOLDERS = ("manifest", "operations", "changes", "exports", "seeds")
 LONGEST_NAME = 1_000
 # Characters that clients of stores, or HTTP, would misinterpret; lone surrogates are no UTF-8.
-STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\\ud800-\udfff]")
+_STRANGE_CHARACTERS = r"\x00-\x20\x7f?*\[\]{}#%\\\ud800-\udfff"
+_STRANGE = re.compile(f"[{_STRANGE_CHARACTERS}]")
+# Parts that are neither empty nor ``.`` or ``..``.
+_PART = rf"(?!\.\.?(?:/|\Z))[^/{_STRANGE_CHARACTERS}]+"
+_BELOW = re.compile(f"{_PART}(?:/{_PART})*")
 _UNIQUE = r"(?:[0-9a-f]{16}|p\d{5,}-\d+-\w+-\d+)"
 # Names that jobs give to files, by docs/reference/files.md; hidden ones are not complete yet.
 _MADE = re.compile(
@@ -57,11 +61,11 @@ def checked_name(name: Any) -> str:
     it names no file of a table: ''
     it names no file of a table: 7
     """
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or STRANGE.search(name):
+    if isinstance(name, str) and len(name) <= LONGEST_NAME and _BELOW.fullmatch(name):
+        return name
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or _STRANGE.search(name):
         raise ValueError(f"it names no file of a table: {name!r}"[:200])
-    if any(part in ("", ".", "..") for part in name.split("/")):
-        raise ValueError(f"it names a file outside of the table: {name!r}"[:200])
-    return name
+    raise ValueError(f"it names a file outside of the table: {name!r}"[:200])
 
 
 def checked_part(name: Any) -> str:

@@ -19,7 +19,7 @@ from ...policy.graph.ranking import Values
 from ...web.base.safe_json import json_object
 from ..storage.file_errors import unreadable
 from ..storage.files import (
-    WHOLE_BYTES,
+    LARGEST_BYTES,
     creating,
     names,
     opened,
@@ -88,7 +88,7 @@ class RoundFiles:
     def receipt(self, number: int, block: int) -> Receipt | None:
         """Returns what a block reported after a round, or None if its file is not there."""
         path = self._path(number, block)
-        data = read_if_there(path, WHOLE_BYTES)
+        data = read_if_there(path, LARGEST_BYTES)
         if data is None:
             return None
         with _damage(path):

@@ -20,7 +20,7 @@ from ...policy.indexing.index_changes import (
 from ...policy.indexing.index_decision import ADD, DELETE, IndexDecisionOptions
 from ..snapshots.operations import Operation
 from ..storage.file_errors import unreadable
-from ..storage.files import WHOLE_BYTES, read_if_there
+from ..storage.files import LARGEST_BYTES, read_if_there
 from ..storage.places import Place
 from ..tablets.tablets import tablets
 from .dead_letters import letter_keys
@@ -176,7 +176,7 @@ def _keys_of(item: Unfinished) -> pl.DataFrame:
     """Returns the keys of an item, and whether only a run that has committed has sent them."""
     found = [pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})]
     for intent in item.intents:
-        data = read_if_there(intent.path, WHOLE_BYTES)
+        data = read_if_there(intent.path, LARGEST_BYTES)
         if data is not None:
             keys = _keys_in(intent.path, data)
             mine = keys.filter(keys.hash(_SEED) % item.shares == item.share)

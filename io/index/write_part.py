@@ -43,7 +43,7 @@ from ..snapshots.operations import Operation
 from ..snapshots.record_checks import check_number
 from ..storage.exclusive import create_exclusive
 from ..storage.file_errors import first_line
-from ..storage.files import WHOLE_BYTES, read_if_there
+from ..storage.files import LARGEST_BYTES, read_if_there
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import file_of_record, file_record
@@ -106,7 +106,7 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, making: DocumentRu
     """
     part = hashlib.sha256(name.encode()).hexdigest()[:16]
     receipt = task.receipts / f"{part}.receipt"
-    known = read_if_there(receipt, WHOLE_BYTES)
+    known = read_if_there(receipt, LARGEST_BYTES)
     if known is None:
         # A rebuild of hours ends here, and not at its commit, when another run was faster.
         check_can_commit(task.operation, task.reads)
@@ -115,7 +115,7 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, making: DocumentRu
         done = _Part(task, part, rows.sort("key")).write(name, making)
         if create_exclusive(receipt, _to_bytes(done), durable=False):
             return done
-        known = read_if_there(receipt, WHOLE_BYTES)  # that of another attempt, which was first
+        known = read_if_there(receipt, LARGEST_BYTES)  # that of another attempt, which was first
         if known is None:  # the operation has committed in the meantime
             return done
     return _from_bytes(receipt, known)

@@ -24,7 +24,7 @@ from .places import Place, Remote
 
 # No record or list of a table is larger, and no other file that is read as a whole.
 RECORD_BYTES = 256 << 20
-WHOLE_BYTES = 8 << 30
+LARGEST_BYTES = 8 << 30
 
 
 def new_name(suffix: str = ".parquet") -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from ...web.base.errors import Unavailable, UsageError
-from ..disk.regular_files import kind_of_file, stat_file
+from ..disk.regular_files import kind_of_entry, stat_file
 from ..disk.table_links import check_links, note_table
 from . import stores
 from .files import Found, file_version, names, read_bytes
@@ -115,7 +115,7 @@ def odd_entries(folder: Place) -> list[tuple[Path, str]]:
     A store has only files.
     """
     found = [] if isinstance(folder, Remote) else sorted(folder.glob("*"))
-    kinds = [(path, kind_of_file(path)) for path in found]
+    kinds = [(path, kind_of_entry(path)) for path in found]
     return [(path, kind) for path, kind in kinds if kind]
 
 

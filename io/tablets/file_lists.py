@@ -114,8 +114,10 @@ def file_of_record(record: Mapping[str, Any], *, in_rows: bool = False) -> DataF
     """
     file = DataFile(**{_FIELDS.get(name, name): value for name, value in record.items()})
     if not (in_rows and _is_range(file)):
-        for name in (file.path, file.base, file.formerly):
-            checked_name(file.path if name is None else name)
+        checked_name(file.path)
+        for name in (file.base, file.formerly):
+            if name is not None:
+                checked_name(name)
     for number in (file.rows, file.bytes, file.partition, file.order, file.fresh):
         if number is not None and not 0 <= number < 1 << 62:
             raise ValueError(f"it has the number {number}"[:100])
@@ -195,15 +197,17 @@ def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
         ValueError: The list is made to fill the memory.
     """
     # In dictionaries a text of many rows takes its place once.
-    with pq.ParquetFile(pa.BufferReader(data), read_dictionary=_TEXTS) as file:
-        check_growth(file.metadata, len(data), _MOST_BYTES)
-        if file.metadata.num_rows > _MOST_FILES:
-            raise ValueError(f"it names {file.metadata.num_rows:,} files")
-        there = [name for name in file.schema_arrow.names if name in FILE_LIST]
+    known = pq.read_metadata(pa.BufferReader(data))
+    check_growth(known, len(data), _MOST_BYTES)
+    if known.num_rows > _MOST_FILES:
+        raise ValueError(f"it names {known.num_rows:,} files")
+    there = [name for name in known.schema.to_arrow_schema().names if name in FILE_LIST]
+    texts = [name for name in _TEXTS if name in there]
+    with pq.ParquetFile(pa.BufferReader(data), metadata=known, read_dictionary=texts) as file:
         schema, left = pa.schema([_SCHEMA.field(name) for name in there]), _MOST_BYTES
         for batch in file.iter_batches(_ROWS, columns=there, use_threads=False):
-            for name in _TEXTS:
-                _check_texts(name, batch)
+            for name in texts:
+                _check_texts(name, batch.column(name))
             rows = pa.Table.from_batches([batch]).cast(schema)
             left -= rows.nbytes
             if left < 0:
@@ -211,8 +215,7 @@ def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
             yield from rows.to_pylist()
 
 
-def _check_texts(name: str, batch: pa.RecordBatch) -> None:
-    column = batch.column(name) if name in batch.schema.names else None
+def _check_texts(name: str, column: pa.Array) -> None:
     if isinstance(column, pa.DictionaryArray):
         longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
         if longest > _LONGEST_TEXT:

@@ -25,7 +25,7 @@ from ..rows.blocklist import BLOCKLIST_COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import (
-    WHOLE_BYTES,
+    LARGEST_BYTES,
     Found,
     list_files,
     new_name,
@@ -133,7 +133,7 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
             table.erase(found.path, since)
             gone.append(remove_file(found.path))
     for found in own_files(table, "seeds"):
-        data = read_bytes(found.path, WHOLE_BYTES)
+        data = read_bytes(found.path, LARGEST_BYTES)
         lines = pl.Series(data.decode("utf-8", "replace").lower().splitlines())
         if len(lines) and lines.str.contains(purge.pattern).any():
             gone.append(remove_file(found.path))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import apache_beam as beam
 import polars as pl
 
-from ...io.storage.files import WHOLE_BYTES, creating, read_bytes
+from ...io.storage.files import LARGEST_BYTES, creating, read_bytes
 from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.figures.key_counts import KEY, NUMBER, WHICH, summed
 from ...web.base.clock import now_ms
@@ -51,7 +51,7 @@ def counted_rows(
 
     none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
     with exported(address, build, invocation.beam_args, options) as (_, parts):
-        return summed([none, *(pl.read_parquet(read_bytes(part, WHOLE_BYTES)) for part in parts)])
+        return summed([none, *(pl.read_parquet(read_bytes(part, LARGEST_BYTES)) for part in parts)])
 
 
 def _count(

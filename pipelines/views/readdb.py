@@ -15,7 +15,7 @@ import polars as pl
 
 from ...io.batches.batches import live_file
 from ...io.snapshots.manifest import Manifest, newest_manifest
-from ...io.storage.files import WHOLE_BYTES, creating, read_bytes, write_bytes
+from ...io.storage.files import LARGEST_BYTES, creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
@@ -159,7 +159,7 @@ def read_statistics(
         items | "Look" >> beam.Map(_look, wanted, now)
 
     with exported(address, build, beam_args, options) as (manifest, parts):
-        found = {suffix: [read_bytes(part, WHOLE_BYTES) for part in parts if part.suffix == suffix]
+        found = {suffix: [read_bytes(part, LARGEST_BYTES) for part in parts if part.suffix == suffix]
                  for suffix in (_STATISTICS, _BEST, _HOSTS)}  # fmt: skip
     record = summary(merge(from_json(data.decode()) for data in found[_STATISTICS]))
     record |= {"batches": _batches(manifest), "snapshot": manifest.snapshot}

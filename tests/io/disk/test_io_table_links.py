@@ -5,8 +5,8 @@ import os
 import pytest
 
 from nutbeam.io.disk.regular_files import (
+    FileTooLarge,
     NotRegular,
-    TooLarge,
     open_for_reading,
     read_whole,
     stat_file,
@@ -116,7 +116,7 @@ def test_only_regular_files_of_a_table_are_opened(table, make, kind):
 def test_a_file_of_any_size_is_not_read_as_a_whole(table):
     with (table / "manifest" / "00000001.json").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(TooLarge, match="it has 1,099,511,627,776 bytes"):
+    with pytest.raises(FileTooLarge, match="it has 1,099,511,627,776 bytes"):
         read_whole(table / "manifest" / "00000001.json", 1 << 20)
 
 

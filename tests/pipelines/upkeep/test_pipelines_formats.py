@@ -164,10 +164,10 @@ def test_former_folders_are_known_to_the_table(old, tmp_path):
     assert unnamed_names(old) == []
     for folder in ("bars", "batches/1740000014-3e2c034d/learnt"):
         (old / folder).mkdir(exist_ok=True)
-        (old / folder / "left.parquet").write_bytes(b"")
+        (old / folder / "0123456789abcdef.parquet").write_bytes(b"")
     assert unnamed_names(old) == [
-        "bars/left.parquet",
-        "batches/1740000014-3e2c034d/learnt/left.parquet",
+        "bars/0123456789abcdef.parquet",
+        "batches/1740000014-3e2c034d/learnt/0123456789abcdef.parquet",
     ]
 
 

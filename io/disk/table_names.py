@@ -19,17 +19,18 @@ _STRANGE = re.compile(f"[{_STRANGE_CHARACTERS}]")
 _PART = rf"(?!\.\.?(?:/|\Z))[^/{_STRANGE_CHARACTERS}]+"
 _BELOW = re.compile(f"{_PART}(?:/{_PART})*")
 _UNIQUE = r"(?:[0-9a-f]{16}|p\d{5,}-\d+-\w+-\d+)"
+_ID = r"\d+-[0-9a-f]{8}"
 # Names that jobs give to files, by docs/reference/files.md; hidden ones are not complete yet.
 _MADE = re.compile(
     rf"""
     manifest/(?: \d{{8,}}\.json | made/\d{{8,}} | lists/[^/]+-{_UNIQUE}\.parquet )
     | operations/[^/]+\.(?: json | lost )
-    | seeds/{_UNIQUE}\.txt
-    | exports/\d+-[0-9a-f]{{8}}/(?:[^/]+/)*[^/]+
+    | seeds/(?: {_UNIQUE} | {_ID} )\.txt
+    | exports/{_ID}/(?:[^/]+/)*[^/]+
     | index/[^/]+/receipts/\d{{13,}}-[^/]+/(?: {_UNIQUE}\.(?: receipt | intent ) | ended\.json )
     | batches/[^/]+/leases/p\d{{5,}}-\d{{6,}}\.(?: claim | beat )
     | [^/]+_ranks/(?: rounds-[0-9a-f]{{16}}/\d{{4,}}-\d{{6,}}\.values | changes-[^/]+\.json )
-    | (?:[^/]+/)+ (?: {_UNIQUE}\.(?: parquet | arrow ) | \.(?:[^/]+\.)?[0-9a-f]{{16}} )
+    | (?:[^/]+/)+ (?: {_UNIQUE}\.(?: parquet | arrow ) | \.(?: exclusive- | [^/]+\. )?[0-9a-f]{{16}} )
     """,
     re.VERBOSE,
 )

@@ -7,6 +7,7 @@ from crawling import nutbeam, reach
 from here import ROOT
 from simulated_web import SimWeb
 
+from nutbeam.io.disk.table_names import is_made_name
 from nutbeam.policy.components.kinds import KINDS
 
 PAGE = ROOT / "docs" / "reference" / "files.md"
@@ -40,6 +41,7 @@ def test_every_file_of_a_table_is_listed(tmp_path):
     assert len(found) > 10
     known = patterns()
     assert [name for name in found if not any(p.fullmatch(name) for p in known.values())] == []
+    assert [name for name in found if not is_made_name(name)] == []  # so that compact deletes them
     made = {name for name, p in known.items() if any(map(p.fullmatch, found))}
     assert {
         "manifest/NUMBER.json", "state/NAME.parquet", "batches/ID/pages/NAME.parquet",

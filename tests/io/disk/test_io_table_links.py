@@ -139,6 +139,7 @@ def test_a_file_of_any_size_is_not_read_as_a_whole(table):
         ("state/backup.parquet", False),
         ("state/.gitkeep", False),
         ("exports/mine.csv", False),
+        ("seeds/1790000000-0a1b2c3d.txt", True),
         ("seeds/mine.txt", False),
         ("operations/notes.txt", False),
         ("batches/README.md", False),

@@ -1,28 +1,52 @@
 """Functions shared by the commands that take single URLs."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ...io.batches.seed_files import is_binary, lines
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.schemes import SCHEMES
 from ..base.command import Argument
 
-URLS = Argument("urls", "URLs to check; none reads them from standard input.", nargs="*")
+URLS = Argument(
+    "urls", "URLs to check, and files of URLs; none reads them from standard input.", nargs="*"
+)
 
 
 def urls_of(given: Sequence[str]) -> Iterator[str]:
-    """Yields the given URLs; without any, or for ``-``, the lines of standard input."""
+    """Yields the given URLs, and the lines of files; without any, or for ``-``, standard input.
+
+    Raises:
+        UsageError: A file cannot be read, or is no text.
+    """
     for url in given or ("-",):
         if url == "-":
             yield from (line.rstrip("\r\n") for line in sys.stdin)
-        else:
+        elif "://" in url or not os.path.lexists(url):
             yield url
+        else:
+            yield from _lines_in(url)
+
+
+def _lines_in(path: str) -> Iterator[str]:
+    """Yields the lines of a file that are not empty."""
+    try:
+        with Path(path).open("rb") as file:
+            if is_binary(file.read(8_192)):
+                raise UsageError(f"a file of URLs must be text, got {path!r}")
+            file.seek(0)
+            yield from filter(None, map(str.strip, lines(file)))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"a file of URLs must be readable, got {path!r}: {reason}") from error
 
 
 def say(record: Mapping[str, Any], lines: Iterable[str], form: str) -> None:

@@ -4,7 +4,9 @@ import dataclasses
 import sys
 from typing import cast
 
+from ...io.batches.seed_line import hint_for
 from ...web.base.options import option
+from ...web.base.visible import visible
 from ...web.normalizers.normalizer_step import SCOPES, Step
 from ...web.rules.url_options import NORMALIZERS, UrlOptions
 from ...web.rules.url_rules import Scope, UrlRules
@@ -33,7 +35,10 @@ class Options(UrlOptions):
 
 
 def run(invocation: Invocation) -> int:
-    """Prints the normalized form of each URL, or an empty line if the URL cannot be used."""
+    """Prints the normalized form of each URL.
+
+    For a URL that cannot be used it prints an empty line, and the reason on standard error.
+    """
     options: Options = invocation.options
     if options.normalizer:
         options = dataclasses.replace(
@@ -61,6 +66,9 @@ def run(invocation: Invocation) -> int:
             "steps": [{"by": by, "url": after} for by, after in trace],
         }  # fmt: skip
         say(record, [normalized or ""], invocation.format)
+        if normalized is None and invocation.format == "text":
+            hint = hint_for(str(reason), url)
+            print(visible(f"refused, {reason}: {url[:200]!r}{hint}"), file=sys.stderr)
     return DONE
 
 

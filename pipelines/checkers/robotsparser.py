@@ -3,12 +3,11 @@
 import contextlib
 import dataclasses
 import json
-import os
 import sys
 from pathlib import Path
 
 from ...web.base.agent import agent_token, require_agent
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UsageError
 from ...web.base.visible import visible
 from ...web.clients.requests_client import Client
 from ...web.exchange.http_options import HttpOptions
@@ -26,7 +25,6 @@ from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.robots.robots_options import RobotsOptions
 from ...web.robots.robots_text import decode_robots
 from ...web.robots.sitemap_lines import absolute_sitemaps
-from ...web.rule_files.rule_files import lines_of
 from ...web.urls.url_parts import host_of_url
 from ..base.command import DONE, Argument, Invocation, configuration
 from .checking import odd_delay_note, urls_of
@@ -110,18 +108,7 @@ def _rules(source: str, options: Options) -> RobotsRules:
 
 
 def _urls(given: list[str]) -> list[str]:
-    found: list[str] = []
-    for name in given or ["-"]:
-        if name == "-":
-            found += urls_of([])
-        elif "://" in name or not os.path.lexists(name):
-            found.append(name)
-        else:
-            try:
-                found += lines_of(_read(name).decode())
-            except UnicodeDecodeError as error:
-                raise UserError(f"a file of urls must be utf-8 text, got {name!r}") from error
-    return [url.strip() for url in found if url.strip()]
+    return [url.strip() for url in urls_of(given) if url.strip()]
 
 
 def _read(path: str) -> bytes:

@@ -143,7 +143,7 @@ COMMANDS = {
         example="mine --what hosts -o hosts.parquet",
     ),
     "files": Command(
-        "views.files", "List the Parquet files of the table that count.", False, LOOK,
+        "views.files", "List the current Parquet files of the table.", False, LOOK,
         example="mine state",
     ),
     "sql": Command(

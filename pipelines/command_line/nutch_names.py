@@ -39,17 +39,30 @@ _HOSTS = "not needed: hosts are part of the table"
 _PARTS = "not there: nutbeam pages writes texts and links"
 
 
+_PAGES = (
+    "--max_pages",
+    "--max_page",
+    "--max_urls",
+    "--page_limit",
+    "--url_limit",
+    "--limit",
+    "--pages",
+)
+
+
 def _each(command: str, flags: Iterable[str], hint: str) -> dict[tuple[str, str], str]:
     return {(command, flag): hint for flag in flags}
 
 
-# By command and flag in lower case; the command is empty where the flag means the same in all.
+# By command and flag in lower case, with underscores in names of several words; the command is empty where the flag means the same in all.
 _FLAGS: Mapping[tuple[str, str], str] = {
     ("", "-force"): _NO_LOCK,
     ("", "-crawlid"): "not needed: the argument TABLE names the table",
     **_each("", ("-all", "-dir"), _NEXT_BATCH),
     ("", "-resume"): "not needed: the same command again continues what was killed",
     ("", "--max_depth"): "it is --depth",  # of other crawlers
+    **{pair: hint for name in ("crawl", "round", "next", "generate")
+       for pair, hint in _each(name, _PAGES, "it is --top_n, the most URLs of a round").items()},
     **_each("", ("-sitemap", "-stmdetect"), _SITEMAP),
     ("", "-stdin"): "not needed: without URLs, the lines of standard input are read",
     **_each("", ("-listen", "-keepclientcnxopen"), _NO_SERVER),
@@ -84,7 +97,7 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("updatehostdb", "-urllimit"): "not needed: the URLs of a host are counted in bounded memory",
     ("updatehostdb", "-tophosts"): "not needed: all hosts of the table are there",
     **_each("crawl", ("--hostdbupdate", "--hostdbgenerate"), _HOSTS),
-    ("crawl", "--num-tasks"): "not needed: Beam divides the work; see --direct_num_workers",
+    ("crawl", "--num_tasks"): "not needed: Beam divides the work; see --direct_num_workers",
     ("crawl", "-noparsing"): "it is --parse_while_fetching false",
 }  # fmt: skip
 
@@ -133,7 +146,10 @@ def flag_hint(command: str, words: list[str], options: Iterable[Option]) -> str 
         for name in _nutch_names(option):
             if name.rpartition(" ")[2].lower() == flag.lower() and " " in name:
                 return f"Nutch's {flag} is {option.flag}"
-    return _FLAGS.get((command, flag.lower())) or _FLAGS.get(("", flag.lower()))
+    name = flag.lower()
+    if name.startswith("--"):
+        name = f"--{name[2:].replace('-', '_')}"
+    return _FLAGS.get((command, name)) or _FLAGS.get(("", name))
 
 
 def _property_hint(command: str, text: str, options: Iterable[Option]) -> str | None:

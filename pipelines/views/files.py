@@ -1,4 +1,4 @@
-"""files: lists the files of a component that count, for other readers of Parquet."""
+"""files: lists the current files of a component, for other readers of Parquet."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ class Options:
     """Options of files."""
 
     query: bool = option(
-        False, "Print a query for DuckDB that reads the rows in these files that count."
+        False, "Print a query for DuckDB that reads the current rows in these files."
     )
 
 

@@ -20,7 +20,7 @@ from ...policy.components.schema import INLINKS_COLUMNS
 from ...policy.components.vocabulary import record_of
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
-from ...web.base.errors import UsageError
+from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
 from ...web.urls.row_keys import from_key
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
@@ -66,7 +66,13 @@ def run(invocation: Invocation) -> int:
     if options.regex and not options.dump:
         raise UsageError("--regex is only for --dump FILE, where - prints the links")
     address = str(invocation.table)
-    reading = Reading(address, "", newest_manifest(address).snapshot)
+    manifest = newest_manifest(address)
+    if "links" not in manifest.components:
+        raise NothingToDo(
+            f"table {address} has no links yet: nutbeam invertlinks {address} adds those of parsed "
+            "batches, and crawl --links those of each round"
+        )
+    reading = Reading(address, "", manifest.snapshot)
     as_json = invocation.format == "json"
     with reading.reading():
         if url:

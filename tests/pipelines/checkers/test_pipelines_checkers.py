@@ -124,7 +124,7 @@ def test_normalizerchecker(typed):
     assert found == (
         0,
         "http://foo.com/?b=2\n\n",
-        "normalizers: basic, regex (built-in regex-normalize.xml)\n",
+        "normalizers: basic, regex (built-in regex-normalize.xml)\nrefused, malformed: 'foo'\n",
     )
     _, printed, _ = typed("normalizerchecker", "HTTP://a/?&x", "foo", "--format", "json")
     good, bad = records(printed)
@@ -151,6 +151,25 @@ def test_normalizerchecker_of_what_a_crawl_would_not_take(typed, tmp_path, url, 
     assert typed(*words)[:2] == (0, f"{'' if reason else url}\n")
     (record,) = records(typed(*words, "--format", "json")[1])
     assert (record["normalized"], record["reason"]) == (None if reason else url, reason)
+
+
+@pytest.mark.parametrize("command", ["normalizerchecker", "filterchecker"])
+def test_a_file_of_urls_is_read(typed, tmp_path, command):
+    file = tmp_path / "urls.txt"
+    file.write_bytes("http://a.com/1\r\n\r\nhttp://a.com/2".encode("utf-16"))
+    code, printed, _ = typed(command, file, "http://a.com/3")
+    found = [line.lstrip("+").partition("\t")[0] for line in printed.splitlines()]
+    assert (code, found) == (0, [f"http://a.com/{n}" for n in (1, 2, 3)])
+    assert typed(command, tmp_path)[0] == 2
+
+
+def test_normalizerchecker_names_the_reason_of_a_refusal(typed):
+    _, printed, said = typed("normalizerchecker", "example.com", "javascript:x")
+    assert printed == "\n\n"
+    assert said.splitlines()[1:] == [
+        "refused, malformed: 'example.com'; write https://example.com",
+        "refused, scheme_not_allowed: 'javascript:x'",
+    ]
 
 
 def test_normalizerchecker_shows_the_steps_of_a_loop(typed, tmp_path):
@@ -253,8 +272,8 @@ def test_robotsparser_of_files(typed, tmp_path):
         ("no url:", "foo"), ("no url:", "javascript:/"), ("no url:", "x" * 12), ("no url:", "#c"),
         ("not allowed:", "http://a.com"), ("no url:", "http:"), ("not allowed:", "http://a.com"),
     ]  # fmt: skip
-    (tmp_path / "binary").write_bytes(b"\xff")
-    assert typed("robotsparser", robots, tmp_path / "binary")[0] == 3
+    (tmp_path / "binary").write_bytes(b"\xff\0")
+    assert typed("robotsparser", robots, tmp_path / "binary")[0] == 2
 
 
 ODD = "http://a.com/\x0bb\x1c\x85\x1b[2J\u2028c\u202ed"

@@ -15,6 +15,10 @@ from nutbeam.pipelines.command_line.cli import main
     [
         (["T", "--nosuch"], "unknown option '--nosuch'\n"),
         (["T", "--max_depth", "3"], "unknown option '--max_depth'; it is --depth\n"),
+        (
+            ["T", "--max-pages", "3"],
+            "unknown option '--max-pages'; it is --top_n, the most URLs of a round\n",
+        ),
         (["T", "--roudns", "3"], "unknown option '--roudns'; did you mean '--rounds'?\n"),
     ],
 )

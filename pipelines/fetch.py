@@ -62,7 +62,7 @@ from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .fetching.requested import Requested
 from .fetching.time_left import in_time_left
-from .launch.done_before import PARSED, done_with
+from .launch.done_before import PARSED_PHASE, done_with
 from .launch.job import BatchOptions, run_job
 from .parse import ParseBatchOptions
 
@@ -117,14 +117,14 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
     written = operations | FetchPages(options, batch=FetchBatch(_partitions, partition_fetching))
-    phase = PARSED if options.parse_while_fetching else "fetched"
+    phase = PARSED_PHASE if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
         reads=("batches/{batch}/fetchlist",),
         phase=phase,
         whole=(PARTITIONS,),
         over_purges=True,
-        options=done_with(phase, options, DocumentOptions) if phase == PARSED else {},
-        rules=recorded_rules(options) if phase == PARSED else None,
+        options=done_with(phase, options, DocumentOptions) if phase == PARSED_PHASE else {},
+        rules=recorded_rules(options) if phase == PARSED_PHASE else None,
     )
 
 

@@ -21,7 +21,7 @@ from ..transforms.parse_pages import PAGE_FILES, PageFile, ParsePages
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.done_before import PARSED, check_done_alike, done_with
+from .launch.done_before import PARSED_PHASE, check_done_alike, done_with
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -46,7 +46,7 @@ def run(invocation: Invocation) -> int:
     batch, address = invocation.options.batch, str(invocation.table)
     if batch:
         _check_in_time(address, batch)
-        check_done_alike(address, batch, PARSED, invocation.options, DocumentOptions)
+        check_done_alike(address, batch, PARSED_PHASE, invocation.options, DocumentOptions)
     return run_job(invocation, build, "parse")
 
 
@@ -70,10 +70,10 @@ def build(
     documents = operations | ParsePages(options, batch=_files)
     return (operations, documents) | Commit(
         reads=("batches/{batch}/pages",),
-        phase=PARSED,
+        phase=PARSED_PHASE,
         whole=(PAGE_FILES,),
         over_purges=True,
-        options=done_with(PARSED, options, DocumentOptions),
+        options=done_with(PARSED_PHASE, options, DocumentOptions),
         rules=recorded_rules(options),
     )
 

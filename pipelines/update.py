@@ -60,7 +60,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.done_before import UPDATED, check_done_alike, done_with
+from .launch.done_before import UPDATED_PHASE, check_done_alike, done_with
 from .launch.job import BatchOptions, run_job
 from .launch.runner import only_submits
 
@@ -109,7 +109,7 @@ def run(invocation: Invocation) -> int:
     batches = [name.strip() for name in invocation.options.batch.split(",")]
     address = str(invocation.table)
     for name in filter(None, batches):
-        check_done_alike(address, name, UPDATED, invocation.options, UpdateTableOptions)
+        check_done_alike(address, name, UPDATED_PHASE, invocation.options, UpdateTableOptions)
     if len(batches) == 1:
         return run_job(invocation, build, "update")
     if only_submits(invocation.beam_args):
@@ -168,9 +168,9 @@ def build(
     written = (operations, files["main"], unchanged["main"]) | ApplyChanges(targets)
     return (operations, written, files[_COUNTS], unchanged[_COUNTS]) | Commit(
         reads=("state", "hosts", "blocklist", "batches/{batch}/pages", "batches/{batch}/documents"),
-        phase=UPDATED,
+        phase=UPDATED_PHASE,
         whole=(_FILES, RESOLVE),
-        options=done_with(UPDATED, options, UpdateTableOptions),
+        options=done_with(UPDATED_PHASE, options, UpdateTableOptions),
         rules=recorded_rules(options),
     )
 

@@ -9,7 +9,7 @@ from ...policy.recorded_rules import option_words, recorded_options
 from ...web.base.errors import UsageError
 
 # Phases of batches whose results depend on options: how the snapshot names these.
-PARSED, UPDATED = "parsed", "updated"
+PARSED_PHASE, UPDATED_PHASE = "parsed", "updated"
 
 
 def done_with(phase: str, options: Any, kind: type) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def check_done_alike(address: str, batch: str, phase: str, options: Any, kind: t
     Args:
         address: Address of the table.
         batch: Id of the batch.
-        phase: ``PARSED`` or ``UPDATED``.
+        phase: ``PARSED_PHASE`` or ``UPDATED_PHASE``.
         options: Options of the command.
         kind: The class of the options that count.
 
@@ -57,9 +57,9 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _advice(address: str, batch: str, phase: str, made: Manifest, newest: Manifest) -> str:
-    if phase == UPDATED:
+    if phase == UPDATED_PHASE:
         return f"nutbeam filterdb {address} applies rules to the URLs that the table has"
-    if newest.batches[batch].phase == UPDATED:
+    if newest.batches[batch].phase == UPDATED_PHASE:
         return "its pages are parsed with today's options when they are fetched again"
     if made.snapshot == newest.snapshot and made.job == "parse" and made.snapshot > 1:
         return (

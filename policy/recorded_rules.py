@@ -22,7 +22,7 @@ def recorded_options(options: Any, *kinds: type) -> dict[str, Any]:
     >>> recorded_options(ScopeOptions("host"), ScopeOptions)
     {'scope': 'host'}
     """
-    fields = {field.name: field.default for kind in kinds for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    fields = {field.name: field.default for kind in kinds for field in dataclasses.fields(kind)}
     values = {name: getattr(options, name, default) for name, default in fields.items()}
     return {n: _for_json(value) for n, value in values.items() if value != fields[n]}
 

@@ -20,7 +20,7 @@ _START = 1 << 10  # bytes that show the encoding
 def is_binary(start: bytes) -> bool:
     """Returns whether the first bytes of a file show that it is no text.
 
-    >>> is_binary("http://a.com/".encode("utf-16")), is_binary(b"\x7fELF\0\0")
+    >>> is_binary("http://a.com/".encode("utf-16")), is_binary(b"\\x7fELF\\0\\0")
     (False, True)
     """
     return "\0" in start.decode(_encoding_of(start), "replace")

@@ -75,7 +75,7 @@ def cell_kind(component: str) -> CellKind:
         UserError: This nutbeam has no such component in rows.
 
     >>> cell_kind("hosts").family, [layout.version for layout in cell_kind("hosts").layouts]
-    ('h', [1, 2, 3, 4])
+    ('h', [1, 2, 3, 4, 5])
     """
     kind = KINDS.get(component)
     if kind is None or not kind.in_rows:

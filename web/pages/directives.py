@@ -26,6 +26,7 @@ _UNAVAILABLE = "unavailable_after"
 # Rules with a value; any other word before a colon is the name of one robot.
 _RULES = frozenset({"max-snippet", "max-image-preview", "max-video-preview", _UNAVAILABLE})
 _SEPARATOR = re.compile("[,;]")
+_DAY_CHARS = len("2026-01-02")
 # A day with a zone, and the name of a zone after a date of ISO 8601.
 _ZONE_OF_DAY = re.compile(r"(?ai)\A(\d{4}-\d\d-\d\d)\s?(Z|[+-]\d\d:?\d\d)\Z")
 _UTC = re.compile(r"(?ai)\A(\d{4}-\d\d-\d\d[T ][\d:.]{1,20})\s?(?:UTC|GMT)\Z")
@@ -113,7 +114,9 @@ def parse_moment(text: str) -> int | None:
     >>> parse_moment("soon") is None
     True
     """
-    text = _ZONE_OF_DAY.sub(r"\1T00:00:00\2", _UTC.sub(r"\1Z", text.strip()))
+    text = text.strip()
+    if len(text) > _DAY_CHARS:  # most dates in sitemaps are a day alone
+        text = _ZONE_OF_DAY.sub(r"\1T00:00:00\2", _UTC.sub(r"\1Z", text))
     with_time = text if ":" in text else f"{text} 00:00:00"
     for read, date in (
         (datetime.datetime.fromisoformat, text.upper()),

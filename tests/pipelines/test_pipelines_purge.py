@@ -193,7 +193,9 @@ def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):
 def test_at_once_nothing_that_is_left_holds_it(table, whole, what, capsys):
     words = WHAT[what]
     place_in(table, "seeds").mkdir(exist_ok=True)
-    place_in(table, "seeds/0123456789abcdef.txt").write_text("http://h1.example.com/\nHTTP://h0.example.com/\n")
+    place_in(table, "seeds/0123456789abcdef.txt").write_text(
+        "http://h1.example.com/\nHTTP://h0.example.com/\n"
+    )
     assert nutbeam("purge", table, *words, "--now") == 0
     assert traces(table, words) == {}
     assert whole(table)

@@ -76,7 +76,7 @@ def test_names_are_new_unless_given(tmp_path):
     assert named.path == f"{batch_component('1-x', 'outcome')}/n.parquet"
 
 
-def test_a_writer_that_fails_leaves_nothing_behind(tmp_path):
+def test_a_writer_that_fails_leaves_no_file(tmp_path):
     def tables():
         yield rows("a")
         raise RuntimeError("stop")
@@ -101,7 +101,7 @@ def test_earlier_attempts_come_first():
     assert orders == sorted(set(orders))
 
 
-def test_what_earlier_attempts_have_flushed_is_adopted(tmp_path):
+def test_files_that_earlier_attempts_flushed_are_adopted(tmp_path):
     def flush(partition, started, sequence, *keys):
         return write_file(
             tmp_path, "1-x", "pages", [table_of(PAGES, *({"key": key} for key in keys))],
@@ -118,7 +118,7 @@ def test_what_earlier_attempts_have_flushed_is_adopted(tmp_path):
     assert adopted_pages(tmp_path, "1-y", 1, none_barred) == []
 
 
-def test_of_what_two_attempts_have_flushed_each_page_is_adopted_once(tmp_path):
+def test_a_page_that_two_attempts_flushed_is_adopted_once(tmp_path):
     def flush(started, token, *groups):
         tables = [table_of(PAGES, *({"key": key, "body": b"x"} for key in keys)) for keys in groups]
         name = page_name(1, started, token, 0)

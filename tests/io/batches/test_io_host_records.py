@@ -27,7 +27,7 @@ def known(table, hosts, notes=None):
 
 
 @pytest.mark.few(1)
-def test_what_the_table_knows_comes_to_the_engine_and_back(backend):
+def test_host_records_go_from_the_table_to_the_engine_and_back(backend):
     table = backend.fresh()
     with serve(answer) as server:
         reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
@@ -55,7 +55,7 @@ def test_what_the_table_knows_comes_to_the_engine_and_back(backend):
     assert again.select(same).equals(rows.select(same))
 
 
-def test_what_others_have_learnt_since_counts(tmp_path):
+def test_newer_notes_of_other_batches_override_host_records(tmp_path):
     table = str(tmp_path / "table")
     assert nutbeam("inject", table, "http://a.example.com/") == 0
     notes = {"a.example.com": Note(7.0, 70), "c.example.com": Note(None, 90)}

@@ -45,7 +45,7 @@ def test_the_first_attempt_waits_for_nobody(tmp_path):
     assert names(tmp_path) == ["p00000-000001.beat", "p00000-000001.claim"]
 
 
-def test_what_was_released_is_taken_over_at_once(tmp_path):
+def test_a_released_lease_is_taken_over_at_once(tmp_path):
     acquire(tmp_path, "1-x", 0, times=NEVER).release()
     before = time.monotonic()
     with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
@@ -107,7 +107,7 @@ def test_a_dead_process_is_not_waited_for(tmp_path, reaped):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("clock", [0, 7200, -7200])
-def test_who_is_paused_sends_nothing_after_it_is_superseded(tmp_path, clock):
+def test_a_paused_holder_sends_nothing_after_it_is_superseded(tmp_path, clock):
     with Holder(tmp_path, clock=clock) as first, Holder(tmp_path, clock=-clock) as second:
         wait_until(lambda: first.said("held") or second.said("held"))
         if not first.said("held"):
@@ -130,7 +130,7 @@ def test_who_is_paused_sends_nothing_after_it_is_superseded(tmp_path, clock):
         assert not second.said("lost")
 
 
-def test_who_was_paused_but_not_superseded_beats_and_goes_on(tmp_path):
+def test_a_paused_holder_that_was_not_superseded_beats_and_goes_on(tmp_path):
     path = tmp_path / "batches" / "1-x" / "leases" / "p00000-000001.beat"
     with Holder(tmp_path) as holder:
         wait_until(path.exists)
@@ -147,7 +147,7 @@ def test_who_was_paused_but_not_superseded_beats_and_goes_on(tmp_path):
         assert not holder.said("lost")
 
 
-def test_who_cannot_beat_sends_nothing_until_it_can(tmp_path, caplog):
+def test_a_holder_that_cannot_beat_sends_nothing_until_it_can(tmp_path, caplog):
     with acquire(tmp_path, "1-x", 0, times=TIMES) as lease:
         path = tmp_path / "batches" / "1-x" / "leases" / "p00000-000001.beat"
         path.mkdir()  # no file can take its place
@@ -163,7 +163,7 @@ def test_who_cannot_beat_sends_nothing_until_it_can(tmp_path, caplog):
     assert len([r for r in caplog.records if "cannot renew a lease" in r.getMessage()]) == 1
 
 
-def test_who_cannot_beat_for_very_long_gives_up(tmp_path):
+def test_a_holder_that_cannot_beat_for_very_long_gives_up(tmp_path):
     with acquire(tmp_path, "1-x", 0, times=TIMES._replace(give_up=2.0)) as lease:
         (tmp_path / "batches" / "1-x" / "leases" / "p00000-000001.beat").mkdir()
         wait_until(lambda: not lease.may_send())
@@ -191,7 +191,7 @@ def test_another_machine_is_waited_for_until_it_is_silent(tmp_path):
         assert lease.hosts == {"a.b": Note(3.0, 0)}
 
 
-def test_what_another_machine_has_released_may_have_been_asked_just_now(tmp_path):
+def test_a_release_by_another_machine_counts_as_a_request_just_now(tmp_path):
     foreign(tmp_path, released=time.monotonic() - 1e5)  # of its own clock, which says nothing
     before = time.monotonic()
     with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
@@ -215,7 +215,7 @@ def overlaps(holders):
     return [(a, b) for a, b in itertools.pairwise(spans) if b[0] < a[1]]
 
 
-def test_of_many_that_want_a_partition_one_has_it(tmp_path):
+def test_only_one_of_many_holders_has_a_partition_at_a_time(tmp_path):
     with contextlib.ExitStack() as stack:
         holders = [stack.enter_context(Holder(tmp_path, turns=4, sends=2)) for _ in range(3)]
         for holder in holders:
@@ -224,7 +224,7 @@ def test_of_many_that_want_a_partition_one_has_it(tmp_path):
     assert all(not holder.said("lost") for holder in holders)
 
 
-def test_of_many_batches_one_has_its_turn(tmp_path):
+def test_only_one_of_many_batches_sends_at_a_time(tmp_path):
     batches = ["1-x", "2-y", "3-z"]
     with contextlib.ExitStack() as stack:
         holders = [
@@ -274,7 +274,7 @@ def test_a_batch_whose_fetch_is_paused_is_superseded_too(tmp_path):
             assert again.may_send()
 
 
-def test_a_second_batch_learns_what_the_first_has_learnt(tmp_path):
+def test_a_second_batch_gets_the_host_notes_of_the_first(tmp_path):
     with acquire(tmp_path, "1-x", 3, times=NEVER) as first:
         first.note(lambda: {"h.example.com": (4.0, 123)})
     before = time.monotonic()
@@ -283,7 +283,7 @@ def test_a_second_batch_learns_what_the_first_has_learnt(tmp_path):
         assert before - 5 < second.requested_until <= before
 
 
-def test_a_wait_for_another_batch_is_told_once(tmp_path, caplog):
+def test_a_wait_for_another_batch_is_logged_once(tmp_path, caplog):
     waited = []
     first = acquire(tmp_path, "1-x", 0, times=NEVER)
     second = begin(acquire, tmp_path, "2-y", 0, lambda: ["1-x"], waited.append, NEVER)

@@ -43,7 +43,7 @@ def test_one_holds_it_and_the_other_waits(root):
 
 @pytest.mark.few(1)
 @in_stores
-def test_who_was_killed_is_found_dead(root, tmp_path):
+def test_a_killed_holder_is_recognized_as_dead(root, tmp_path):
     with Holder(root, log=tmp_path, times=NEVER) as holder:
         holder.wait_for("sent")
         holder.process.kill()
@@ -54,7 +54,7 @@ def test_who_was_killed_is_found_dead(root, tmp_path):
 
 @pytest.mark.long
 @in_stores
-def test_who_was_stopped_is_superseded_and_sends_no_more(root, tmp_path):
+def test_a_stopped_holder_is_superseded_and_sends_no_more(root, tmp_path):
     with Holder(root, log=tmp_path, times=SLOWER) as holder:
         holder.wait_for("sent")
         holder.process.send_signal(signal.SIGSTOP)

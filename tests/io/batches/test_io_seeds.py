@@ -156,7 +156,7 @@ def test_lines(seed_file):
     }  # fmt: skip
 
 
-def test_what_stands_behind_tabs(seed_file):
+def test_fields_after_tabs_set_score_intervals_and_metadata(seed_file):
     rows, counts = read(
         seed_file(
             "http://a.com/\tnutch.score=2.5\t nutch.fetchInterval = 60 \t topic = a=b \tnothing\n"
@@ -258,7 +258,7 @@ def test_a_byte_order_mark_is_not_part_of_the_url(seed_file):
     assert urls(rows) == ["http://a.com/", "http://b.com/"]
 
 
-def test_what_is_no_utf8_is_a_bad_line(seed_file):
+def test_lines_that_are_not_utf8_are_malformed(seed_file):
     rows, counts = read(seed_file(b"http://a.com/\n\xff\xfe\xfa\n\x00\x01\n"))
     assert urls(rows) == ["http://a.com/"]
     assert counts == {"lines": 3, "dropped/malformed": 2}

@@ -24,7 +24,7 @@ from nutbeam.web.base.errors import UserError
 pytestmark = pytest.mark.bigtable
 
 
-def test_what_is_written_is_read(table):
+def test_written_rows_are_read_back(table):
     rows, hosts = state(500), table_of(HOSTS, {"key": "com.h1", "robots_text": "User-agent: *"})
     table.write(STATE_CELL, encode(rows, STATE_CELL), 1)
     table.write(HOST_CELL, encode(hosts, HOST_CELL), 1)
@@ -34,7 +34,7 @@ def test_what_is_written_is_read(table):
 
 
 @pytest.mark.filterwarnings("ignore:Connecting to Bigtable emulator")
-def test_what_is_written_is_what_googles_client_reads(table, monkeypatch):
+def test_googles_client_reads_the_written_cells(table, monkeypatch):
     rows = state(20)
     table.write(STATE_CELL, encode(rows, STATE_CELL), 3)
     monkeypatch.setenv(EMULATOR, table.address.emulator)
@@ -73,7 +73,7 @@ def test_a_snapshot_does_not_see_what_came_later(table):
     assert keys_of(scanned(table, snapshot=0)) == []
 
 
-def test_a_tombstone_hides_what_was_before_it_and_only_that(table):
+def test_a_tombstone_hides_older_cells_and_no_newer_ones(table):
     table.write(STATE_CELL, encode(state(3), STATE_CELL), 1)
     gone = keys_of(state(3))[1]
     tombstone = pa.table({"key": [gone.encode()], "cell": [b""]})

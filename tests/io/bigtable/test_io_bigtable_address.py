@@ -22,7 +22,7 @@ def test_an_address_is_read_and_spelt_as_it_was(text):
     assert is_bigtable(text)
 
 
-def test_what_an_address_stands_for():
+def test_an_address_names_table_app_profile_and_emulator():
     address = parse_address("bigtable://my-project/my-instance/crawl?app_profile=batch", {})
     assert address.name == "projects/my-project/instances/my-instance/tables/crawl"
     assert address.app_profile == "batch"
@@ -66,7 +66,7 @@ def test_the_emulator_of_the_environment_goes_into_the_address():
         ("bigtable://my-project/my-instance/t?emulator=x", "the emulator must be HOST:PORT"),
     ],
 )  # fmt: skip
-def test_what_is_malformed_is_refused_and_quoted(text, said):
+def test_malformed_addresses_are_refused_and_quoted(text, said):
     with pytest.raises(UsageError) as error:
         parse_address(text, {})
     assert said in str(error.value)
@@ -78,7 +78,7 @@ def test_a_malformed_emulator_is_refused():
         parse_address("bigtable://my-project/my-instance/t", {EMULATOR: "http://localhost:1/"})
 
 
-def test_who_uses_no_bigtable_does_not_load_its_libraries():
+def test_commands_without_bigtable_do_not_load_its_libraries():
     code = (
         "import sys; from nutbeam.pipelines import generate; from nutbeam.pipelines.views import table;"
         "from nutbeam.pipelines.command_line import cli; cli.main(['--help']);"

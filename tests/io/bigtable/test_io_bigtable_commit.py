@@ -93,7 +93,7 @@ def test_the_same_attempt_again_is_success(log):
     assert log.pin() == 2
 
 
-def test_two_who_have_read_the_same_one_wins(log):
+def test_one_of_two_writers_that_read_the_same_snapshot_wins(log):
     root, head = Path(log.settings().files), log.head()
     mine, theirs = (write_changes(root, changes_of(n)) for n in (1, 2))
     other = another(log)
@@ -175,7 +175,7 @@ def test_killed_at_random_moments(log, kills):
         last = newest
 
 
-def test_nobody_who_commits_is_lost(log):
+def test_no_commit_of_concurrent_writers_is_lost(log):
     """4 threads raise one number 20 times each, each on top of what it has read."""
     root, threads, times = Path(log.settings().files), 4, 20
     seen = []
@@ -202,7 +202,7 @@ def test_nobody_who_commits_is_lost(log):
     assert sorted(seen) == [(n, n) for n in range(1, threads * times + 1)]
 
 
-def test_what_a_late_writer_writes_again_changes_nothing(log):
+def test_a_late_writer_that_writes_again_changes_nothing(log):
     store(log, 1)
     head = log.head()
     changes = write_changes(Path(log.settings().files), changes_of(2))
@@ -259,7 +259,7 @@ def test_commits_that_change_no_rows_make_no_snapshot_old(log):
         log.check_fresh(1)
 
 
-def test_a_commit_that_is_begun_counts_for_who_reads(log):
+def test_a_commit_that_has_begun_makes_old_snapshots_too_old(log):
     for snapshot in (1, 2, 3, 4):
         store(log, snapshot)
     changes = write_changes(Path(log.settings().files), changes_of(5))
@@ -372,7 +372,7 @@ def test_a_row_that_bigtable_would_refuse_is_named_when_applied(log):
     assert log.pin() == 0
 
 
-def test_an_old_cell_is_not_brought_back_by_its_tombstone(log):
+def test_an_old_cell_written_late_stays_deleted_by_its_tombstone(log):
     store(log, 1)
     gone = write_changes(Path(log.settings().files), {"state": changes_of(1)["state"]}, ("state",))
     log.store(2, b"x", gone)

@@ -71,7 +71,7 @@ def test_a_write_that_is_cut_off_is_repeated(cut, monkeypatch):
     assert scanned(table).equals(rows)
 
 
-def test_who_never_answers_is_given_up(bigtable, tmp_path, monkeypatch):
+def test_a_server_that_never_answers_is_given_up(bigtable, tmp_path, monkeypatch):
     waits = []
     monkeypatch.setattr(module, "back_off", waits.append)
     with Proxy(bigtable.host) as proxy:
@@ -102,7 +102,7 @@ def test_a_commit_that_is_never_answered_names_its_attempts(cut, monkeypatch):
     assert waits == list(range(1, SWAP_ATTEMPTS))
 
 
-def test_what_bigtable_says_of_a_row_is_quoted(table, monkeypatch):
+def test_errors_that_bigtable_returns_for_a_row_are_quoted(table, monkeypatch):
     monkeypatch.setattr(module, "back_off", lambda failed: None)
     other = dataclasses.replace(STATE_CELL, family="x")
     # The emulator calls it an internal error, which may be tried again.
@@ -139,7 +139,7 @@ BUSY = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 
 
 @pytest.mark.parametrize("code", BUSY)
-def test_a_quota_is_waited_for_and_in_the_end_said(scripted, monkeypatch, code):
+def test_requests_over_quota_are_retried_and_finally_reported(scripted, monkeypatch, code):
     waits = []
     monkeypatch.setattr(module, "back_off", waits.append)
     table, server = scripted
@@ -159,7 +159,7 @@ def test_a_quota_is_waited_for_and_in_the_end_said(scripted, monkeypatch, code):
         assert server.refusals == []
 
 
-def test_who_may_not_is_told_at_once(scripted):
+def test_a_missing_permission_is_reported_at_once(scripted):
     table, server = scripted
     server.refusals = [grpc.StatusCode.PERMISSION_DENIED]
     with pytest.raises(UserError, match=r"^no permission for bigtable:.*roles/bigtable.user"):
@@ -175,7 +175,7 @@ def test_an_answer_that_lacks_a_row_says_nothing_of_it(scripted, monkeypatch):
     assert [len(request.entries) for request in server.requests] == [2, 1]
 
 
-def test_writing_slows_down_when_asked_to(scripted):
+def test_writing_slows_down_when_the_server_limits_its_rate(scripted):
     table, server = scripted
     answer = statuses((0, ""))
     answer.rate_limit_info = types.RateLimitInfo(period={"seconds": 10}, factor=0.7)

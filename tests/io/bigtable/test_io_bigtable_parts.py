@@ -40,13 +40,13 @@ BEYOND = [
 
 
 @pytest.mark.parametrize(("reason", "row"), BEYOND)
-def test_what_bigtable_would_refuse_is_named(reason, row):
+def test_rows_beyond_the_limits_of_bigtable_are_named(reason, row):
     rows = cells((b"a", b"1"), row, (b"z", b""))
     with pytest.raises(UserError, match=rf"Bigtable does not take row b'.*' \({reason}\): its key"):
         check_limits(rows)
 
 
-def test_what_is_just_within_the_limits_is_taken():
+def test_rows_just_within_the_limits_are_accepted():
     check_limits(cells((b"k" * MAX_ROW_KEY_BYTES, b"x"), (b"k", bytes(51 << 20))))
 
 

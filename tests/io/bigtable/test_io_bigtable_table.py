@@ -93,7 +93,7 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
     assert sum(found.values()) == 31
 
 
-def test_what_stays_as_it_was_is_not_written(log, tmp_path):
+def test_unchanged_rows_are_not_written(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
     written, deleted = resolve_changes(
         log, tmp_path, "state", rows(5).select("key"), lambda rows, _: Resolved(rows), snapshot
@@ -109,7 +109,7 @@ def test_maps_and_nulls_count_as_values():
     assert rows_to_write(new, new).is_empty()
 
 
-def test_what_bigtable_would_refuse_is_left_out_and_counted(log, tmp_path):
+def test_rows_beyond_the_limits_of_bigtable_are_left_out_and_counted(log, tmp_path):
     frame = frame_of(STATE, {"key": "a"}, {"key": "k" * 5_000})
     written = write_changes(tmp_path, "state", frame)
     assert (written.file.rows, written.dropped) == (1, {"key_too_long": 1})
@@ -124,7 +124,7 @@ def test_hosts_are_found(log, tmp_path):
     assert stored_rows(log, "hosts", sought.clear(), snapshot).is_empty()
 
 
-def test_a_snapshot_that_is_too_old_is_said_so_behind_the_last_row(log, tmp_path):
+def test_a_snapshot_that_became_too_old_raises_after_the_last_row(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
     reading = read_range(log, "state", ALL, snapshot)
     assert len(next(reading)) == 5

@@ -146,5 +146,5 @@ def test_a_file_of_any_size_is_not_read_as_a_whole(table):
         (NAME, False),
     ],
 )
-def test_names_that_jobs_make_are_told_apart(name, made):
+def test_names_that_jobs_make_are_distinguished_from_others(name, made):
     assert is_made_name(name) == made

@@ -35,7 +35,7 @@ def test_the_last_round_is_the_last_of_which_all_blocks_are_there(files):
     assert files.last_round(2) == 10
 
 
-def test_what_is_not_there_has_no_receipt_and_is_named(files):
+def test_missing_files_have_no_receipt_and_are_named(files):
     files.write(Receipt(0, 3, {}), VALUES)
     files.forget(3, 0)
     files.forget(3, 0)

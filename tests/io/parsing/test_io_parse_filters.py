@@ -118,7 +118,7 @@ def parsed(pool, tmp_path, pages, *filters, **options):
     return done.documents.to_pylist(), done.counts
 
 
-def test_filters_work_one_after_the_other_on_what_is_stored(pool, tmp_path):
+def test_filters_work_one_after_the_other_on_the_stored_document(pool, tmp_path):
     body = "<html lang=en><meta name=description content=D><title>t</title><p>words"
     ((one,), counts) = parsed(pool, tmp_path, {"a": body}, "title", "again")
     assert one["title"] == "T!"
@@ -128,7 +128,7 @@ def test_filters_work_one_after_the_other_on_what_is_stored(pool, tmp_path):
     assert counts["parsed"] == 1
 
 
-def test_the_order_is_the_one_asked_for(pool, tmp_path):
+def test_filters_run_in_the_order_of_the_option(pool, tmp_path):
     ((one,), counts) = parsed(pool, tmp_path, {"a": "<title>t</title>"}, "again", "title")
     assert (one["parse_status"], one["title"]) == (ParseStatus.FAILED, None)
     assert one["parse_message"] == "filter_again: KeyError('from')"
@@ -157,7 +157,7 @@ def test_a_page_may_be_dropped(pool, tmp_path):
     assert (kept, counts["skipped/says_no"]) == ([], 1)
 
 
-def test_what_a_filter_does_wrong_costs_one_page(pool, tmp_path, capfd):
+def test_a_filter_that_fails_costs_one_page(pool, tmp_path, capfd):
     names = ["good", "bad", "number", "reason", "slow", "exit", "interrupt", "base", "mute",
              "half", "close", "hungry", "fine"]  # fmt: skip
     pages = {name: f"<title>{name}</title>" for name in names}

@@ -114,7 +114,7 @@ def test_few_jobs_are_under_way_at_a_time(pool):
     assert len(list(results)) == 49
 
 
-def test_what_is_abandoned_is_forgotten(pool):
+def test_abandoned_results_are_discarded(pool):
     results = pool.parse([job(page("slow", SLOW_HTML)), *(job(page(str(n))) for n in range(9))])
     number = pool.submit(job(page("mine")))
     results.close()
@@ -239,7 +239,7 @@ def test_children_end_with_the_pool():
             os.kill(pid, 0)
 
 
-def test_pages_that_are_in_no_file_yet_leave_nothing_behind(pool):
+def test_pages_that_are_in_no_file_yet_leave_no_temporary_files(pool):
     rows = table_of(PAGES, page("new"))
     number = pool.submit(Job("/nowhere", "pages.parquet", (), (), OPTIONS), rows)
     assert said(pool.result(number)) == ["new"]

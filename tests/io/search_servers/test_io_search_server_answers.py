@@ -117,13 +117,13 @@ def test_a_newer_version_on_the_server_is_no_failure(server):
     assert writer(server).write(documents("a"), NONE).counts == {"newer": 1}
 
 
-def test_a_delete_of_what_is_not_there_is_no_failure(server):
+def test_a_delete_of_a_missing_document_is_no_failure(server):
     server.script = [(200, items(("a", 404), kind="delete"))]
     assert writer(server).write(documents(), pl.Series(["a"])).counts == {"not_there": 1}
 
 
 @pytest.mark.parametrize("status", [(413, b""), (429, NEVER)], ids=["413", "429"])
-def test_what_is_too_large_is_split_down_to_the_document_that_is(server, status):
+def test_bulks_that_are_too_large_are_split_down_to_the_document_at_fault(server, status):
     server.script = [status, status, status]  # a b c, a, then b c
     done = writer(server).write(documents("a", "b", "c"), NONE)
     assert server.bulks == [["a", "b", "c"], ["a"], ["b", "c"], ["b"], ["c"]]
@@ -156,7 +156,7 @@ def test_a_server_that_never_takes_anything_ends_the_work_in_one_line(server):
         ((302, b""), "refuses the request"),
     ],
 )
-def test_what_is_not_in_the_document_ends_the_work(server, answer, message):
+def test_errors_that_no_document_causes_end_the_work(server, answer, message):
     server.script = [answer]
     with pytest.raises(Blocked, match=message):
         writer(server).write(documents("a"), NONE)

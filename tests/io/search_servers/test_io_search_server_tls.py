@@ -106,7 +106,7 @@ def test_tokens_of_the_environment(server, own, monkeypatch, variable, value, he
     assert "secret" not in str(raised.value)
 
 
-def test_a_key_is_in_no_file_of_the_table_and_in_nothing_that_is_said(
+def test_a_key_is_in_no_file_of_the_table_no_output_and_no_log(
     server, own, tmp_path, monkeypatch, capfd, caplog
 ):
     caplog.set_level(logging.DEBUG)

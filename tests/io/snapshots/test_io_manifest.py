@@ -95,7 +95,7 @@ def test_the_newest_snapshot_by_number_not_by_name(tmp_path):
     assert manifest_at(tmp_path, 123_456_789).snapshot == 123_456_789
 
 
-def test_what_a_newer_version_adds_is_ignored(tmp_path, stored):
+def test_fields_that_a_newer_version_adds_are_ignored(tmp_path, stored):
     def change(record):
         record["new"] = record["components"]["state"]["new"] = record["batches"]["2-y"]["new"] = 1
         del record["digest"]  # that version has one of its own making
@@ -132,7 +132,7 @@ def test_a_manifest_that_is_none(tmp_path, stored, text):
         manifest_at(tmp_path, 3)
 
 
-def test_a_manifest_is_read_again_where_a_table_is_made_anew(tmp_path, stored):
+def test_a_manifest_is_read_again_if_its_file_was_replaced(tmp_path, stored):
     manifest_at(tmp_path, 3)
     stored.unlink()
     store_manifest(open_table(str(tmp_path)), dataclasses.replace(MANIFEST, operation="other"))

@@ -50,7 +50,7 @@ def table(address):
     return address
 
 
-def test_the_first_one_who_begins_pins(table):
+def test_the_first_begin_of_an_operation_pins_its_snapshot(table):
     first = begin(table, "update", "op", batch="b1", now=20)
     assert (first.snapshot, first.now, first.batch, first.idle) == (1, 20, "b1", "")
     commit(begin(table, "inject", "other"), [])
@@ -77,7 +77,7 @@ def test_randomness_follows_from_the_id(table):
     assert begin(table, "a", "x").seed != begin(table, "a", "y").seed
 
 
-def test_many_who_begin_at_once_pin_the_same(table):
+def test_concurrent_begins_of_an_operation_pin_the_same(table):
     found = []
     gate = threading.Barrier(8)
 
@@ -93,7 +93,7 @@ def test_many_who_begin_at_once_pin_the_same(table):
     assert len(set(found)) == 1
 
 
-def test_who_is_done_is_idle_and_commits_no_more(table):
+def test_a_committed_operation_is_idle_and_commits_no_more(table):
     operation = begin(table, "update", "op")
     made = commit(operation, [written("state", "c", added=1)])
     again = begin(table, "update", "op")
@@ -103,7 +103,7 @@ def test_who_is_done_is_idle_and_commits_no_more(table):
     assert live(operation) == ["a", "b", "c"]
 
 
-def test_who_is_done_is_found_under_later_snapshots(table):
+def test_a_committed_operation_is_found_under_later_snapshots(table):
     operation = begin(table, "update", "op")
     made = commit(operation, [])
     for name in ("x", "y"):
@@ -113,7 +113,7 @@ def test_who_is_done_is_found_under_later_snapshots(table):
     assert committed(begin(table, "inject", "z")) is None
 
 
-def test_a_commit_says_what_was_done(table):
+def test_a_commit_records_files_counts_and_the_batch(table):
     operation = begin(table, "update", "op", batch="b1", now=77)
     batch = dataclasses.replace(BATCH, phase="updated")
     parts = [
@@ -145,7 +145,7 @@ def test_all_files_of_a_component_may_go(table):
     assert live(operation) == []
 
 
-def test_what_was_committed_meanwhile_is_kept(table):
+def test_commits_of_other_operations_in_the_meantime_are_kept(table):
     mine = begin(table, "update", "mine", batch="b1")
     commit(begin(table, "fetch", "theirs"), [written("batches/b2/pages", "p")])
     made = commit(mine, [written("state", "c", replaced=["a"])], reads=frozenset({"state"}))
@@ -171,7 +171,7 @@ def test_a_component_that_both_write_and_nobody_reads_has_the_files_of_both(tabl
         ("hosts", [written("hosts", "h")]),
     ],
 )
-def test_what_was_read_must_not_have_changed(table, reads, theirs):
+def test_a_commit_conflicts_if_a_component_that_it_read_has_changed(table, reads, theirs):
     mine = begin(table, "update", "mine")
     commit(begin(table, "inject", "theirs"), theirs)
     with pytest.raises(ConflictError, match=rf"^update: {reads} was changed by inject .*'theirs'"):
@@ -180,7 +180,7 @@ def test_what_was_read_must_not_have_changed(table, reads, theirs):
     assert "x" not in live(mine)
 
 
-def test_who_has_lost_begins_anew_under_the_same_id(table):
+def test_an_operation_that_lost_begins_again_under_the_same_id(table):
     """As a scheduler does that tries again: what was read before would never be true again."""
     for number in range(1, 4):
         mine = begin(table, "inject", "mine", now=number)
@@ -238,7 +238,7 @@ def test_a_batch_that_is_not_updated_any_more_is_not_taken_in(table):
     assert commit(taker, [], takes_in={"b1": "t", "gone": "t"}).batches == {"b1": BATCH}
 
 
-def test_of_two_who_do_the_same_work_on_a_batch_one_commits(table):
+def test_one_of_two_operations_with_the_same_work_on_a_batch_commits(table):
     one, two = (begin(table, "parse", name, batch="b1") for name in ("one", "two"))
     parsed = dataclasses.replace(BATCH, phase="parsed")
     commit(one, [written("batches/b1/documents", "d1")], batch=parsed)
@@ -333,7 +333,7 @@ def test_a_table_that_may_not_be_written(locked):
     assert str(error) == f"cannot write {locked}/table/operations/op.json: Permission denied"
 
 
-def test_what_is_pinned_knows_no_address(table):
+def test_a_pinned_operation_does_not_contain_the_address_of_the_table(table):
     begin(table, "update", "op")
     record = json.loads(read_bytes(place_of(table) / "operations" / "op.json"))
     assert table not in str(record)

@@ -92,7 +92,7 @@ def test_many_operations_at_once_are_all_committed(address):
 
 
 @everywhere
-def test_what_others_have_committed_is_seen_at_once(address):
+def test_commits_of_other_processes_are_seen_at_once(address):
     assert begin(address, "inject", "before").snapshot == 0
     root = place_of(address)
     assert names(root / "manifest") == []

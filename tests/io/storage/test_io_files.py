@@ -109,7 +109,7 @@ def test_older_files_lack_columns_and_newer_ones_have_more(tmp_path):
     assert some.to_pylist() == [{"score": None, "key": "a"}]
 
 
-def test_only_what_is_asked_for_is_read(tmp_path):
+def test_only_requested_columns_are_read(tmp_path):
     path = write(tmp_path / "a.parquet", ROWS)
     (group,) = row_groups(path, OUTCOME, ["status"])
     assert group.column_names == ["status"]

@@ -174,7 +174,7 @@ def test_a_large_file_goes_up_in_pieces_and_is_given_up_whole(root, monkeypatch)
 
 
 @PROXIED
-def test_only_the_columns_that_are_asked_for_are_read(proxied):
+def test_only_requested_columns_are_read_from_a_store(proxied):
     proxy, root = proxied
     bodies = [np.random.default_rng(n).bytes(1 << 20) for n in range(8)]
     with ParquetWriter(root / "wide", WIDE) as writer:

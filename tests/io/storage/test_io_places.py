@@ -69,7 +69,7 @@ def test_a_client_that_is_not_installed(address, module, extra, monkeypatch):
 
 
 @in_stores
-def test_what_there_is_at_an_address(address, root):
+def test_places_without_a_table_and_folders_with_other_files_are_refused(address, root):
     open_table(address).check_place()
     with pytest.raises(UsageError, match=r"^no web table at .*: it does not exist$"):
         newest_manifest(address)

@@ -50,7 +50,7 @@ def test_a_process_of_the_same_number_is_another_one():
 
 
 @pytest.mark.parametrize("name", ["boot", "pids"])
-def test_what_runs_elsewhere_cannot_be_judged(name):
+def test_processes_elsewhere_are_never_judged_dead(name):
     child, process = other_process()
     child.communicate()
     assert is_dead(process)
@@ -58,7 +58,7 @@ def test_what_runs_elsewhere_cannot_be_judged(name):
     assert not is_dead({key: value for key, value in process.items() if key != name})
 
 
-def test_who_has_another_clock():
+def test_a_process_of_another_boot_has_another_clock():
     me = this_process()
     assert not same_clock({**me, "boot": "another"})
     assert not same_clock({**me, "clock": "another"})

@@ -48,7 +48,7 @@ def test_a_folder_goes_with_its_process_and_is_nobody_elses(base):
 
 
 @pytest.mark.parametrize("reaped", [True, False])
-def test_what_a_killed_process_leaves_is_swept_by_the_next_one(base, reaped):
+def test_the_folder_of_a_killed_process_is_swept_by_the_next_one(base, reaped):
     process, folder = other(base)
     process.kill()
     if reaped:
@@ -84,7 +84,7 @@ def test_nothing_else_is_touched(base):
     assert all((path / "file").exists() for path in here.values())
 
 
-def test_what_a_machine_left_that_was_started_anew_is_swept(base):
+def test_folders_from_before_a_restart_of_the_machine_are_swept(base):
     process, folder = other(base)
     words = folder.name.split("-")
     earlier = base / "-".join([*words[:3], "abcdef", *words[4:]])

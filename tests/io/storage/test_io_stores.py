@@ -67,7 +67,7 @@ def test_streams_come_back(root, data):
 
 
 @everywhere
-def test_what_is_replaced_is_another_version(root):
+def test_a_replaced_file_has_another_version(root):
     assert file_version(root / "x" / "beat") == ()
     write_bytes(root / "x" / "beat", b"1")
     before = file_version(root / "x" / "beat")
@@ -113,7 +113,7 @@ def test_files_have_ages_by_the_stores_clock(root):
 
 
 @everywhere
-def test_what_is_put_aside_is_taken_up(root):
+def test_rows_that_are_put_aside_are_read_back_and_removed(root):
     rows = frame_of(OUTCOME, {"key": "a"}, {"key": "b", "status": 3})
     path = put_aside(root, "1-x", rows)
     assert take_up(root, path).equals(rows)

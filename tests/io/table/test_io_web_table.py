@@ -79,7 +79,7 @@ def test_snapshots_are_numbered_and_kept(address):
         table.record(2)
 
 
-def test_of_two_commits_of_a_number_one_counts(address):
+def test_one_of_two_commits_with_the_same_number_wins(address):
     made = change(address, state_of(ROWS), "first")
     table = open_table(address)
     second = {"snapshot": 2, "operation": "second"}
@@ -88,7 +88,7 @@ def test_of_two_commits_of_a_number_one_counts(address):
     assert load_manifest(table, 2).operation == "second"
 
 
-def test_what_has_changed_since_a_snapshot(address):
+def test_rows_that_changed_since_a_snapshot_are_found(address):
     def changed(since):
         listed = load_manifest(open_table(address), since).components["state"]
         before = {file.path for file in load_files(open_table(address), listed)}
@@ -253,7 +253,7 @@ def test_rows_are_loaded_into_a_table_that_has_none(address):
     assert scores(address) == ROWS
 
 
-def test_what_may_be_due(address):
+def test_tablets_that_may_have_due_rows_are_found(address):
     change(address, state_of(ROWS, fetch_time=1_000), "first")
     table, known = parts_of(address)
     assert [table.may_have_due("state", t, Due(until=1_000)) for t in known] == [True]

@@ -29,7 +29,7 @@ def edited(address, edit, name):
     return operation, parts
 
 
-def test_what_is_taken_out_cannot_be_read_any_more(address):
+def test_purged_rows_cannot_be_read_any_more(address):
     gone = "com.a:http/05"
     change(address, state_of(ROWS), "first")
     operation, parts = edited(address, without(gone), "purge")

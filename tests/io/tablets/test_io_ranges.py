@@ -85,7 +85,7 @@ def test_ranges_get_no_more_than_they_should(keys, limit):
         assert len(inside) <= limit + max((inside.count(key) for key in inside), default=0)
 
 
-def test_hosts_are_brought_together_where_only_the_tablets_part_them():
+def test_ranges_begin_at_the_first_key_of_a_host():
     # A key before the first of the second tablet, of its host, belongs there too.
     tablets = [Tablet(DataFile("t0", 1, 1, "com.a:http/", "com.a:http/z")),
                Tablet(DataFile("t1", 1, 1, "com.c:http/m", "com.c:http/n"))]  # fmt: skip
@@ -154,7 +154,7 @@ def test_tablets_are_folded_past_the_limits_only():
     assert chosen(known, 0.0) == []  # nothing comes: nobody looks at them
 
 
-def test_what_is_folded_at_a_time_is_bounded_and_the_heaviest_come_first(monkeypatch):
+def test_folding_is_bounded_and_takes_the_heaviest_tablets_first(monkeypatch):
     monkeypatch.setattr(module, "FOLD_BYTES", 250_000)
     names = "abcdef"
     known = [tablet(name, 1000, [200 + at]) for at, name in enumerate(names)]
@@ -162,7 +162,7 @@ def test_what_is_folded_at_a_time_is_bounded_and_the_heaviest_come_first(monkeyp
     assert chosen(known, 0.0) == []
 
 
-def test_what_is_overdue_is_folded_whatever_it_costs(monkeypatch):
+def test_overdue_tablets_are_folded_at_any_cost(monkeypatch):
     monkeypatch.setattr(module, "FOLD_BYTES", 0)
     monkeypatch.setattr(module, "FOLD_SHARE", 0)
     known = [tablet("a", 1000, [201]), tablet("b", 1000, [401]),

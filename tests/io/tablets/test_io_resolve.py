@@ -255,7 +255,7 @@ def test_a_first_load_writes_bases(kept):
     assert (file.base, file.rows) == (None, 1000)
 
 
-def test_a_run_holds_what_changed_and_what_is_new_and_nothing_else(kept):
+def test_a_run_holds_changed_and_new_rows_and_nothing_else(kept):
     (base,) = kept.files
     kept.apply([(numbered([7])[0], 2), (numbered([8])[0], 1), ("com.b:http/", 3)])
     (run,) = [file for file in kept.files if file.base is not None]
@@ -296,7 +296,7 @@ def test_more_changes_than_a_fifth_of_the_rows_make_a_new_base(kept):
     kept.check()
 
 
-def test_what_an_update_writes_follows_from_the_changes_not_from_the_table(tmp_path):
+def test_the_bytes_of_an_update_grow_with_the_changes_and_not_with_the_table(tmp_path):
     written = {}
     for rows in (20_000, 200_000):
         kept = Kept(tmp_path / str(rows))

@@ -86,7 +86,7 @@ def test_a_writer_without_rows_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_abandoned_writer_leaves_nothing_behind(tmp_path):
+def test_an_abandoned_writer_leaves_no_file(tmp_path):
     with TabletWriter(tmp_path, "state", STATE) as writer:
         writer.write(state(["com.a:http/"]))
     assert list((tmp_path / "state").iterdir()) == []

@@ -45,7 +45,7 @@ def test_lists_keep_the_names_of_their_columns(tmp_path):
     assert load_files(tmp_path, component) == [file]
 
 
-def test_what_hosts_have_in_tablets_of_their_own():
+def test_rows_of_hosts_with_tablets_of_their_own_are_counted():
     files = [
         DataFile("a", 3, 30, "com.a:http/1", "com.b:http/1"),
         DataFile("b", 5, 50, "com.b:http/2", "com.b:http/7"),

@@ -34,7 +34,7 @@ def assert_whole(root):
             assert all((root / file.path).exists() for file in load_files(root, component))
 
 
-def test_of_an_open_batch_only_that_stays_which_a_fetch_will_adopt(table):
+def test_only_adoptable_files_of_an_open_batch_are_kept(table):
     known = {"phase": "generated", "created": 1, "partitions": 1, "urls": 1, "blocks_until": 9}
     make(table, "g", batch="1-b", job="generate", **known)
     kept = [
@@ -78,7 +78,7 @@ def test_old_snapshots_go_with_all_that_only_they_name(table):
     assert delete_expired(open_table(str(table)), WEEK) == {}
 
 
-def test_what_was_the_newest_since_is_kept(table):
+def test_snapshots_that_were_the_newest_within_the_retention_are_kept(table):
     pass_time(table, 8)
     (table / "manifest" / "00000003.json").touch()  # so snapshot 2 was the newest until now
     delete_expired(open_table(str(table)), WEEK)
@@ -86,7 +86,7 @@ def test_what_was_the_newest_since_is_kept(table):
     assert_whole(table)
 
 
-def test_a_reader_of_what_is_gone_is_told_so(table):
+def test_a_reader_of_a_deleted_snapshot_gets_snapshot_too_old(table):
     reader = Operation(str(table), "late", "generate", 1, 0, 0)
     assert reader.files("state")
     pass_time(table, 8)
@@ -142,7 +142,7 @@ def test_a_crawl_goes_on_for_as_long_as_its_phases_do(table):
 @pytest.mark.parametrize(
     ("phase", "kept"), [("generated", True), ("fetched", False), ("updated", False)]
 )
-def test_what_a_batch_that_waits_has_flushed_is_kept(table, phase, kept):
+def test_flushed_files_of_a_batch_that_waits_for_its_fetch_are_kept(table, phase, kept):
     put(table, "batches/b1/pages/p00000-1-a-00001.parquet")
     known = {"phase": phase, "created": 1, "partitions": 1, "urls": 1, "blocks_until": 1}
     operation = begin(str(table), "fetch", "four.fetch", batch="b1")
@@ -313,7 +313,7 @@ def test_the_way_back_ends_where_snapshots_went(table):
     ]
 
 
-def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(table):
+def test_an_operation_whose_snapshot_is_deleted_is_not_reported_as_uncommitted(table):
     """As a sweep leaves it that was cut off before it deleted what is said of operations."""
     for number in (1, 2):
         (table / "manifest" / f"{number:08d}.json").unlink()
@@ -332,7 +332,7 @@ def test_of_an_operation_that_is_forgotten_nobody_says_that_it_was_not_done(tabl
     assert sorted(history(first)) == ["m.fsck", "three.update"]
 
 
-def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):
+def test_rolled_back_operations_are_under_way_only_if_they_may_come_again(table):
     assert disturbed_by(open_table(str(table)), "compact") == []
     roll_back(str(table), 1, "back.rollback")
     # Pinned before the first snapshot or after it: done, or to be pinned again.
@@ -344,7 +344,7 @@ def test_what_was_rolled_back_is_under_way_only_if_it_may_come_again(table):
     assert disturbed_by(open_table(str(table)), "compact") == ["two.update"]
 
 
-def test_lost_snapshots_and_purged_lists_are_not_asked_for(table):
+def test_lost_snapshots_and_purged_lists_are_not_read(table):
     latest = manifest_at(table, 3)
     (table / manifest_at(table, 1).components["state"].list).unlink()
     (table / "manifest" / "00000002.json").write_text("{")
@@ -411,7 +411,7 @@ def test_a_folder_on_another_disk_is_swept(table, outside):
     assert {path.name for path in (outside / "state").iterdir()} == kept
 
 
-def test_what_jobs_did_not_make_stays(table):
+def test_files_that_no_job_made_stay(table):
     for name in ("state/notes.txt", "exports/mine.csv", "operations/notes.txt", "batches/README"):
         (table / name).parent.mkdir(exist_ok=True)
         (table / name).write_text("http://a.example.com/")

@@ -34,7 +34,7 @@ def test_an_operation_of_a_clock_ahead_is_under_way_for_a_day_at_most(table):
     assert disturbed_by(open_table(str(table)), "compact") == []
 
 
-def test_while_the_clock_is_behind_nothing_goes_and_no_file_is_touched(table):
+def test_no_file_is_deleted_or_touched_while_the_clock_is_late(table):
     pass_time(table, -400)
     before = {path: path.stat().st_mtime for path in table.rglob("*") if path.is_file()}
     assert delete_expired(open_table(str(table)), WEEK) == {}

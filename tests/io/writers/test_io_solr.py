@@ -131,7 +131,7 @@ def test_a_full_rebuild_is_visible_in_one_step(server):
     assert set(found(core)) == {"http://a.example/4", "http://a.example/5"}
 
 
-def test_what_cannot_be_done_is_said_at_the_start(server):
+def test_unusable_cores_are_reported_at_the_start(server):
     with pytest.raises(
         UserError, match=r"to build the index again, .* index_version, segment, digest"
     ):

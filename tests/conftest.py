@@ -55,7 +55,7 @@ SHORT = (
     "test_max_count_and_top_n_together_are_exact",
     "test_pages_as_parquet",
     "test_readdb_top",
-    "test_who_comes_second_changes_nothing",
+    "test_second_generate_changes_nothing",
 )
 
 # Tests that say something of this process alone, and why they are left out elsewhere.

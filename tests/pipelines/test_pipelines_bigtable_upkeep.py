@@ -92,7 +92,7 @@ def test_a_rollback_reads_and_writes_changed_rows_only(counted):
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_who_reads_what_a_purge_has_erased_is_told(table, at_once):
+def test_a_reader_of_rows_that_a_purge_erased_gets_snapshot_too_old(table, at_once):
     assert nutbeam("inject", table, "http://www.example.com/", "http://gone.example.com/") == 0
     reader = Snapshot(table)
     (part,) = reader.parts()
@@ -105,7 +105,7 @@ def test_who_reads_what_a_purge_has_erased_is_told(table, at_once):
         reader.read(part)
 
 
-def test_what_is_about_to_be_committed_when_a_purge_sweeps_fails_and_does_no_harm(table):
+def test_a_commit_that_begins_before_the_sweep_of_a_purge_fails_without_harm(table):
     assert nutbeam("inject", table, "http://www.example.com/") == 0
     operation = begin(table, "inject", "late.inject")
     rows = state_of(table).drop("url").with_columns(key=pl.lit("com.example.www:http/2"))
@@ -150,7 +150,7 @@ class Dying:
         raise KeyboardInterrupt
 
 
-def test_an_operation_that_was_cut_off_behind_its_commit_is_done(table, monkeypatch):
+def test_an_operation_that_was_cut_off_after_its_commit_is_done(table, monkeypatch):
     words = ("inject", table, "http://www.example.com/", "--operation", "mine")
     with monkeypatch.context() as patch:
         patch.setattr("nutbeam.io.bigtable.snapshot_log.SnapshotLog.apply", die)

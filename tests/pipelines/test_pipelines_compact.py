@@ -77,7 +77,7 @@ def test_all_is_as_it_was_without_runs(table, capsys):
     assert manifest_of(table).components["state"].rows == 200
 
 
-def test_full_writes_all_anew(table):
+def test_full_rewrites_all_files(table):
     before, files = state_of(table), set(files_of(table, "state"))
     compact(table, "--full", "true")
     assert state_of(table).equals(before)
@@ -125,7 +125,7 @@ def compacting(table):
     return operation, [fold(operation, "state", group) for group in groups]
 
 
-def test_who_only_reads_is_not_disturbed(table):
+def test_compact_does_not_disturb_readers(table):
     reader = begin(str(table), "generate", "slow.generate", batch="b", allows=("compact",))
     compact(table)
     before = read_tablets(
@@ -147,7 +147,7 @@ def test_an_update_that_is_under_way_finds_its_tablets(table, capsys):
     assert len(files_of(table, "state")) == 4
 
 
-def test_an_update_that_has_lost_is_in_nobodys_way(table, capsys):
+def test_an_update_that_lost_does_not_stop_compact(table, capsys):
     lost, run = add_run(table, range(2), 9.0, "slow.update")
     other, its_run = add_run(table, range(2), 8.0, "fast.update")
     commit(other, [its_run], reads=frozenset({"state"}))
@@ -271,7 +271,7 @@ def test_retention_keeps_what_readers_read(crawled, tmp_path):
     assert nutbeam("readdb", table) == 0
 
 
-def test_bodies_that_a_purge_wrote_anew_stay(crawled, tmp_path, capsys):
+def test_bodies_that_a_purge_rewrote_stay(crawled, tmp_path, capsys):
     """Rows of the state go on naming the files that those have taken the place of."""
     table = tmp_path / "table"
     shutil.copytree(crawled, table)

@@ -41,11 +41,11 @@ def table(crawled):
     return crawled[0]
 
 
-def test_a_crawl_finds_just_what_is_there(web, table):
+def test_a_crawl_finds_exactly_the_pages_of_the_site(web, table):
     assert_whole(table, web.site)
 
 
-def test_each_url_is_asked_for_once_and_what_robots_txt_denies_never(web, crawled):
+def test_each_url_is_requested_once_and_urls_denied_by_robots_txt_never(web, crawled):
     kinds = web.site.reachable()
     wanted = [url for url, kind in kinds.items() if kind != "denied"]
     assert sorted(crawled[1]) == sorted(wanted)
@@ -56,7 +56,7 @@ def test_the_distance_is_the_number_of_links_from_the_seed(web, table):
     assert found == distances(web.site, web.seeds)
 
 
-def test_what_was_fetched_is_recorded(table):
+def test_fetched_pages_are_recorded_in_the_state(table):
     rows = state_of(table)
     pages = rows.filter(pl.col("status").is_in([2, 7]))
     for name in ("signature", "document", "page", "batch_id", "last_fetch_time", "response_ms"):

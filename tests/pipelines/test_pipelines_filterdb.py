@@ -129,7 +129,7 @@ def test_the_table_is_what_its_rows_in_memory_become_and_a_dry_run_says_so_befor
     assert again == {"rows": len(right)}
 
 
-def test_a_rollback_brings_back_what_was_dropped(table, backend):
+def test_a_rollback_restores_dropped_rows(table, backend):
     was, snapshot = rows_of(table, "state"), newest(table)
     assert nutbeam("filterdb", table, "--exclude", "h0") == 0
     assert len(rows_of(table, "state")) < len(was)
@@ -198,7 +198,7 @@ def test_an_open_batch_brings_back_no_url_that_was_dropped(table, web, phase, ca
     assert seed["distance"] == 0
 
 
-def test_inject_filters_and_normalizes_what_is_there(table, rules, capsys):
+def test_inject_filters_and_normalizes_known_rows(table, rules, capsys):
     before = rows_of(table, "state")
     options = words_of(rules | {"exclude": ("gone", "6")})
     seeds = ["http://new.example.com/", "http://h2.example.com/", "http://h0.example.com/6"]

@@ -215,7 +215,7 @@ def test_max_count_0_is_no_limit(table, state):
         (["--restrict_status", "db_gone"], pl.col("status") == 3),
     ],
 )
-def test_what_is_excluded(table, state, words, condition):
+def test_options_exclude_the_rows_that_they_name(table, state, words, condition):
     same(choose(table, *words), due(state).filter(condition))
 
 
@@ -322,7 +322,7 @@ def test_two_at_once_cannot_choose_the_same_url(table, state, capsys):
 
 
 @pytest.mark.few(1)
-def test_who_comes_second_changes_nothing(table, state, capsys):
+def test_second_generate_changes_nothing(table, state, capsys):
     # As if this one had begun before the other, and is not yet done when that commits.
     begin(str(table), "generate", "late.generate", "the-late-batch")
     first = choose(table, "--top_n", 10)

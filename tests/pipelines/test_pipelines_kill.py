@@ -93,7 +93,7 @@ def check_files(table):
 # Ten kills: how many there are before a crawl is left in peace.
 @pytest.mark.long
 @pytest.mark.parametrize(("seed", "kills"), [(1, 5), pytest.param(2, 5, marks=pytest.mark.long)])
-def test_a_killed_crawl_is_brought_to_its_end(web, tmp_path, capsys, seed, kills):
+def test_a_killed_crawl_is_finished_by_the_next_one(web, tmp_path, capsys, seed, kills):
     table, dice = tmp_path / "table", random.Random(seed)
     seen, asked_at = set(), len(asked(web))
     for number in range(kills):
@@ -121,7 +121,7 @@ def test_a_killed_crawl_is_brought_to_its_end(web, tmp_path, capsys, seed, kills
 
 
 @pytest.mark.long
-def test_a_kill_in_the_middle_of_a_fetch_loses_only_what_was_not_flushed(web, tmp_path):
+def test_a_kill_in_the_middle_of_a_fetch_loses_only_unflushed_pages(web, tmp_path):
     """Here the moment is chosen: files of pages are there, and the batch is not fetched."""
     table = tmp_path / "table"
     process = start(table, web)

@@ -79,7 +79,7 @@ CASES = [
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_what_is_left_out_is_counted_as_by_a_row_by_row_reference(
+def test_rows_that_are_left_out_are_counted_as_by_a_row_by_row_reference(
     number, tables, tmp_path, monkeypatch
 ):
     rows, (words, options) = made_up(number), CASES[number]

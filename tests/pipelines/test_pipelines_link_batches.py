@@ -35,7 +35,7 @@ def table(tmp_path):
         [[document(A, B)], [document(A, C), document(D)]],
     ],
 )
-def test_of_a_page_that_is_twice_in_a_batch_the_document_of_its_row_counts(table, files):
+def test_only_the_document_of_its_row_counts_for_a_page_that_is_twice_in_a_batch(table, files):
     """An attempt of fetch was resumed, or a part of another page has the same URL."""
     put_batch(table, "17-1", files, [outcome(A, len(files) - 1)])
     assert nutbeam("invertlinks", table) == 0
@@ -81,7 +81,7 @@ def test_compact_keeps_the_outcome_that_invertlinks_still_needs(table):
 
 
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
-def test_what_could_not_be_compared_ends_by_age_and_nothing_else(request, tmp_path, kind):
+def test_links_that_cannot_be_compared_end_by_age_and_nothing_else(request, tmp_path, kind):
     table = str(tmp_path / "table")
     if kind == "bigtable":
         table = request.getfixturevalue("bigtable").make(tmp_path / "files")

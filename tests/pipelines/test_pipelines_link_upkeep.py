@@ -177,7 +177,7 @@ def test_pages_that_filterdb_removes_take_their_links_along(crawl, tmp_path, wai
     assert nutbeam("fsck", table) == 0
 
 
-def test_compact_keeps_the_best_inlinks_when_asked(tmp_path, monkeypatch, capsys):
+def test_compact_keeps_only_the_best_inlinks_with_keep_inlinks(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 20)
     monkeypatch.setattr(tablet_writer, "ROW_GROUP_ROWS", 7)
     table = str(tmp_path / "table")

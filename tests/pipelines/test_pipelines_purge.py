@@ -217,7 +217,7 @@ def test_when_older_snapshots_have_expired_nothing_holds_it(backend, table, whol
 
 
 @pytest.mark.few(1)
-def test_what_is_purged_does_not_come_back(table, web, capsys):
+def test_purged_urls_do_not_come_back(table, web, capsys):
     assert nutbeam("purge", table, *WHAT["host"], "--now") == 0
     already = len(asked(web))
     # The other pages still link to it, and somebody injects it again.
@@ -354,7 +354,7 @@ def test_names_are_normalized_as_those_of_urls(backend):
         (["--host", "a.com", "--unblock", "--now"], "contradict each other"),
     ],
 )
-def test_what_cannot_be_purged(original, capsys, words, message):
+def test_invalid_names_are_refused_and_purge_nothing(original, capsys, words, message):
     snapshot = newest(original)
     assert nutbeam("purge", original, *words) == 2
     assert message in capsys.readouterr().err

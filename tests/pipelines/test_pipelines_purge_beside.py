@@ -156,7 +156,7 @@ def test_it_does_not_wait_for_jobs_that_were_rolled_back(table, caplog):
 
 
 @pytest.mark.folder_first
-def test_it_waits_no_longer_than_it_is_told_and_the_other_begins_anew(table):
+def test_purge_waits_at_most_wait_seconds_and_the_other_job_begins_again(table):
     with gates(waits=True):
         update = Running("update", lambda: launch("updatedb", table, operation="slow"))
         while not update.at.endswith("Table.resolve"):
@@ -198,7 +198,9 @@ def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
 @pytest.mark.few(1)
 @pytest.mark.folder_first
 @pytest.mark.parametrize("now", [False, True])
-def test_what_a_fetch_writes_after_a_purge_is_nowhere_on_disk(table, monkeypatch, now):
+def test_purged_pages_that_a_fetch_writes_after_a_purge_are_nowhere_on_disk(
+    table, monkeypatch, now
+):
     launch("generate", table, top_n=8, operation="last")
     batch, write, purges = manifest_of(table).batch, made_up.write_file, []
 
@@ -248,7 +250,7 @@ def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
 
 @pytest.mark.long
 @pytest.mark.folder_first
-def test_only_what_is_new_is_read_again(table, monkeypatch):
+def test_purge_reads_only_new_components_again(table, monkeypatch):
     reads = []
     with gates(waits=True):
         job = purge(table)

@@ -16,7 +16,7 @@ def stop(table):
     overwrite_bytes(place_in(table, ".STOP"), b"")
 
 
-def test_it_ends_the_loop_after_the_round_and_keeps_what_is_done(tables, tmp_path, capsys):
+def test_a_stop_ends_the_loop_after_the_round_and_keeps_its_work(tables, tmp_path, capsys):
     table = tables(tmp_path / "table")
     stopped = []
 
@@ -50,7 +50,7 @@ def test_it_ends_the_loop_after_the_round_and_keeps_what_is_done(tables, tmp_pat
 
 
 @pytest.mark.long
-def test_round_and_next_begin_nothing_but_finish_what_is_open(web, tmp_path, capsys):
+def test_round_and_next_begin_nothing_but_finish_open_batches(web, tmp_path, capsys):
     table = tmp_path / "table"
     assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
     assert nutbeam("generate", table) == 0

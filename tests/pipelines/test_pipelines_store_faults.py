@@ -47,7 +47,7 @@ def heal(proxy):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["gs", "s3"])
 @pytest.mark.parametrize("code", [*BUSY, *DENIED])
-def test_who_only_reads_says_so(proxied, code, capsys):
+def test_refused_requests_of_reading_commands_are_reported(proxied, code, capsys):
     proxy, table = proxied
     refuse(proxy, code, methods=("GET", "HEAD", "PUT", "POST"))
     for words in (["readdb", table], ["pages", table], ["history", table], ["generate", table]):

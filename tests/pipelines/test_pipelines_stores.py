@@ -194,7 +194,7 @@ def test_answers_that_are_lost(kind, stores, web, here, hurried, monkeypatch, ca
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
-def test_how_many_requests_a_round_costs(kind, stores, web, monkeypatch):
+def test_a_round_costs_a_limited_number_of_requests(kind, stores, web, monkeypatch):
     with through_proxy(stores, kind, monkeypatch) as proxy:
         table = stores.address(kind)
         assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0

@@ -31,7 +31,7 @@ def web():
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", [("crawl", "--rounds", "5"), ("round",)])
-def test_what_another_crawl_has_done_is_not_done_again(web, tmp_path, monkeypatch, caplog, command):
+def test_work_of_another_crawl_is_not_repeated(web, tmp_path, monkeypatch, caplog, command):
     table, others = tmp_path / "table", []
     commit_job = operations.commit_job
 
@@ -114,7 +114,7 @@ def started(command, table, *words):
         pytest.param(["crawl", "--rounds", "1"], ["next"], (0, 1), None, marks=pytest.mark.long),
     ],
 )  # fmt: skip
-def test_what_waits_for_a_fetch_looks_again_after_it(
+def test_a_command_that_waited_for_a_fetch_reads_the_table_again(
     slow_web, tmp_path, first, second, codes, last
 ):
     table = tmp_path / "table"

@@ -31,7 +31,7 @@ TRIALS = [(number, client) for client in ("asyncio", "requests") for number in S
 
 
 @pytest.mark.parametrize("trial", first(1, TRIALS), ids=str)
-def test_a_crawl_keeps_what_was_fetched(tmp_path, trial):
+def test_an_interrupted_crawl_keeps_its_fetched_pages(tmp_path, trial):
     (number, client), table = trial, tmp_path / "table"
     with SimWeb(hosts=2, pages=40, seed=7, crawl_delay=0, latency=0.2) as web:
         words = ("crawl", table, *web.seeds, *reach(web), "--http_client", client)

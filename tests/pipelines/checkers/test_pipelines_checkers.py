@@ -87,7 +87,7 @@ def test_filterchecker_names_the_pattern_that_decides(typed):
     assert typed("filterchecker", urls[0], *alone)[1].startswith(f"+{urls[0]}\tregex-")
 
 
-def test_filterchecker_says_which_file_ran_and_what_is_in_vain(typed, tmp_path, caplog):
+def test_filterchecker_names_the_rule_files_and_the_lines_that_never_match(typed, tmp_path, caplog):
     (tmp_path / "regex-urlfilter.txt").write_text("-нэб\n+.\n", "utf-8")
     (tmp_path / "fast-urlfilter.txt").write_text("")
     words = (
@@ -321,7 +321,7 @@ def answer(path, connection):
     ).encode()
 
 
-def test_robotsparser_says_what_is_too_costly(typed, tmp_path):
+def test_robotsparser_names_urls_that_are_too_costly(typed, tmp_path):
     make, path = ATTACKS["permutations"]
     (tmp_path / "robots.txt").write_text(make(MOST))
     urls = (f"http://a.com{path}", "http://a.com/zz")

@@ -69,7 +69,7 @@ def test_without_do_index_nothing_is_sent_and_the_writer_is_not_opened(checked, 
 
 
 @pytest.mark.long
-def test_what_is_not_indexed_is_not_sent(checked, tmp_path):
+def test_pages_that_are_not_indexed_are_not_sent(checked, tmp_path):
     words = (
         "--do_index",
         "true",

@@ -175,7 +175,7 @@ AS_NOBODY = """
 
 @pytest.mark.long
 @pytest.mark.files
-def test_what_may_not_be_written(original, tmp_path_factory):
+def test_tables_without_write_permission_can_be_read_but_not_written(original, tmp_path_factory):
     # Not below tmp_path, which only its owner may enter. Root may write anywhere.
     import tempfile
 

@@ -273,7 +273,7 @@ def test_a_bad_environment_is_one_line(fake, capsys, monkeypatch):
     assert refused(capsys, "T").startswith(message)
 
 
-def test_what_kubernetes_puts_into_the_environment_passes(fake, monkeypatch):
+def test_environment_variables_of_kubernetes_are_ignored(fake, monkeypatch):
     monkeypatch.setenv("NUTBEAM_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("NUTBEAM_PORT_80_TCP", "tcp://10.0.0.1:80")
     assert cli.main(["fake", "T"]) == 0

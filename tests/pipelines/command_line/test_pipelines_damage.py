@@ -102,7 +102,7 @@ def test_a_documents_file_that_pages_needs(table, refuse, tmp_path, damage):
 
 
 @pytest.mark.files
-def test_what_was_damaged_works_again_when_it_is_restored(table, refuse):
+def test_a_table_works_again_after_its_damaged_file_is_restored(table, refuse):
     path = file_of(table, "state")
     data = path.read_bytes()
     path.unlink()

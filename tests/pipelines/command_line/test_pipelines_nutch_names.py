@@ -117,7 +117,7 @@ def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
         assert name in COMMANDS
 
 
-def test_what_answers_name_is_there():
+def test_commands_and_options_that_answers_name_exist():
     for text in (*nutch_names.NUTCH_COMMANDS.values(), *nutch_names._FLAGS.values()):
         assert set(re.findall(r"nutbeam ([a-z]+) (?!no|is)", f"{text} ")) <= {*COMMANDS, "runs"}
         options = {name for command in COMMANDS for name in option_names(command)}

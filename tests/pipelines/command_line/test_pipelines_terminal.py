@@ -297,7 +297,7 @@ def prints(page):
 
 
 @pytest.mark.long
-def test_what_plug_ins_print_is_shown_too(folder, web, tmp_path):
+def test_output_of_plug_ins_is_shown_with_escapes(folder, web, tmp_path):
     install(
         tmp_path, "prints-filter", {"prints_filter.py": PRINTS}, {"prints": "prints_filter:prints"}
     )
@@ -334,7 +334,7 @@ if "CONTROL_API_SERVICE_DESCRIPTOR" in os.environ:
 
 
 @pytest.mark.long
-def test_what_workers_of_beam_print_is_shown_too(folder, tmp_path):
+def test_output_of_beam_workers_is_shown_with_escapes(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SAYS)
     workers = ("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
     words = ("readdb", folder / "table", *workers, "--log_level", "debug")

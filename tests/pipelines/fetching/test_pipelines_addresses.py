@@ -58,7 +58,9 @@ def hosts_asked(server):
     return {head.split("Host: ")[1].split(":")[0] for _, head, _ in server.requests}
 
 
-def test_an_address_is_one_partitions_and_a_host_is_asked_at_no_other(tmp_path, names, servers):
+def test_an_address_belongs_to_one_partition_and_its_host_is_requested_at_no_other(
+    tmp_path, names, servers
+):
     table, port = tmp_path / "table", servers[0].port
     mapping = f"door.example.org:{port}:{ONE}:{port}"
     reach = ("--allow_addresses", "127.0.0.0/8", "--allowed_ports", port, "--connect_to", mapping)

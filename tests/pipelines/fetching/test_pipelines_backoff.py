@@ -76,7 +76,7 @@ def test_a_batch_dealt_by_host_is_not_fetched_by_domain(tmp_path, capsys, mode):
     assert "was not generated for queues by domain" in capsys.readouterr().err
 
 
-def test_a_seed_says_with_which_delay_its_host_is_asked(tmp_path):
+def test_a_seed_sets_the_delay_between_requests_to_its_host(tmp_path):
     table, seeds = str(tmp_path / "table"), tmp_path / "seeds.txt"
     lines = [f"http://slow.example.com/{n}" for n in range(4)] + ["http://quick.example.com/"]
     seeds.write_text("\n".join([*lines, "http://slow.example.com/4\tnutch.fetchDelay=0.3"]))

@@ -26,7 +26,7 @@ def web():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("seed", "client"), TRIALS)
-def test_nothing_is_asked_for_twice_nothing_is_lost_and_nothing_is_there_twice(
+def test_killed_fetches_lose_no_page_and_request_no_stored_page_again(
     web, tmp_path, capsys, seed, client
 ):
     table, seeds, dice = tmp_path / "table", tmp_path / "seeds.txt", random.Random(seed)

@@ -219,7 +219,7 @@ def pause_at_rest(process, web):
     process.send_signal(signal.SIGSTOP)
 
 
-def test_what_was_killed_is_taken_over_at_once(tmp_path, web):
+def test_a_killed_fetch_is_taken_over_at_once(tmp_path, web):
     table = generated(tmp_path, web)
     command = fetch_command(table, web, "--operation", "one")
     with processes(command, command) as (first, second):
@@ -275,7 +275,7 @@ def throttled(table, *urls, **options):
     return sum(counter.committed for counter in found["counters"]), server
 
 
-def test_waiting_for_politeness_is_told_to_the_runner(tmp_path):
+def test_waits_for_politeness_are_reported_to_the_runner(tmp_path):
     urls = [f"http://a.example.com/{number}" for number in range(7)]
     seconds, server = throttled(tmp_path / "table", *urls, server_delay=1.0)
     assert len(server.requests) == 8  # robots.txt is the first
@@ -284,7 +284,7 @@ def test_waiting_for_politeness_is_told_to_the_runner(tmp_path):
     assert 7 - 1 <= seconds <= waited
 
 
-def test_without_a_delay_nothing_is_told(tmp_path):
+def test_no_wait_is_reported_without_a_delay(tmp_path):
     urls = [f"http://h{n % 40}.example.com/{n}" for n in range(400)]
     seconds, server = throttled(tmp_path / "table", *urls, server_delay=0.0)
     assert len(server.requests) == 440

@@ -193,7 +193,7 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(web, right, tmp_path, seed
     assert fetched.total == fetched.done == len(right[0])
 
 
-def test_nothing_is_asked_of_another_partitions_hosts(tmp_path):
+def test_hosts_of_other_partitions_are_not_requested(tmp_path):
     table, hosts = tmp_path / "table", [f"h{n}.example.com" for n in range(8)]
 
     def page(path, _):
@@ -286,20 +286,20 @@ def test_no_link_is_followed_beyond_the_depth_or_a_pages_share():
         ("a:http/1", {"depth": 0}, "too_deep"),
     ],
 )
-def test_what_becomes_of_a_link(link, more, count):
+def test_each_link_is_followed_or_counted_by_its_reason(link, more, count):
     following = outlinks(**more)
     following.add(document("a:http/", link))
     assert following.counts == {f"outlinks/{count}": 1}
     assert len(following.take()) == (count == "followed")
 
 
-def test_what_was_purged_is_not_followed():
+def test_purged_links_are_not_followed():
     following = outlinks(blocklist=blocklist_of(Names(urls=("com.example.a:http/x",)).rows(0)))
     following.add(document("a:http/", "a:http/x"))
     assert (following.take(), following.counts) == ([], {})
 
 
-def test_what_an_earlier_attempt_has_counts_and_is_not_asked_for():
+def test_links_that_an_earlier_attempt_fetched_count_and_are_not_requested():
     following = outlinks(have=["com.example.a:http/x"], follow_outlinks_num_links=1)
     following.add(document("a:http/", *(f"a:http/{name}" for name in "xyz")))
     assert [task.url for task in following.take()] == [f"{A}/y"]

@@ -69,7 +69,7 @@ def test_each_partition_asks_a_host_once_per_delay_because_of_others(tmp_path, c
     assert found.rows() == [(None, 0)]  # when it was asked is known, and no rules of its own
 
 
-def test_what_a_domain_is_not_asked_for_others_stays_due_and_is_counted(tmp_path):
+def test_pages_left_out_by_the_limit_of_robots_redirects_stay_due_and_are_counted(tmp_path):
     table = tmp_path / "table"
     with victim(4) as site:
         assert nutbeam("inject", table, *site.hosts) == 0

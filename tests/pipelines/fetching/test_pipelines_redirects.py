@@ -80,7 +80,7 @@ def asked(server):
 FOLLOWED = {f"{B}/target", f"{A}/loop2", f"{A}/chain1", f"{A}/chain2", f"{B}/twin"}
 
 
-def test_each_page_is_asked_for_once_and_strangers_never(crawled):
+def test_each_page_is_requested_once_and_strangers_never(crawled):
     _, _, server = crawled
     robots = [f"{A}/robots.txt", f"{B}/robots.txt"]
     assert Counter(asked(server)) == Counter([*robots, *SEEDS, *FOLLOWED])
@@ -94,7 +94,7 @@ def test_no_hop_is_sent_before_the_turn_of_its_host(crawled):
         assert all(after - at >= DELAY for at, after in itertools.pairwise(moments)), host
 
 
-def test_what_became_of_redirects_is_counted(crawled):
+def test_redirects_are_counted_by_outcome(crawled):
     _, fetched, _ = crawled
     counts = {k: n for k, n in fetched.counts.items() if k.startswith("redirects/")}
     assert counts == {
@@ -155,14 +155,14 @@ def test_a_task_for_a_target():
         (f"{B}/x.jpg", 0, None),
     ],
 )
-def test_what_is_not_followed(url, hops, count):
+def test_redirects_that_are_not_followed_are_counted_by_reason(url, hops, count):
     decide = redirects()
     task = Task(f"{A}/1", "com.example.a:http/1", hops=hops)
     assert decide.follow(task, url, False).task is None
     assert decide.counts == ({f"redirects/{count}": 1} if count else {})
 
 
-def test_what_was_purged_is_not_followed():
+def test_purged_redirect_targets_are_not_followed():
     blocklist = blocklist_of(Names(urls=("com.example.b:http/x",)).rows(0))
     task = Task(f"{A}/1", "com.example.a:http/1")
     assert redirects(blocklist=blocklist).follow(task, f"{B}/x", False).task is None
@@ -244,7 +244,7 @@ def test_no_redirect_is_followed_into_another_partition(tmp_path):
     assert counts.get("redirects/elsewhere", 0) == len(hosts) - len(near)
 
 
-def test_what_was_followed_is_not_asked_for_again_by_the_next_attempt(tmp_path, monkeypatch):
+def test_followed_redirects_are_not_requested_again_by_the_next_attempt(tmp_path, monkeypatch):
     table = str(tmp_path / "table")
     more = ("--redirect_max", "2", "--server_delay", "0", "--flush_seconds", "0")
     with serve(lambda path, _: answer(path, _head_of(server, path))) as server:

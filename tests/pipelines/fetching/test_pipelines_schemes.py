@@ -221,7 +221,9 @@ def test_schemes_are_off_by_default(tree, tmp_path, capsys):
         (("--schemes", "file", "--file_roots", "x"), "file_roots must be absolute, got 'x'"),
     ],
 )
-def test_what_is_missing_is_said_in_one_line(tmp_path, capsys, words, message):
+def test_wrong_or_missing_options_of_schemes_are_reported_in_one_line(
+    tmp_path, capsys, words, message
+):
     assert main(["crawl", str(tmp_path / "table"), "file:///x/", *words]) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert len(said) == 1, said

@@ -63,7 +63,7 @@ def test_no_depth_is_only_the_seeds(web, tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_a_host_has_so_many_urls_in_all(web, tmp_path, capsys):
+def test_max_per_host_limits_all_urls_of_a_host(web, tmp_path, capsys):
     table, seed = tmp_path / "table", min(web.seeds)
     words = (*reach(web), "--scope", "host", "--max_per_host", "7", "--rounds", "-1")
     capsys.readouterr()

@@ -100,7 +100,7 @@ def test_the_most_rounds_of_a_pipeline_can_be_built(ranking):
 
 
 @pytest.mark.long
-def test_a_thousand_rounds_can_be_asked_for(tmp_path, capsys):
+def test_a_thousand_rounds_can_be_set(tmp_path, capsys):
     """The pages of a chain are as many rounds apart; a pipeline of all rounds cannot be built."""
     keys = [f"com.a{n:03}:http/" for n in range(206)]
     chain = pl.DataFrame({"source": keys[:-1], "target": keys[1:]})

@@ -115,7 +115,7 @@ def test_a_run_that_dies_after_its_commit_is_finished(tmp_path, monkeypatch, wor
     assert len(operations_of(out)) == 1
 
 
-def test_what_a_run_sent_that_never_committed_is_deleted_if_it_is_gone(tmp_path, monkeypatch):
+def test_gone_pages_that_an_uncommitted_run_sent_are_deleted(tmp_path, monkeypatch):
     """A server may have the page, though no journal says so."""
     table, out = str(tmp_path / "table"), tmp_path / "out"
     put(table, "17-1", {f"com.a:http/{n}": page("text") for n in (1, 2, 3)})
@@ -136,7 +136,7 @@ def test_what_a_run_sent_that_never_committed_is_deleted_if_it_is_gone(tmp_path,
     assert not list((tmp_path / "table" / "index").rglob("*.intent"))
 
 
-def test_what_has_not_changed_is_not_sent_again(tmp_path):
+def test_unchanged_documents_are_not_sent_again(tmp_path):
     table, out = str(tmp_path / "table"), tmp_path / "out"
     put(table, "17-1", {"com.a:http/1": page("one"), "com.a:http/2": page("two")})
     assert index(table, out) == 0

@@ -167,7 +167,7 @@ def forget(path, days=60):
 
 
 @pytest.mark.parametrize("upkeep", ["compact", "purge"])
-def test_what_killed_runs_sent_is_not_forgotten_with_their_records(
+def test_purge_and_compact_keep_track_of_documents_that_killed_runs_sent(
     server, table, tmp_path, monkeypatch, upkeep
 ):
     words = index_command(server, table)

@@ -59,7 +59,7 @@ def journal_of(table):
 
 
 @pytest.mark.parametrize("first", ["com.a:http/1", "com.b:http/1"])
-def test_of_documents_without_a_time_that_of_the_first_shard_stays(tmp_path, first):
+def test_the_document_of_the_first_shard_stays_if_none_has_a_time(tmp_path, first):
     table, second = str(tmp_path / "table"), "com.aa:http/2"
     words = (*WORDS, "--index_filters", "language")  # no tstamp
     for number, key in enumerate((first, second)):

@@ -59,7 +59,7 @@ def test_dataflow_raises_an_exception_of_its_own():
     assert (type(user_error(raised)), str(user_error(raised))) == (UserError, "disk full")
 
 
-def test_our_error_counts_before_what_it_brought_about():
+def test_our_error_has_priority_over_errors_that_it_caused():
     text = PYTHON.format(module="nutbeam.web.base.errors.", error="UserError", message="disk full")
     assert str(from_text(text + "\nTraceback (most recent call last):\nValueError: later")) == (
         "disk full"
@@ -145,7 +145,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("case", KNOWN)
-def test_what_clusters_say_is_one_line_that_helps(case):
+def test_errors_of_clusters_become_one_helpful_line(case):
     text, line = KNOWN[case]
     error = from_text(text)
     assert (type(error), str(error)) == (JobFailed, line)

@@ -117,7 +117,7 @@ def test_display_data_shows_the_options_and_no_secret(job, tmp_path):
         assert want in by_name.get(option.name, ()), option.name
 
 
-def test_what_may_be_a_secret_is_not_shown():
+def test_possible_secrets_are_not_shown():
     @dataclasses.dataclass
     class Step:
         most: int = 3

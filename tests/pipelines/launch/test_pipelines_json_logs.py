@@ -11,7 +11,7 @@ from nutbeam.pipelines.launch.launch import LaunchOptions, launch_args
 from nutbeam.pipelines.launch.runner import make_pipeline
 
 
-def test_logs_of_two_worker_processes_are_told_to_be_json():
+def test_worker_processes_get_the_option_for_json_logs():
     args = launch_args(LaunchOptions(log_format="json"), [])
     given = make_pipeline(args)._options.get_all_options()["beam_plugins"]
     assert given == ["nutbeam.pipelines.launch.json_worker"]
@@ -56,7 +56,7 @@ def test_a_host_that_fails_for_good_is_logged_with_its_round(logged):
     assert (failed["phase"], failed["round"], bool(failed["batch"])) == ("fetch", 1, True)
 
 
-def test_what_a_user_sees_with_json_logs_is_json_too(tmp_path):
+def test_error_messages_are_json_if_logs_are_json(tmp_path):
     code, _, said = run("next", "none", "--log_format", "json", cwd=tmp_path)
     (one,) = map(json.loads, said.splitlines())
     assert code == 2

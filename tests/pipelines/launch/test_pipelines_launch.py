@@ -156,7 +156,7 @@ NATIVE = [{"key": "kubernetes.cluster-id", "value": "flink"}]
         ({"/overview": OVERVIEW, "/jobmanager/config": NATIVE}, None),
     ],
 )
-def test_a_flink_cluster_is_asked_for_a_free_slot(answers, message):
+def test_a_flink_cluster_without_a_free_slot_is_refused(answers, message):
     """What Flink 1.19 answers; tests on a real cluster are in test-flink."""
     with rest(answers) as address:
         args = ["--runner=FlinkRunner", f"--flink_master={address}", "--flink_submit_uber_jar"]
@@ -287,7 +287,7 @@ def test_a_plug_in_is_used_by_workers_that_have_nothing(bare, tmp_path):
 
 
 @on_prism
-def test_what_is_missing_on_workers_is_one_line(bare, tmp_path):
+def test_packages_that_are_missing_on_workers_are_reported_in_one_line(bare, tmp_path):
     table = tmp_path / "table"
     inject = ("inject", table, "http://a.com/", "--shared_path", *bare.options)
     code, _, said = run(*inject, "--deliver", "false")

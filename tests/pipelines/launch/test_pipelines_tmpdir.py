@@ -43,7 +43,9 @@ WORKERS = ("--direct_num_workers", "2", "--direct_running_mode", "multi_processi
 @pytest.mark.long
 @pytest.mark.parametrize("more", first(1, [(), WORKERS]))
 @pytest.mark.parametrize("moment", first(2, ["parsing", "begun", "fetching", "updating"]))
-def test_what_a_killed_crawl_leaves_is_swept_by_the_next_command(web, tmp_path, moment, more):
+def test_temporary_files_of_a_killed_crawl_are_swept_by_the_next_command(
+    web, tmp_path, moment, more
+):
     table, temporary = tmp_path / "table", tmp_path / "tmp"
     web.clear() if hasattr(web, "clear") else None
     words = ("crawl", table, *web.seeds, *reach(web), *more, "--flush_seconds", 0.1)
@@ -132,7 +134,7 @@ def test_a_quota_is_a_full_tmpdir(web, tmp_path):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["crawl", "generate", "sql", "parsechecker"])
-def test_a_tmpdir_that_is_not_there_is_said_at_once(tmp_path, command):
+def test_a_missing_tmpdir_is_reported_at_once(tmp_path, command):
     agent = ["--agent_name", "a", "--agent_email", "a@b.example"]
     words = {
         "crawl": ["http://example.com/", *agent], "sql": ["SELECT 1"], "parsechecker": agent,

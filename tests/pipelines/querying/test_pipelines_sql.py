@@ -182,7 +182,7 @@ def test_people_see_the_first_rows(ask):
         ("select cast('x' as integer)", "x"),
     ],
 )
-def test_what_cannot_be_asked(ask, tmp_path, query, message):
+def test_invalid_queries_are_refused_and_write_no_file(ask, tmp_path, query, message):
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "other.parquet")
     error = ask(query.replace("{here}", str(tmp_path)), code=2)
     assert message in error
@@ -380,7 +380,7 @@ def test_a_few_wide_rows_are_shown_one_by_one(ask):
     assert lines[len(names) + 1] == "row 2"
 
 
-def test_of_many_wide_rows_the_first_columns_are_shown(ask):
+def test_only_the_first_columns_of_wide_rows_are_shown(ask):
     lines = ask("select * from state limit 12").splitlines()
     assert lines[1].startswith("│ url ")
     number = len(lines[1].split("│")) - 2

@@ -106,7 +106,7 @@ def test_dot_commands_that_are_wrong(piped, command, message):
         ("select $a$;$$;", False),
     ],
 )
-def test_where_a_statement_ends(text, complete):
+def test_a_statement_is_complete_at_a_semicolon_outside_quotes_and_comments(text, complete):
     assert is_complete(text) == complete
 
 

@@ -66,7 +66,7 @@ def test_short_names_of_statuses(ask, condition, same):
         ("url in (select max(status) as m from state having m = 'gone')", "write 'db_gone' for"),
     ],
 )  # fmt: skip
-def test_what_no_status_can_be_is_an_error(ask, condition, message):
+def test_conditions_on_unknown_statuses_are_errors(ask, condition, message):
     assert message in ask(f"select count(*) from state where {condition}", code=2)
 
 

@@ -77,7 +77,7 @@ def test_every_option_and_argument_is_a_parameter(command):
     assert wanted - set(parameters) == NOT_IN_TEMPLATES.keys() & wanted
 
 
-def test_what_templates_leave_out_is_there_and_has_a_reason():
+def test_options_that_templates_leave_out_exist_and_have_a_reason():
     everywhere = set.intersection(*(set(command_options(load(c))) for c in TEMPLATES))
     assert set(NOT_IN_TEMPLATES) <= everywhere
     assert all(NOT_IN_TEMPLATES.values())

@@ -32,7 +32,7 @@ def kept(bigtable, tmp_path):
     return unpack_table(ARCHIVE, tmp_path, bigtable)
 
 
-def test_it_says_what_it_said(kept, capsys):
+def test_older_tables_show_the_same_rows(kept, capsys):
     table, settings = kept
     assert set(settings) == {"format", "files", "app_profile"}
     found = views_of(table, capsys)

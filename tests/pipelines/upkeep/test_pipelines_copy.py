@@ -84,7 +84,7 @@ def test_the_copy_is_the_same_table_and_goes_on(address, parsers, original, web,
     assert nutbeam("fsck", address) == 0
 
 
-def test_where_something_is_nothing_is_written(original, tmp_path, capsys):
+def test_a_refused_copy_writes_nothing(original, tmp_path, capsys):
     table = shutil.copytree(original, tmp_path / "table")
     (tmp_path / "music").mkdir()
     (tmp_path / "music" / "song.mp3").write_bytes(b"la")
@@ -128,7 +128,7 @@ def test_a_table_that_was_begun_there_meanwhile_stays(original, tmp_path, monkey
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["state", "pages", "list"])
-def test_what_is_damaged_is_not_passed_on(original, tmp_path, kind, capsys):
+def test_damaged_files_are_not_copied(original, tmp_path, kind, capsys):
     table = shutil.copytree(original, tmp_path / "table")
     manifest = manifest_of(table)
     name = next(name for name in manifest.components if name.endswith(kind) or kind == "list")

@@ -66,7 +66,7 @@ def test_there_is_a_table_of_each_format():
     assert set(FORMATS) == set(range(1, MANIFEST_FORMAT + 1))
 
 
-def test_it_says_what_it_said(table, written, capsys):
+def test_older_tables_show_the_same_rows(table, written, capsys):
     assert format_of(table) == written
     assert nutbeam("readdb", table, "--dump", "-") == 0
     expected = json_lines((TABLES / f"format{written}.jsonl").read_text())
@@ -196,7 +196,7 @@ def complete(tmp_path):
     return tmp_path / "table"
 
 
-def test_later_components_say_what_they_said(complete, tmp_path, capsys):
+def test_later_components_show_the_same_rows(complete, tmp_path, capsys):
     kinds = {name.rpartition("/")[2] for name in manifest_of(complete).components}
     assert kinds >= LATER_KINDS
     said, found = taken_in(complete)

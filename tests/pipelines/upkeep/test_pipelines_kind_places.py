@@ -37,7 +37,9 @@ def families_of(table):
 
 
 @pytest.mark.bigtable
-def test_who_may_not_add_the_place_is_told_so(bigtable, tmp_path, declare, capsys):
+def test_a_missing_permission_to_add_a_column_family_is_reported(
+    bigtable, tmp_path, declare, capsys
+):
     from bigtable_emulator import Counter  # late: Google's libraries take a second
 
     with Counter(bigtable.host) as server:

@@ -56,7 +56,7 @@ def table(tmp_path, monkeypatch):
     return str(tmp_path / "table")
 
 
-def test_only_what_is_declared_so_keeps_the_best_of_its_links(table):
+def test_keep_inlinks_leaves_components_alone_that_do_not_declare_it(table):
     sources = [f"com.b:http/{number}" for number in range(3)]
     rows = [
         {"key": f"com.a:http/ {source}", "target": "com.a:http/", "source": source, "score": 1.0}

@@ -87,7 +87,7 @@ def test_sql_and_export_show_each_row_once_and_newest(table, tmp_path, capsys):
     assert rows["key"].is_sorted()
 
 
-def test_a_purge_folds_and_looks_below_what_is_superseded(table, capsys):
+def test_a_purge_folds_runs_and_erases_superseded_rows(table, capsys):
     right = scores(table)
     below = table / tablet_of(table).base.path
     assert (
@@ -112,7 +112,7 @@ def test_a_whole_table_with_runs(table, capsys):
 @pytest.mark.parametrize(
     ("at", "left"), [(0, None), (1, {"com.b:http/": 1.0}), (2, {"com.b:http/": 2.0})]
 )
-def test_what_lies_on_a_broken_file_goes_with_it(table, capsys, at, left):
+def test_runs_on_a_broken_file_are_dropped_with_it(table, capsys, at, left):
     paths = tablet_of(table).paths
     (table / paths[at]).unlink()
     (problem,) = fsck(table, capsys, code=3)["problems"]
@@ -149,7 +149,7 @@ def test_a_run_that_does_not_fit(table, capsys, names, numbers, fresh, words):
 
 
 @pytest.mark.parametrize("merged", [False, True])
-def test_a_lost_list_is_made_anew(table, capsys, merged):
+def test_a_lost_list_is_rebuilt(table, capsys, merged):
     if merged:
         older = tablet_of(table).runs
         operation = begin(str(table), "update", "c.update")

@@ -88,7 +88,7 @@ def test_history_and_the_way_back_and_forth(table, capsys):
 
 @pytest.mark.long
 @IN_STORES
-def test_a_lost_list_is_made_anew_and_a_lost_file_left_out(table, capsys):
+def test_a_lost_list_is_rebuilt_and_a_lost_file_left_out(table, capsys):
     root, (manifest, files) = place_of(table), live(table)
     remove_file(root / manifest.components["state"].list)
     assert fsck(table, capsys)[0] == 3

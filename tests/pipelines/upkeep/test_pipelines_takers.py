@@ -135,7 +135,7 @@ def test_compact_keeps_files_until_the_component_that_needs_them_has_taken_them_
     assert nutbeam("fsck", table) == 0
 
 
-def test_purge_and_copy_keep_what_was_taken_in(table, tmp_path):
+def test_purge_and_copy_keep_the_list_of_processed_batches(table, tmp_path):
     assert take_in(table) == 0
     assert nutbeam("purge", table, "--url", "http://a.com/1", "--now") == 0
     assert waiting(table) == ([SECOND], [FIRST, SECOND])

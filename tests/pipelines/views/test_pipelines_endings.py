@@ -35,7 +35,7 @@ NOW = NextUrl(URL, 0, 0, "", ())
 ROBOTS = reply(b"", "404 Not Found")
 
 
-def test_each_reason_is_explained_and_each_cure_can_be_written():
+def test_each_reason_is_explained_and_names_existing_options():
     fetching = {name for _, name in _REASONS} | NOT_SENT | DROPPED_TASKS
     assert fetching - NOT_FETCHED.keys() == set()
     for known in (NOT_FETCHED, NOT_INJECTED, TARGETS):
@@ -149,7 +149,7 @@ def test_a_crawl_whose_time_is_over_says_how_to_go_on():
     assert ending_of(work, options, Stopped(time_up=True), None, {}).reason == "done"
 
 
-def test_what_is_left_for_the_next_crawl():
+def test_a_crawl_reports_urls_that_are_left_for_the_next_one():
     work = Work(rounds=3, tried=True, fetched=9)
     assert unfetched_of(1, work, OPTIONS, NOW) == (
         "1 URL is not fetched yet after --rounds 3: the same command goes on"
@@ -243,7 +243,7 @@ def crawled(capsys, *words, code):
     return record
 
 
-def test_localhost_is_refused_with_its_cure_and_nothing_is_due_then(tmp_path, capsys):
+def test_a_refusal_of_localhost_names_the_option_and_nothing_is_due_then(tmp_path, capsys):
     table, agent = tmp_path / "table", ("--agent_name", "bot", "--agent_email", "a@example.com")
     seed = "http://localhost:8000/"
     assert nutbeam("inject", table, seed) == 0

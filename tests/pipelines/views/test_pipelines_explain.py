@@ -90,7 +90,9 @@ DROPPED = [
 
 @pytest.mark.few(14)
 @pytest.mark.parametrize(("words", "url", "reason"), DROPPED, ids=[case[2] for case in DROPPED])
-def test_why_a_url_does_not_come_in(table, explained, tmp_path, monkeypatch, words, url, reason):
+def test_explain_gives_the_reason_for_each_url_that_is_not_admitted(
+    table, explained, tmp_path, monkeypatch, words, url, reason
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "slow.txt").write_text(f"-{STALLS}\n")
     (tmp_path / "loop.xml").write_text(
@@ -139,13 +141,15 @@ NOT_CHOSEN = [
 
 
 @pytest.mark.parametrize(("words", "url", "reasons"), NOT_CHOSEN)
-def test_why_a_url_is_not_chosen(table, explained, words, url, reasons):
+def test_explain_gives_the_reasons_for_a_url_that_is_not_chosen(
+    table, explained, words, url, reasons
+):
     (record,) = explained(table, url, *words)
     assert record["row"]["url"] == url
     assert [why["reason"] for why in record["generate"]] == reasons
 
 
-def test_why_a_url_is_not_chosen_beside_others(table, explained):
+def test_explain_reports_urls_over_the_limit_of_their_host_or_domain(table, explained):
     keys = sorted(to_key(f"{SITE}/{name}") for name in ("a", "b", "private/x"))
     words = [f"{SITE}/{key.partition('/')[2]}" for key in keys]
     for mode in ("host", "domain"):
@@ -156,7 +160,7 @@ def test_why_a_url_is_not_chosen_beside_others(table, explained):
         assert {why["reason"] for reasons in found for why in reasons} == {"max_count"}
 
 
-def test_what_an_open_batch_has_chosen(table, explained, tmp_path):
+def test_explain_names_the_open_batch_of_a_url(table, explained, tmp_path):
     copy = shutil.copytree(table, tmp_path / "table")
     assert nutbeam("generate", copy) == 0
     (batch,) = manifest_of(copy).open_batches(0)
@@ -167,7 +171,7 @@ def test_what_an_open_batch_has_chosen(table, explained, tmp_path):
     )
 
 
-def test_what_robots_txt_says(table, explained):
+def test_explain_shows_the_verdict_of_robots_txt(table, explained):
     urls = [f"{SITE}/private/x", f"{SITE}/private/but", f"{SITE}/b", "http://down.example.com/",
             "http://new.example.com/", "https://site.example.com/"]  # fmt: skip
     found = [record["robots"] for record in explained(table, *urls)]

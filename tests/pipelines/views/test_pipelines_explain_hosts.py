@@ -131,7 +131,7 @@ def test_a_url_that_never_had_a_row_has_no_history(table, capsys):
     assert "history:" not in capsys.readouterr().out
 
 
-def test_robots_txt_is_asked_for_once_and_only_if_it_is_wanted(tmp_path, capsys):
+def test_explain_requests_robots_txt_once_and_only_with_ask_robots(tmp_path, capsys):
     table = tmp_path / "table"
     assert nutbeam("inject", table, "http://a.example.com/x", "http://a.example.com/y") == 0
 
@@ -161,7 +161,7 @@ def test_robots_txt_is_asked_for_once_and_only_if_it_is_wanted(tmp_path, capsys)
     assert record["robots"]["error"] == "address_denied"
 
 
-def test_robots_txt_is_not_asked_for_without_a_name(tmp_path, capsys, monkeypatch):
+def test_explain_does_not_request_robots_txt_without_an_agent_name(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("NUTBEAM_AGENT_NAME", raising=False)
     for name in ("AGENT_NAME", "AGENT_URL", "AGENT_EMAIL"):
         monkeypatch.delenv(f"NUTBEAM_{name}", raising=False)

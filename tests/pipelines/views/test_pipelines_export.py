@@ -147,7 +147,9 @@ def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbi
         ),
     ],
 )
-def test_what_cannot_be_exported(table, capsys, monkeypatch, tmp_path, words, message):
+def test_invalid_options_of_export_are_refused(
+    table, capsys, monkeypatch, tmp_path, words, message
+):
     monkeypatch.chdir(tmp_path)
     assert nutbeam("export", table, *words) == 2
     assert message in capsys.readouterr().err

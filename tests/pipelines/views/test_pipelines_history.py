@@ -82,7 +82,7 @@ def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
     assert any(line.startswith("    ") for line in short)
 
 
-def test_what_history_says_was_added_and_removed_adds_up(original, capsys):
+def test_changes_in_the_history_add_up_to_the_sizes_of_the_table(original, capsys):
     record = json.loads(printed(capsys, "history", original, "--last", 0, "--format", "json"))
     assert [s["snapshot"] for s in record["snapshots"]] == [
         m.snapshot for m in manifests_of(original)
@@ -197,7 +197,7 @@ def test_the_same_rollback_again_changes_nothing(table):
     assert latest_snapshot(table) == newest
 
 
-def test_what_cannot_be_gone_back_to(table, capsys):
+def test_rollback_refuses_snapshots_that_are_missing_current_or_damaged(table, capsys):
     newest = latest_snapshot(table)
     words = ("rollback", table, "--to")
     assert f"no snapshot 99 in this table, it has 1 to {newest}" in refused(capsys, *words, 99)
@@ -211,7 +211,7 @@ def test_what_cannot_be_gone_back_to(table, capsys):
     assert latest_snapshot(table) == newest
 
 
-def test_an_operation_that_was_open_meanwhile_fails_or_begins_anew(table):
+def test_an_operation_that_was_open_during_a_rollback_fails_or_begins_again(table):
     newest = latest_snapshot(table)
     opened = begin(str(table), "dedup", "open.dedup")
     assert nutbeam("rollback", table, "--to", 3) == 0
@@ -239,7 +239,7 @@ def test_an_operation_that_was_done_before_the_snapshot_stays_done(table):
     )
 
 
-def test_what_was_rolled_back_is_not_deleted_with_it(table, web):
+def test_files_of_rolled_back_snapshots_are_not_deleted(table, web):
     paths = files_of(table, "state")
     assert nutbeam("rollback", table, "--to", 1) == 0
     assert nutbeam("generate", table) == 0

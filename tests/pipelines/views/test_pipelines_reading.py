@@ -138,7 +138,7 @@ def test_pages_by_status_and_since(table, pages):
     assert pages(table, "--since", "2999-01-01") == []
 
 
-def test_a_second_run_writes_only_what_is_new(crawled, table, note, pages, tmp_path):
+def test_a_second_run_writes_only_new_pages(crawled, table, note, pages, tmp_path):
     first = json_lines((note / "first.jsonl").read_text())
     assert len(first) == len(living(crawled))
     shutil.copy(note / "note", tmp_path / "note")
@@ -219,7 +219,7 @@ def test_read_into_arrow_batches_and_duckdb(table):
     assert relation.aggregate("count(distinct target_url)").fetchall() == [(count,)]
 
 
-def test_read_gives_bodies_if_they_are_asked_for(table):
+def test_read_gives_requested_bodies(table):
     pages = nutbeam.read(table, "pages", columns=["url", "title", "body", "headers"])
     titled = pages.filter(pl.col("title") != "")
     assert len(titled)

@@ -143,7 +143,7 @@ def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, 
         (["--dump", "none/x.txt"], "cannot write --dump 'none/x.txt': No such file"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, capsys, words, message):
+def test_invalid_options_of_readlinkdb_are_refused(tmp_path, capsys, words, message):
     table = str(tmp_path / "table")
     assert nutbeam("inject", table, A) == 0
     assert nutbeam("readlinkdb", table, *words) == 2

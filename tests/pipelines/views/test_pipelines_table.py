@@ -123,7 +123,7 @@ def test_another_table_is_left_alone(address, tmp_path, capsys):
          "cannot make the folder"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_in_one_line(words, said, tmp_path, capsys):
+def test_errors_of_table_are_one_line(words, said, tmp_path, capsys):
     (tmp_path / "file").touch()
     code, out, err = run(capsys, *(word.replace("FULL", str(tmp_path)) for word in words))
     assert (code, out) == (2, "")

@@ -177,9 +177,7 @@ def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
 
 
 @pytest.mark.long
-def test_the_summary_names_the_hosts_that_were_waited_for_and_what_is_due(
-    web, tmp_path, capsys, monkeypatch
-):
+def test_the_summary_names_slow_hosts_and_due_urls(web, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(slow_hosts, "_LEAST_S", 0.2)
     table, own = tmp_path / "table", tmp_path / "hosts.txt"
     connect_to = [word for door in web.connect_to for word in ("--connect_to", door)]

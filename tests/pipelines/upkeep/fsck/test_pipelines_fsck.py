@@ -138,7 +138,7 @@ def test_tablets_whose_keys_meet(table, fsck):
 @pytest.mark.few(5)
 @pytest.mark.parametrize("damage", [remove, cut, flip])
 @pytest.mark.parametrize("kind", COMPONENTS)
-def test_a_list_is_made_anew_from_its_files(table, original, fsck, kind, damage):
+def test_a_list_is_rebuilt_from_its_files(table, original, fsck, kind, damage):
     manifest = manifest_of(table)
     name = max(n for n in manifest.components if n.rpartition("/")[2] == kind)
     damage(table / manifest.components[name].list)
@@ -152,7 +152,7 @@ def test_a_list_is_made_anew_from_its_files(table, original, fsck, kind, damage)
     assert found == right  # zone maps, partitions and places in the batch, too
 
 
-def test_a_list_that_cannot_be_made_anew_sends_the_table_back(table, fsck):
+def test_a_list_that_cannot_be_rebuilt_rolls_the_table_back(table, fsck):
     manifest = manifest_of(table)
     lost = next(
         n for n in range(manifest.snapshot, 0, -1)
@@ -170,7 +170,7 @@ def test_a_list_that_cannot_be_made_anew_sends_the_table_back(table, fsck):
 # Leftover files.
 
 
-def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
+def test_leftover_files_are_counted_and_are_no_error(table, fsck, capsys):
     before = fsck(table)["left"]
     shutil.copy(files_of(table, "state")[0], table / "state" / "0123456789abcdef.parquet")
     (table / "state" / ".x.parquet.0123456789abcdef").write_bytes(b"half")

@@ -84,7 +84,7 @@ def test_a_bit_that_flips_stops_a_job_with_one_line_or_not_at_all(table, web, se
     [("documents", ["pages"]), ("state", ["pages"]), ("state", ["export"]),
      ("pages", ["export", "--what", "batch_pages"])],
 )  # fmt: skip
-def test_what_is_damaged_is_not_passed_on(table, tmp_path, capsys, kind, words):
+def test_damaged_rows_are_not_exported(table, tmp_path, capsys, kind, words):
     names = [name for name in manifest_of(table).components if name.endswith(kind)]
     path = next(path for name in names for path in files_of(table, name))
     data = path.read_bytes()
@@ -104,7 +104,7 @@ def test_what_is_damaged_is_not_passed_on(table, tmp_path, capsys, kind, words):
     assert not output.exists()
 
 
-def test_errors_of_commands_name_the_cure(table, capsys):
+def test_errors_of_damaged_files_name_fsck(table, capsys):
     path = files_of(table, "state")[0]
     cut(path)
     for words in (

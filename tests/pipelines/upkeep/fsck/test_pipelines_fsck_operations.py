@@ -233,7 +233,7 @@ STOPPED = ("inject", "compact")
 
 @pytest.mark.folder_first
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_damaged_record_stops_says_so_in_one_line(table, command, capsys):
+def test_commands_that_a_damaged_record_stops_report_it_in_one_line(table, command, capsys):
     record_of(table, DONE).write_bytes(b'{"id": "\x1b]0;')
     capsys.readouterr()
     code = nutbeam(command, table, *COMMANDS[command])
@@ -281,7 +281,7 @@ def test_a_record_of_a_crawl_is_made_again(table, fsck):
 
 
 @pytest.mark.folder_first
-def test_what_lies_about_is_counted_and_no_error(table, fsck, capsys):
+def test_leftover_files_are_counted_and_are_no_error(table, fsck, capsys):
     before = fsck(table)["left"]
     assert before["unfinished"] == []
     folder = place_in(table, "operations")

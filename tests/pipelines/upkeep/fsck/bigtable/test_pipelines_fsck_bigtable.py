@@ -104,7 +104,7 @@ def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, cap
     assert fsck(table)["clean"]
 
 
-def test_what_is_below_a_purge_or_undone_does_not_come_back(table, fsck):
+def test_purged_rows_and_undone_changes_do_not_come_back(table, fsck):
     state = rows_of(table, "state")
     keys = state["key"].to_list()
     files, log = open_table(table).files, open_log(table)
@@ -185,7 +185,7 @@ def test_no_bytes_make_more_than_a_damaged_cell():
 
 
 @pytest.mark.long
-def test_a_number_of_rows_that_is_wrong_is_counted_anew(table, fsck):
+def test_a_wrong_number_of_rows_is_counted_again(table, fsck):
     state = rows_of(table, "state")
     put(table, "org.example.zz:http/", encode(state.head(1), STATE_CELL)["cell"][0].as_py(), 1)
     record = fsck(table, code=3)
@@ -237,7 +237,7 @@ def test_ranges_that_do_not_fit(table, fsck, word):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["seed_hosts", "state", "hosts", "fetchlist", "documents"])
-def test_a_list_that_is_lost_is_made_anew(table, fsck, name):
+def test_a_lost_list_is_rebuilt(table, fsck, name):
     components = manifest_of(table).components
     component = next(c for n, c in components.items() if n.rpartition("/")[2] == name)
     place_in(table, component.list).unlink()
@@ -257,7 +257,7 @@ def contents_without(table, name):
     return {n: len(rows_of(table, n)) for n in kept if n != name}
 
 
-def test_a_list_that_cannot_be_made_anew(table, fsck):
+def test_a_list_that_cannot_be_rebuilt_is_dropped_only_with_drop(table, fsck):
     manifest = manifest_of(table)
     name = next(n for n in manifest.components if n.endswith("/pages"))
     component = manifest.components[name]

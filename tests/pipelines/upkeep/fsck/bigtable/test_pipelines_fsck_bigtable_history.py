@@ -67,14 +67,14 @@ def test_a_row_of_the_history(table, web, fsck, which, damage, capsys):
     assert fsck(table)["clean"]
 
 
-def test_what_compact_has_deleted_is_no_gap(table, fsck):
+def test_snapshots_that_compact_deleted_are_no_gap(table, fsck):
     assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
     assert len(open_log(table).snapshots()) < newest(table)
     assert fsck(table)["clean"]
 
 
 @pytest.mark.long
-def test_an_operation_has_read_what_is_not_there(table, fsck):
+def test_an_operation_that_pinned_a_missing_snapshot_is_repaired(table, fsck):
     # As after Bigtable's rows were restored from a backup, and the files were not.
     number = newest(table)
     pinned = begin(table, "inject", "ahead.inject")
@@ -245,7 +245,7 @@ def test_a_repair_that_was_cut_off_is_repeated(table, fsck, monkeypatch, step):
     assert fsck(table)["clean"]
 
 
-def test_who_rolls_forward_at_the_same_time_does_no_harm(table, fsck, monkeypatch):
+def test_a_concurrent_roll_forward_does_no_harm(table, fsck, monkeypatch):
     head, changes = cut_off(table, monkeypatch, "inject", table, *OTHERS)
     path = next(c.path for c in changes if c.component == "state")
     file = place_in(table, path)

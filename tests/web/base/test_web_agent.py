@@ -23,7 +23,7 @@ def test_not_where_the_operator_opened_the_way():
     require_agent(HttpOptions(allow_addresses=("10.0.0.0/8",)))
 
 
-def test_a_strangers_host_is_not_asked_without_an_agent():
+def test_a_strangers_host_is_not_requested_without_an_agent():
     client = Client(HttpOptions(connect_to=("a.example.com:80:127.0.0.1:81",)))
     assert client.get("http://1.1.1.1/").error == "agent_missing"
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_what_is_free_between_what_is_not_goes_back():
+def test_free_memory_between_used_pieces_goes_back_to_the_system():
     # Pieces that come from the heap, and stay there: used ones come after free ones.
     pieces = [bytes(100_000) for _ in range(1_500)]
     kept, used = pieces[::10], resident()

@@ -1,7 +1,7 @@
 from nutbeam.web.base.size_cache import SizeCache
 
 
-def test_a_cache_is_bounded_and_keeps_what_was_used_last():
+def test_a_cache_is_bounded_and_keeps_the_last_used_values():
     cache, keys = SizeCache(100, len), range(5)
     for key in keys[:4]:
         cache.put(key, "x" * 25)

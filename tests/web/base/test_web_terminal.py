@@ -27,7 +27,7 @@ print("end")
 CHILD = f"import os; os.write(2, {EVIL!r}.encode() * 3000); os.write(2, b'\\x9b31m\\n')"
 
 
-def test_what_children_write_is_shown():
+def test_output_of_child_processes_is_shown_with_escapes():
     code, output = process(sys.executable, "-c", PARENT.format(child=CHILD))
     assert (code, obeyed(output)) == (0, [])
     assert output.count(WORD.encode()) == 6000

@@ -17,7 +17,7 @@ OTHERS = [*range(0xE0000, 0xE0080), 0xE000, 0xF8FF, 0x10FFFD, 0xD800, 0xDFFF, 0x
 
 
 @pytest.mark.parametrize("code", [*CONTROLS, *REORDERING, *UNSEEN, *OTHERS], ids=hex)
-def test_what_a_terminal_obeys_or_hides_is_an_escape(code):
+def test_characters_that_a_terminal_obeys_or_hides_become_escapes(code):
     shown = visible(f"a{chr(code)}b", keep="")
     assert shown.isascii()
     assert shown.isprintable()
@@ -53,7 +53,7 @@ def test_a_joiner_that_joins_nothing_is_an_escape(text):
     assert "\u200d" not in visible(text)
 
 
-def test_what_is_kept_and_that_lines_stay_lines():
+def test_kept_characters_stay_and_lines_stay_lines():
     assert visible("a\tb\nc\rd") == "a\tb\\nc\\rd"
     assert visible("a\tb\nc\rd\x1b", keep="\n\t") == "a\tb\nc\\rd\\x1b"
     assert visible_lines(["a\nb", "c\x85d", "e\u2028f"]) == "a\\nb\nc\\u0085d\ne\\u2028f"

@@ -132,7 +132,7 @@ def test_a_body_that_ends_with_a_reset_is_not_whole():
 
 
 @pytest.mark.parametrize(("limit", "truncated"), [(-1, "disconnect"), (100_000, "length")])
-def test_what_came_before_a_body_broke_off_is_kept(limit, truncated):
+def test_the_start_of_a_body_that_breaks_off_is_kept(limit, truncated):
     body = random.Random(1).randbytes(150_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {2 * len(body)}\r\n\r\n".encode()
     with serve(lambda path, connection: connection.sendall(head + body)) as server:
@@ -144,7 +144,7 @@ def test_what_came_before_a_body_broke_off_is_kept(limit, truncated):
     assert {response.body for response in responses} == {body[:limit] if limit > 0 else body}
 
 
-def test_what_nobody_asked_for_ends_an_idle_connection():
+def test_an_unrequested_answer_ends_an_idle_connection():
     sent = threading.Event()
 
     def answer(path, connection):
@@ -264,7 +264,7 @@ def test_the_event_loop_client_is_loaded_only_where_it_is_wanted():
 
 
 @pytest.mark.parametrize("client", ["requests", "asyncio"])
-def test_a_server_may_send_before_it_is_asked(client):
+def test_a_server_may_send_before_the_request(client):
     def greet(listening):
         connection, _ = listening.accept()
         with connection:

@@ -46,7 +46,7 @@ def test_a_file_is_a_page(root):
     assert classify(response)[:2] == (33, 1)
 
 
-def test_what_has_not_changed_is_not_read_again(root):
+def test_unchanged_files_are_not_read_again(root):
     response = get(root, url_of(root / "page.html"))
     since = [("If-Modified-Since", response.header("last-modified"))]
     again = get(root, url_of(root / "page.html"), since)
@@ -139,7 +139,7 @@ def test_statuses(root):
         assert get(root, url).error == "bad_url", url
 
 
-def test_what_one_may_not_read_is_denied(locked):
+def test_files_without_read_permission_are_denied(locked):
     for name, mode in (("page.html", 0), ("closed", 0), ("passage", 0o711), ("list", 0o744)):
         path = locked / name
         if "." not in name:
@@ -309,7 +309,7 @@ def test_the_http_client_reads_files_only_where_they_are_taken(root):
     assert Client(HttpOptions(schemes=("file",))).get(url).status == 403  # no roots: nothing
 
 
-def test_what_is_not_there_is_said_at_the_start(caplog, tmp_path):
+def test_missing_folders_and_unused_proxies_are_reported_at_the_start(caplog, tmp_path):
     with caplog.at_level("WARNING"):
         check(HttpOptions(schemes=("file",), file_roots=(str(tmp_path), "/not/there")))
         proxied = {"http_proxy": "http://127.0.0.1:1", "agent_name": "a", "agent_email": "b@c"}

@@ -61,7 +61,7 @@ def test_a_file_is_a_page(site):
         assert not [c for c in server.commands if c.startswith(("PORT", "EPRT"))]
 
 
-def test_what_has_not_changed_is_not_read_again(site):
+def test_unchanged_files_are_not_read_again(site):
     with real_server(site) as server:
         asks = client(server.port)
         since = [("If-Modified-Since", email.utils.formatdate(1_700_000_000, usegmt=True))]
@@ -170,7 +170,7 @@ def test_no_url_has_a_line_break_in_its_path(text):
         assert not set("\r\n\0 ") & set(split_ftp(f"ftp://a.example.com/{text}")[2])
 
 
-def test_a_session_sends_no_line_break_whoever_asks():
+def test_a_session_never_sends_a_line_break_within_a_command():
     with scripted_server() as server:
         target = Destination(((socket.AF_INET, ("127.0.0.1", server.port)),), True)
         with Session(target, Limits(5.0, 10.0)) as session:
@@ -229,7 +229,7 @@ def _slow():
         yield b"x"
 
 
-def test_what_trickles_is_cut():
+def test_answers_that_trickle_are_cut():
     with scripted_server(data=_slow) as server:
         asks = client(server.port, min_rate=1000.0, min_rate_grace=0.2)
         assert asks.get(f"{SITE}/x").error == "low_rate"
@@ -301,7 +301,7 @@ def test_a_gate_that_is_shut_lets_nothing_through():
         assert server.connections == 0
 
 
-def test_ftp_is_not_asked_through_a_proxy():
+def test_ftp_is_not_requested_through_a_proxy():
     with scripted_server() as server:
         options = {"agent_name": "a", "agent_email": "b@c", "http_proxy": "http://127.0.0.1:1"}
         asks = client(server.port, connect_to=(), **options)

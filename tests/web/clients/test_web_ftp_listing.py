@@ -33,7 +33,7 @@ HOSTILE_NAMES = (
 
 
 @pytest.mark.parametrize("line", HOSTILE_NAMES)
-def test_what_is_no_name_is_passed_over(line):
+def test_invalid_names_are_skipped(line):
     good = b"type=dir; good\r\n-rw-r--r--   1 ftp      1234 Jan  1 12:00 fine one\r\n"
     assert [e.name for e in read_mlsd(line + good)] == [b"good"]
     assert [e.name for e in read_list(line + good)] == [b"fine one"]

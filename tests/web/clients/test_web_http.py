@@ -266,7 +266,7 @@ def test_split_url():
     assert split_url("http://[::1]/") == (("http", "[::1]", 80), "/")
 
 
-def test_what_a_page_keeps_of_the_exchange():
+def test_a_page_row_keeps_request_and_headers_verbatim():
     """What a WARC record needs: verbatim, in order."""
     wire = reply(
         b"hello", "200 Quite  Fine", "Cache-Control: max-age=5", "X-a: 1", "ETag: \"e\"", "x-A:  2",

@@ -210,7 +210,7 @@ def test_a_brotli_body_without_its_end_is_kept_as_truncated():
     assert body.startswith(response.body)
 
 
-def test_what_is_decoded_is_what_is_asked_for():
+def test_accept_encoding_names_the_decoded_encodings():
     response, _ = ask(lambda _: reply(b"x"))
     assert "\r\nAccept-Encoding: gzip, deflate, br\r\n" in response.request
 

@@ -127,7 +127,7 @@ def test_the_header_beats_the_markup():
 
 
 @pytest.mark.parametrize(("text", "codec", "name"), SAMPLES)
-def test_guesses_where_nothing_is_said(text, codec, name):
+def test_the_charset_is_guessed_without_a_declaration(text, codec, name):
     assert decode_body((text * 20).encode(codec), "text/html") == (text * 20, name)
 
 

@@ -272,7 +272,7 @@ XHTML = f"{XML}<html xmlns='http://www.w3.org/1999/xhtml'>".encode()
         (b"{}", "text/json", "application/json"),
     ],
 )
-def test_where_header_and_content_disagree(body, header, expected):
+def test_header_and_bytes_together_decide_the_content_type(body, header, expected):
     assert sniff(body, header) == expected
 
 
@@ -302,7 +302,7 @@ def test_documents_in_utf_16_and_utf_32_are_recognised_as_those_in_utf_8(codec, 
     )
 
 
-def test_what_is_nothing_is_octets():
+def test_unknown_bytes_are_an_octet_stream():
     assert sniff(b"\x00\x01\x02", None) == "application/octet-stream"
 
 
@@ -319,7 +319,7 @@ def noise(size):
 )
 @pytest.mark.parametrize("header", ["text/html", "text/plain; charset=utf-8", "application/json",
                                     "text/html; charset=utf-16", "text/xml"])  # fmt: skip
-def test_what_is_no_text_is_a_reason(body, header):
+def test_bodies_that_are_not_text_are_a_reason(body, header):
     with pytest.raises(ParseFailed) as failed:
         parse_document(Source("http://example.com/", body, header), ParseOptions())
     assert failed.value.reason == "not_text"

@@ -170,7 +170,7 @@ def test_without_words_there_is_no_simhash():
 
 
 @pytest.mark.parametrize("kind", ["md5", "text_md5", "text_profile", "simhash"])
-def test_what_has_no_text_is_compared_by_its_body(kind):
+def test_pages_without_text_are_compared_by_body(kind):
     options = SignatureOptions(signature=kind)
     assert signature_of(b"body", "", "http://a.com/", options) == md5(b"body", "")
     assert signature_of(b"", "", "http://a.com/", options) == md5(b"", "http://a.com/")

@@ -70,7 +70,7 @@ def test_a_request_that_was_closed_unanswered_waits_for_another_turn(threads_per
     assert next(engine.hosts()).exceptions == 0
 
 
-def test_what_a_new_connection_does_not_bring_is_not_sent_again():
+def test_a_request_that_fails_on_a_new_connection_is_not_sent_again():
     with serve(closing(0)) as server:
         client = Client(HttpOptions(connect_to=connect_to(server.port)))
         options = FetchOptions(server_delay=0.05, exceptions_delay=0.0, robots_allowlist=("com",))
@@ -131,13 +131,13 @@ def test_denied_addresses_cost_no_time():
     assert not engine.dropped
 
 
-def test_without_an_agent_strangers_are_not_asked():
+def test_strangers_are_not_requested_without_an_agent():
     results, engine, _ = run(pages, [*urls(3), *urls(4, "http://1.1.1.1")])
     assert len(results) == 3
     assert engine.dropped == {"agent_missing": 4}
 
 
-def test_urls_that_cannot_be_asked_for_are_counted():
+def test_urls_that_cannot_be_requested_are_counted():
     results, engine, _ = run(pages, [*urls(2), "ftp://a.example.com/", "http://a b/", ""])
     assert len(results) == 2
     assert engine.dropped == {"bad_url": 2, "scheme_not_allowed": 1}
@@ -186,7 +186,7 @@ def test_progress_counts_results():
     assert (phase.done, dict(phase.counts)) == (2, {"success": 2, "bytes": 6})
 
 
-def test_what_hosts_demand_can_be_asked_for_meanwhile():
+def test_demands_of_hosts_are_available_during_the_run():
     def answer(path, _):
         if path == "/robots.txt":
             return reply(b"User-agent: *\nCrawl-delay: 0.1")

@@ -109,7 +109,7 @@ def test_rejects_an_address_cap_of_0():
 
 
 @pytest.mark.slow
-def test_what_others_may_have_asked_just_now_waits_for_its_delay():
+def test_hosts_that_others_may_have_requested_just_now_wait_for_their_delay():
     known = {"a.example.com": HostRecord("a.example.com", crawl_delay=1.0)}
     with serve(lambda path, _: reply(b"", "404 No") if "robots" in path else reply(b"x")) as server:
         client = Client(HttpOptions(connect_to=connect_to(server.port)))
@@ -228,7 +228,7 @@ def test_a_delay_of_its_own(usual, own, asked, least, most):
     assert all(least < gap < most for gap in gaps(server)), gaps(server)
 
 
-def test_a_delay_of_its_own_counts_from_what_an_earlier_run_asked():
+def test_a_delay_of_a_task_counts_from_the_last_request_of_an_earlier_run():
     now = int(time.time() * 1000)
     known = {"a.example.com": HostRecord("a.example.com", last_request_time=now)}
     began = time.monotonic()

@@ -53,7 +53,7 @@ def test_robots_txt_is_remembered_for_a_day():
             assert (kept.robots_text, kept.robots_time) == (text, host.robots_time)
 
 
-def test_a_run_that_asked_nothing_has_learnt_nothing():
+def test_a_run_without_requests_has_no_host_findings():
     host = HostRecord("a.example.com", A, 200, "User-agent: *", 7, crawl_delay=3.0)
     _, engine, _ = run(pages, urls(2), known={host.host: host}, fetch_time_limit=0)
     assert list(engine.hosts()) == []  # what the table knows stays
@@ -82,7 +82,7 @@ def test_since_when_a_robots_txt_fails_is_no_time_that_cannot_be(since):
     assert now <= next(engine.hosts()).robots_failing_since <= time.time() * 1000
 
 
-def test_an_allowlist_is_neither_asked_nor_obeyed(caplog):
+def test_robots_txt_is_neither_requested_nor_obeyed_on_an_allowlist(caplog):
     def answer(path, _):
         return reply(b"User-agent: *\nDisallow: /") if "robots" in path else reply(b"x")
 
@@ -123,7 +123,7 @@ def test_the_last_robots_txt_is_kept_while_the_server_fails():
     assert kept.robots_failing_since == kept.robots_time > now - 1
 
 
-def test_sitemaps_of_robots_txt_are_learnt():
+def test_sitemaps_of_robots_txt_are_stored_with_the_host():
     def answer(path, _):
         return reply(b"Sitemap: http://a.example.com/s.xml") if "robots" in path else reply(b"x")
 

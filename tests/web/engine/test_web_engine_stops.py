@@ -99,7 +99,7 @@ def test_nothing_is_sent_while_the_gate_takes_its_time():
     assert min(moment for _, _, moment in server.requests) >= moments[0]
 
 
-def test_what_a_pulse_raises_ends_the_run():
+def test_an_error_of_a_pulse_ends_the_run():
     def pulse(_):
         raise RuntimeError("over")
 

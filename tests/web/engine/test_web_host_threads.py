@@ -26,7 +26,7 @@ def test_one_at_a_time_with_a_crawl_delay():
     assert slow.limit(2) == 1
 
 
-def test_of_two_queues_that_become_one_the_fewer_count():
+def test_the_smaller_thread_limit_counts_after_two_queues_are_merged():
     both = queue(4)
     both.absorb(queue(3, host="b.com"))
     assert both.limit(2) == 3

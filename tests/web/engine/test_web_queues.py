@@ -102,7 +102,7 @@ def test_the_total_time_is_near_the_bound(clock, seed):
     assert requested[-1][0] + latency <= 1.1 * bound(lengths, threads, delay, latency) + delay
 
 
-def test_no_host_is_asked_before_its_delay_is_over(clock):
+def test_no_host_is_requested_before_its_delay_is_over(clock):
     lengths = [(f"h{n}", 4) for n in range(30)]
     requested = work(clock, queues_of(lengths, server_delay=2.0), 5, 0.25)
     for host, _ in lengths:
@@ -134,7 +134,7 @@ def test_without_a_delay_all_is_done_too(clock):
     assert Counter(host for _, host in requested) == dict(lengths)
 
 
-def test_a_redirect_is_asked_for_in_the_turn_of_its_host(clock):
+def test_a_redirect_is_requested_in_the_turn_of_its_host(clock):
     queues = queues_of([("a", 2), ("b", 3)], server_delay=1.0)
     target = Task("http://b/target", host="b")
 
@@ -328,7 +328,7 @@ def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
     assert len(alerts) == 1  # they were not held back
 
 
-def test_what_changes_is_told_to_the_loop(clock):
+def test_changes_of_the_queues_alert_the_loop(clock):
     queues = Queues(FetchOptions(), {}.get, clock.now + 60)
     alerts = []
     queues.alert = lambda: alerts.append(None)

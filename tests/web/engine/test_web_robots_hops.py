@@ -32,7 +32,7 @@ MANY = [6, pytest.param(60, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("many", MANY)
-def test_distinct_targets_at_one_host_are_asked_for_in_its_turn(many):
+def test_distinct_targets_at_one_host_are_requested_in_its_turn(many):
     answer = attackers(lambda host: f"http://{VICTIM}/robots.txt?{host}")
     urls = [f"{host}/" for host in hosts(many)]
     results, engine, site = crawl(answer, urls, robots_redirect_targets=many)
@@ -72,7 +72,7 @@ def test_a_target_is_one_however_it_is_spelled():
     assert "Authorization" not in str(site.server.requests)
 
 
-def test_a_host_that_is_crawled_itself_is_not_asked_twice():
+def test_robots_txt_of_a_host_that_is_crawled_itself_is_not_requested_twice():
     answer = attackers(lambda _: f"http://{VICTIM}/robots.txt", b"", "200 OK")
     urls = [f"{host}/" for host in hosts(2)]
     for some in ([*urls, f"http://{VICTIM}/"], [f"http://{VICTIM}/", *urls]):
@@ -101,7 +101,7 @@ def test_failures_are_remembered_as_answers_are(failure):
 
 
 @pytest.mark.parametrize("target", ["http://{v}/?{h}", "http://{h}.{v}/robots.txt"])
-def test_no_domain_is_asked_for_more_than_some_because_of_others(target):
+def test_redirects_of_others_cause_a_limited_number_of_requests_to_a_domain(target):
     answer = attackers(lambda host: target.format(v=VICTIM, h=host.partition(".")[0]))
     urls = [f"{host}/{page}" for host in hosts(5) for page in "ab"]
     results, engine, site = crawl(answer, urls, robots_redirect_targets=3, server_delay=0.02)
@@ -133,7 +133,7 @@ def test_a_hop_to_the_same_host_is_another_turn_of_it(target):
     assert sorted(r.protocol_status for r in results) == [1, 18]
 
 
-def test_who_waits_for_a_slow_host_holds_nobody():
+def test_a_wait_for_a_slow_host_does_not_hold_up_other_hosts():
     others_done, in_time = threading.Event(), []
 
     def answer(host, path):
@@ -283,7 +283,7 @@ def test_hops_pass_the_guard():
     assert "127.0.0.1" not in {record.host for record in engine.hosts()}
 
 
-def test_a_target_that_cannot_be_asked_for():
+def test_targets_that_cannot_be_requested_count_as_no_robots_txt():
     for target in ("http://a^b/", "http://victim.example.org:99999/", "ftp://a/", "http://..../"):
         results, _, site = crawl(attackers(lambda _, t=target: t), ["http://h0.example.com/"])
         assert len(results) == 1, target
@@ -327,7 +327,7 @@ def test_the_answers_that_are_kept_are_bounded(monkeypatch):
     assert 5 <= len(kept) <= 10
 
 
-def test_a_target_that_is_forgotten_is_asked_for_again_and_no_more_than_some(monkeypatch):
+def test_a_forgotten_target_is_requested_again_up_to_the_limit(monkeypatch):
     monkeypatch.setattr("nutbeam.web.engine.robots_search._MAX_BYTES", 0)
     answer = attackers(lambda _: f"http://{VICTIM}/robots.txt")
     urls = [f"{host}/" for host in hosts(6)]

@@ -59,7 +59,7 @@ def sent(cookie, to, url=WWW):
         ("alone; Path=/", "http://www.example.co.uk/", "alone"),
     ],
 )
-def test_where_a_cookie_goes(cookie, to, expected):
+def test_a_cookie_goes_only_to_urls_in_its_scope(cookie, to, expected):
     assert sent(cookie, to) == expected
 
 
@@ -114,7 +114,7 @@ def test_a_jar_is_bounded():
 
 
 @given(st.text(st.characters(max_codepoint=255), max_size=60), st.sampled_from(["http", "https"]))
-def test_whatever_a_server_says_stays_with_it(text, scheme):
+def test_a_cookie_of_any_text_stays_with_its_server(text, scheme):
     url = f"{scheme}://a.example.com/p"
     cookie = parse_cookie(text, url, NOW)
     jar = CookieJar()

@@ -221,7 +221,7 @@ CHALLENGE = 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"'
 
 
 @pytest.mark.usefixtures("each_client")
-def test_nobody_else_is_told_by_a_challenge(file):
+def test_a_challenge_of_another_host_gets_no_credentials(file):
     def answer(path, connection):
         return reply(b"", "401 No", CHALLENGE)
 
@@ -328,7 +328,9 @@ def test_a_file_that_is_not_there():
 
 
 @pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o644, True), (0o640, True)])
-def test_a_file_that_others_may_read_is_told_of(file, caplog, mode, warned, tmp_path):
+def test_a_credentials_file_that_others_may_read_causes_a_warning(
+    file, caplog, mode, warned, tmp_path
+):
     (tmp_path / "credentials").chmod(mode)
     with caplog.at_level(logging.WARNING):
         check(HttpOptions(agent_name="a", agent_email="b@c", http_credentials=file))

@@ -46,18 +46,18 @@ def test_each_code_is_in_the_table_once_and_means_what_it_says_there():
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 503, 599])
-def test_what_is_tried_again_heeds_retry_after(status):
+def test_retry_after_counts_for_statuses_that_are_tried_again(status):
     headers = [("Retry-After", "7")]
     assert classify(Response("http://a/", status=status, headers=headers)).retry_after_s == 7
 
 
 @pytest.mark.parametrize("status", [200, 301, 403, 404, 410])
-def test_what_is_not_tried_again_heeds_none(status):
+def test_retry_after_is_ignored_for_statuses_that_are_not_tried_again(status):
     headers = [("Retry-After", "7")]
     assert classify(Response("http://a/", status=status, headers=headers)).retry_after_s is None
 
 
-def test_304_where_it_was_asked_for():
+def test_304_after_a_conditional_request_is_not_modified():
     request = "GET / HTTP/1.1\r\nIf-None-Match: x\r\n\r\n"
     assert classify(Response("http://a/", status=304, request=request))[:2] == (38, 21)
 

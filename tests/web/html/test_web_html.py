@@ -176,7 +176,7 @@ def test_an_anchor_is_the_text_of_its_link_and_the_alt_of_its_images(page, insid
     assert (anchors["x"], anchors["z"]) == (ANCHORS[inside], "z")
 
 
-def test_what_stands_in_for_a_frame_or_a_plug_in_is_no_text(page):
+def test_fallback_content_of_frames_and_plug_ins_is_not_text(page):
     found = page(
         "a<noembed><b>raw</b></noembed>b<noframes><p>raw</noframes>c<iframe>d</iframe>e<noscript>f"
     )
@@ -405,7 +405,7 @@ def test_an_element_with_very_many_attributes_loses_them(number):
     assert found.counts == {"flattened": 1}
 
 
-def test_what_nests_too_deep_is_read_side_by_side_and_counted():
+def test_elements_nested_too_deep_are_flattened_and_counted():
     inner = b"<p>one<b>two</b></p><a href=x>three</a>"
     found = parse_html(URL, b"<div>" * 30_000 + inner + b"</div>" * 30_000 + b"four")
     assert (found.text, found.hrefs) == ("one two three four", ["x"])

@@ -127,7 +127,7 @@ def test_canonical_is_the_first_and_follows_the_base(page):
     assert later.canonical == "http://h0.example.com/d/y"
 
 
-def test_what_a_page_says_is_stored_as_metadata(page):
+def test_facts_of_a_page_are_stored_as_metadata(page):
     found = page(
         "<meta name=description content=d><link rel=canonical href=/c><h1>A</h1><h2>B</h2><h2>C</h2>"
         "<link rel=alternate hreflang=de href=/de>"

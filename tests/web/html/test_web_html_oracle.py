@@ -140,5 +140,5 @@ def test_the_oracle_can_tell():
         b"<html><head><base href=/b></head><body><a href='#g'>x</a><a href='h#i'>y</a>",
     ],
 )
-def test_agrees_on_what_is_special(body):
+def test_special_cases_agree_with_the_oracle(body):
     assert ours(body) == oracle(body)

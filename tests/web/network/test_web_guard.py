@@ -119,7 +119,7 @@ def test_passes_global_unicast(address):
 
 
 @pytest.mark.parametrize("address", DENIED)
-def test_denies_what_is_private_or_special(address):
+def test_private_and_special_addresses_are_denied(address):
     assert not is_public(address)
 
 
@@ -171,7 +171,7 @@ def test_denies_a_name_that_resolves_inside():
         guard.target("inside.example", 80)
 
 
-def test_of_several_addresses_only_public_ones_are_tried():
+def test_only_public_ones_of_several_addresses_are_tried():
     def lookup(host, port, **_):
         return [
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
@@ -244,7 +244,7 @@ def test_a_wider_block_of_ipv6_opens_no_ipv4(entry):
         ("::/96", "::7f00:1"),
     ],
 )
-def test_what_carries_an_ipv4_address_is_opened_by_itself_alone(entry, itself):
+def test_ipv6_ranges_with_embedded_ipv4_are_opened_only_by_their_own_entry(entry, itself):
     assert Guard([entry]).allows(itself)
     assert not Guard([entry]).allows("127.0.0.1")
     assert not Guard(["127.0.0.0/8"]).allows(itself)

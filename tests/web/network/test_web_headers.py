@@ -43,7 +43,7 @@ def test_headers_go_with_every_request():
         *("User-Agent: x", "Accept: x", "If-None-Match: x", "Accept-Language: x"),
     ],
 )
-def test_what_may_not_be_a_header(entry):
+def test_invalid_and_reserved_headers_are_refused(entry):
     with pytest.raises(ValueError, match=r"^http_header must") as error:
         HttpOptions(http_header=(entry,))
     assert "secret" not in str(error.value)

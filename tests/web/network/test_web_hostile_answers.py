@@ -251,7 +251,7 @@ DRIPS = {
 
 
 @pytest.mark.parametrize("name", DRIPS)
-def test_what_drips_costs_steps_in_proportion(name):
+def test_dripping_answers_cost_steps_in_proportion(name):
     """As counted bytes: each is given to a fixed number of functions, however many came before."""
     begin, unit = DRIPS[name]
     reader = ResponseReader(fresh=True)

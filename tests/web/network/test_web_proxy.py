@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("each_client")
 PASSWORD = "s3cret"
 
 
-def test_http_is_asked_in_absolute_form():
+def test_http_requests_to_a_proxy_have_the_absolute_form():
     with proxied() as (client, server):
         responses = [client.get(f"http://www.example.org:8080/a?b{n}") for n in range(2)]
         heads = [head for _, head, _ in server.requests]
@@ -167,7 +167,7 @@ def test_ports_and_the_agent_are_checked():
         assert server.connections == 0
 
 
-def test_what_the_operator_opens():
+def test_addresses_that_the_operator_opens_are_reached():
     with proxied(allow_addresses=("10.0.0.0/8",)) as (client, server):
         assert client.get("http://10.1.2.3/").body == b"through"
         assert client.get("http://192.168.0.1/").error == "address_denied"
@@ -185,7 +185,7 @@ def test_what_the_operator_opens():
     ["proxy:3128", "https://proxy:3128", "http://proxy", "http://p:0", "http://p:99999", "http://a b:1",
      "http://p:1/x", "http://p:1\r\n", "socks5://p:1"],
 )  # fmt: skip
-def test_what_is_no_proxy(text):
+def test_invalid_proxies_are_refused(text):
     with pytest.raises(ValueError, match=r"^http_proxy must be http://HOST:PORT, got"):
         HttpOptions(http_proxy=text)
 
@@ -196,7 +196,7 @@ def test_a_password_in_the_proxy_is_not_repeated():
     assert PASSWORD not in str(error.value)
 
 
-def test_what_is_left_open_is_said_at_the_start(caplog):
+def test_a_proxy_that_resolves_names_itself_causes_a_warning_at_the_start(caplog):
     with caplog.at_level(logging.WARNING):
         check(HttpOptions(http_proxy="http://proxy.example.com:3128", **WHO))
     assert "http://proxy.example.com:3128, which resolves names itself" in caplog.text

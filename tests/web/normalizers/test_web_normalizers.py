@@ -179,7 +179,7 @@ REPLACED = [
 @pytest.mark.parametrize(("pattern", "by", "in_column"), REPLACED)
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_what_polars_replaces_is_what_java_would(pattern, by, in_column, data):
+def test_polars_and_java_replace_the_same(pattern, by, in_column, data):
     text = xml((pattern, by.replace("<", "&lt;")))
     if in_column is None:
         with pytest.raises(ValueError, match="must substitute groups"):
@@ -262,7 +262,7 @@ def test_scopes(tmp_path):
         ({"url_normalizers": ("slash",)}, "must be a folder with slashes.txt, which slash needs"),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_said(options, message):
+def test_missing_and_invalid_rule_options_are_reported(options, message):
     with pytest.raises(ValueError, match=message):
         UrlRules(UrlOptions(**options))
 
@@ -358,7 +358,7 @@ EVERY = UrlRules(
 
 @given(st.lists(pieces, min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
-def test_what_is_admitted_is_admitted_again_as_it_is_and_has_its_key(urls):
+def test_admitted_urls_have_a_key_and_are_admitted_again_unchanged(urls):
     for rules in (EVERY, UrlRules()):
         admitted = rules.admit(pl.Series(urls), by=True)
         for raw, (url, key, reason, by) in zip(urls, admitted.rows(), strict=True):

@@ -82,7 +82,7 @@ def test_a_document_of_word(word):
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "pptx"])
-def test_what_it_is_shows_whatever_the_type_says(word, kind):
+def test_the_kind_of_a_document_follows_from_its_content_and_not_its_type(word, kind):
     assert parsed(word, kind).title == "A title"
 
 
@@ -259,7 +259,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_too_much_or_broken_has_a_reason(name):
+def test_oversized_and_broken_documents_have_a_reason(name):
     body, reason = BAD[name]
     assert why(body) == reason
 

@@ -148,7 +148,7 @@ def odt(inner):
     ],
     ids=["note", "text-box", "picture", "ruby"],
 )  # fmt: skip
-def test_what_stands_within_a_paragraph_of_opendocument_is_separate(inner, text):
+def test_notes_and_frames_within_a_paragraph_of_opendocument_are_separate(inner, text):
     assert odt(f"<text:p>{inner}</text:p>") == text
 
 

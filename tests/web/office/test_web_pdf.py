@@ -231,12 +231,12 @@ def test_a_manual_of_200_pages_is_read_whole():
     assert page.metas == {}
 
 
-def test_how_long_it_takes_does_not_say_what_is_read():
+def test_the_text_that_is_read_does_not_depend_on_the_time_limit():
     body, text, _ = manual(3)
     assert parsed(body, parser_timeout=0.1**9).text == text
 
 
-def test_of_many_pages_the_first_are_read():
+def test_text_is_marked_as_cut_beyond_pdf_max_pages():
     pages = dict.fromkeys(range(3, 13), b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>")
     kids = b" ".join(b"%d 0 R" % n for n in pages)
     tree = {2: b"<</Type/Pages/Count 10/Kids[%s]>>" % kids, **pages}
@@ -267,7 +267,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_broken_has_a_reason(name):
+def test_broken_files_are_malformed(name):
     assert why(BAD[name]) == "malformed"
 
 
@@ -286,7 +286,7 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_odd_is_read(name):
+def test_odd_files_are_read(name):
     page = parsed(READ[name], pdf_max_pages=20)
     assert "embedded" not in page.text
     if b"(good)" in READ[name]:

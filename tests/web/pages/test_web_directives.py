@@ -67,7 +67,7 @@ OURS = {"agent_name": "Bot", "robots_agents": ("sister",)}
 
 
 @pytest.mark.parametrize(("value", "expected"), ADDRESSED)
-def test_what_is_said_to_one_robot_counts_if_it_is_ours(page, value, expected):
+def test_directives_for_one_robot_count_only_for_our_robot(page, value, expected):
     assert page("x", value, **OURS).directives == expected
 
 
@@ -76,7 +76,7 @@ def test_each_header_begins_without_a_name(page):
     assert page("x", headers=headers).directives == {"nofollow"}
 
 
-def test_what_is_said_late_counts(page):
+def test_directives_after_long_values_count(page):
     long = "x," * 100_000
     assert page(f"<meta name=robots content='{long}nofollow'>x", f"{long}noindex").directives == {
         "noindex", "nofollow",
@@ -109,7 +109,7 @@ def test_without_a_name_the_crawler_is_nutbeam(page):
     assert page("<meta name=NutBeam content=nofollow>x").directives == {"nofollow"}
 
 
-def test_of_several_meta_elements_the_strictest_union_counts(page):
+def test_directives_of_several_meta_elements_are_united(page):
     found = page(
         "<meta name=robots content='index, noarchive'><meta name=bot content=nofollow>"
         "<meta name=sister content=follow><meta name=other content=noindex>x",

@@ -223,7 +223,7 @@ def test_a_feed_with_mistakes_is_read(title, anchor):
 )  # fmt: skip
 @pytest.mark.parametrize("header", ["application/rss+xml", "text/xml", "text/html"])
 @pytest.mark.parametrize("encoding", ["utf-8", "koi8-r"])
-def test_what_stands_before_a_feed_is_dropped(junk, header, encoding):
+def test_junk_before_a_feed_is_dropped(junk, header, encoding):
     text = junk + rss(item("/1", "Чай")).replace("utf-8", encoding)
     body = text.encode(encoding, "ignore")
     page = read(body, header)
@@ -332,7 +332,7 @@ def test_an_item_that_is_left_open_ends_with_the_next():
 
 
 @pytest.mark.parametrize("text", ["<rss/>", "no feed at all", "", "<rss version='2.0'>"])
-def test_what_is_no_feed_is_a_reason(text):
+def test_invalid_feeds_are_a_reason(text):
     with pytest.raises(ParseFailed) as failed:
         read(text, "application/rss+xml")
     assert failed.value.reason == "malformed_feed"

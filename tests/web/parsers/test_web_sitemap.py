@@ -91,7 +91,7 @@ def test_real_habits(body, header):
     assert len(read(body, header).hrefs) == 2
 
 
-def test_what_comes_after_a_mistake_is_lost():
+def test_entries_after_malformed_xml_are_lost():
     page = read("<urlset><url><loc>http://example.com/a</loc></url><url><loc>/b")
     assert page.hrefs == ["http://example.com/a"]
     assert page.dropped == {"malformed_xml": 1}
@@ -182,7 +182,7 @@ def test_members_are_capped():
     assert read(gzip.compress(b"a") * 20_000, "application/gzip").text == "a" * 100
 
 
-def test_what_is_no_gzip_is_a_reason():
+def test_invalid_gzip_is_a_reason():
     with pytest.raises(ParseFailed) as failed:
         read(b"\x1f\x8b\x08\x00garbage garbage", "application/gzip")
     assert failed.value.reason == "malformed_gzip"

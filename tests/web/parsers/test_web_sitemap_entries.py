@@ -67,7 +67,7 @@ def test_links_are_counted_when_cut():
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
-def test_size_is_that_of_what_is_unpacked(pack):
+def test_the_size_limit_counts_unpacked_bytes(pack):
     body = of(*(entry(f"/{number}") for number in range(100))).encode()
     assert read(pack(body), max_bytes=len(body)).dropped == {}
     content = read(pack(body), max_bytes=len(body) - 20)

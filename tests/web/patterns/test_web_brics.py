@@ -68,7 +68,7 @@ def test_repeats_of_repeats_are_not_tried_in_each_way(text):
     assert compile_automaton(text).python.search("abc" * 30) is None
 
 
-def test_what_texts_need_in_all_is_forgotten(monkeypatch):
+def test_nodes_of_past_texts_are_forgotten(monkeypatch):
     monkeypatch.setattr(languages, "_MOST_NODES", 300)
     made = compile_automaton(".*a.{20}").python
     for number in range(200):
@@ -76,7 +76,7 @@ def test_what_texts_need_in_all_is_forgotten(monkeypatch):
         assert (made.search(text) is not None) is (text[-21] == "a")
 
 
-def test_what_one_text_needs_too_much_for_is_slow(monkeypatch):
+def test_a_text_that_needs_too_many_nodes_is_slow(monkeypatch):
     monkeypatch.setattr(languages, "_MOST_NODES", 300)
     rules = RegexFilter("-.*a.{90}&~(x)\n+.*", "f", compile_automaton)
     slow = "".join(random.Random(1).choices("ab", k=400))

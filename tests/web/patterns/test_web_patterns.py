@@ -149,7 +149,7 @@ def test_posix_classes(name):
         (r"\Bz", ["\u00e9z"], ["z", "-z"]),
     ],
 )  # fmt: skip
-def test_what_java_finds(pattern, hits, misses):
+def test_patterns_find_the_same_texts_as_in_java(pattern, hits, misses):
     assert found(pattern, [*hits, *misses]) == [*hits]
 
 
@@ -196,7 +196,7 @@ def test_what_java_finds(pattern, hits, misses):
         ("(" * 2000, "it is nested too deeply"),
     ],
 )
-def test_what_java_refuses(pattern, message):
+def test_patterns_that_java_refuses_are_refused(pattern, message):
     """But for (?c), \\b{g}, \\N, \\p{java...} and the largest, which only we refuse."""
     with pytest.raises(
         ValueError, match=r"x\.txt:2: a rule must be a regular expression"
@@ -215,7 +215,7 @@ def test_what_java_refuses(pattern, message):
         ("(?i)B", r"\$\\", "abB", "a$\\$\\"),
     ],
 )
-def test_what_java_puts_in_place(pattern, template, url, wanted):
+def test_substitutions_give_the_same_text_as_in_java(pattern, template, url, wanted):
     text = (
         f"<r><regex><pattern>{pattern}</pattern><substitution>{template}</substitution></regex></r>"
     )

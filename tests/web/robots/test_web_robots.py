@@ -268,7 +268,7 @@ def test_a_page_of_html_without_rules_allows_all_and_tags_elsewhere_are_parts_of
     assert (rules.allowed(f"{ORIGIN}/<a>/b"), rules.allowed(f"{ORIGIN}//b")) == (False, True)
 
 
-def test_what_is_over_500_kib_is_not_read():
+def test_robots_txt_beyond_500_kib_is_not_read():
     filler = b"# " + b"x" * 97 + b"\n"
     body = DENY_ALL.replace(b"/", b"/x") + filler * 7000 + b"Disallow: /y\n"
     rules, _ = fetch(lambda _: reply(body), content_limit=1000)
@@ -278,7 +278,7 @@ def test_what_is_over_500_kib_is_not_read():
     assert len(decode_robots(b"x" * 10**6)) == MAX_ROBOTS_BYTES
 
 
-def test_what_was_learnt_survives():
+def test_a_robots_record_survives_a_round_trip():
     record = RobotsRecord(200, DENY_ALL.decode(), 123)
     assert RobotsRules(record, "nutbot").record == record
     assert not RobotsRules(record, "nutbot").allowed(f"{ORIGIN}/x")

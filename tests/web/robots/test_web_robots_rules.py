@@ -66,7 +66,7 @@ DIFFERENCES = [
 
 
 @pytest.mark.parametrize(("text", "path", "verdict"), DIFFERENCES)
-def test_where_protego_is_not_followed(text, path, verdict):
+def test_verdicts_differ_from_protego_in_listed_cases(text, path, verdict):
     url = f"http://a.example.com{path}"
     assert rules_of(text).verdict(url) == verdict
     assert Protego.parse(text).can_fetch(url, TOKEN) == (verdict == "denied")
@@ -148,7 +148,7 @@ def test_names_with_digits(token):
     ],
 )
 @pytest.mark.parametrize("field", ["User-agent", "user_agent", "User–agent", "User-Agents"])  # noqa: RUF001
-def test_what_stands_beside_a_name_does_not_hide_it(field, value):
+def test_text_beside_an_agent_name_does_not_hide_it(field, value):
     rules = rules_of(f"{field}: {value}\nDisallow: /x\n\nUser-agent: *\nDisallow: /y")
     assert [rules.allowed(f"http://a/{path}") for path in "xy"] == [False, True]
 
@@ -192,7 +192,7 @@ def test_an_index_finds_what_comparing_with_each_rule_finds(number):
             assert found.rule in {rule for rule, _ in ruled}
 
 
-def test_what_takes_too_many_steps_is_not_decided():
+def test_a_url_that_takes_too_many_steps_is_not_decided():
     matcher = Matcher([RobotsRule(False, "/*a*b", 1), RobotsRule(True, "/a", 2)])
     steps = matcher.decide("/xab").steps
     assert matcher.decide("/xab", steps).rule == 0

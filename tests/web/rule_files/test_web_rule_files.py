@@ -158,7 +158,7 @@ def test_an_empty_section_is_refused():
         (Host("bücher.de b.com\nxn--bcher-kva.de c.com", "h"), f"http://{XN}/", "http://c.com/"),
     ],
 )
-def test_of_two_lines_for_a_host_the_last_counts(step, url, normalized):
+def test_the_last_of_two_lines_for_a_host_counts(step, url, normalized):
     assert step.apply(url) == normalized  # hostsMap.put of Nutch
 
 
@@ -243,7 +243,7 @@ FAST = FastFilter("", "f.txt", FastLimits(url=40, path=10, query=5))
         (DomainFilter("", "d"), "foo", True, "has no entries, and accepts all"),
     ],
 )  # fmt: skip
-def test_what_decides_where_no_rule_does(rules, url, accepted, said):
+def test_verdicts_without_a_rule_give_their_reason(rules, url, accepted, said):
     verdict = rules.decide(url)
     assert (verdict.accept, verdict.line) == (accepted, 0)
     assert rules.rule(0, url) == said
@@ -269,21 +269,21 @@ NEVER = "never found: urls are ascii when rules see them, with hosts in punycode
         ("domain", "domain-urlfilter.txt", "é.de", set()),
     ],
 )
-def test_what_is_never_found_is_warned_of(tmp_path, name, file, text, lines):
+def test_lines_that_never_match_cause_a_warning(tmp_path, name, file, text, lines):
     where = folder(tmp_path, {file: text.replace("\u00a0", " ")})
     said = warnings_of(UrlRules(UrlOptions(url_rules_dir=where, url_filters=(name,))))
     assert {int(line.split(":")[1]) for line in said} == lines
     assert all(line.startswith(f"{file}:") and NEVER in line for line in said)
 
 
-def test_of_many_lines_a_few_are_named(tmp_path):
+def test_only_a_few_of_many_such_lines_are_named(tmp_path):
     where = folder(tmp_path, {"regex-urlfilter.txt": "-é\n" * 5})
     said = warnings_of(UrlRules(UrlOptions(url_rules_dir=where)))
     assert len(said) == 4
     assert said[-1] == "regex-urlfilter.txt: 2 more lines are never found"
 
 
-def test_rules_of_the_regex_normalizer_may_see_what_is_not_normal(tmp_path):
+def test_rules_of_the_regex_normalizer_may_get_urls_before_normalization(tmp_path):
     where = folder(tmp_path, {"regex-normalize.xml": f"<r>\n{RULE.format('é', 'e')}</r>"})
     (said,) = warnings_of(UrlRules(UrlOptions(url_rules_dir=where)))
     assert said == f"regex-normalize.xml:2: {NEVER} 'é'"

@@ -126,7 +126,7 @@ def test_all_are_here():
 
 @pytest.mark.few(60)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_what_a_crawl_makes_of_it(crawled, name):
+def test_a_crawl_records_hostile_answers_as_expected(crawled, name):
     _, rows, pages, _ = crawled
     status, message, truncated = EXPECTED[name]
     row, page = rows[url_of(name)], pages.get(url_of(name), {})
@@ -143,7 +143,7 @@ def test_what_a_crawl_makes_of_it(crawled, name):
 
 
 @pytest.mark.parametrize("name", [name for name in EXPECTED if name.startswith("robots")])
-def test_what_robots_txt_forbids_is_not_asked_for(crawled, name):
+def test_pages_forbidden_by_robots_txt_are_not_requested(crawled, name):
     asked, rows, _, counts = crawled
     url = url_of(name, "/private")
     assert (url in asked) == (EXPECTED[name] == WHOLE and name not in FORBIDDEN)
@@ -152,7 +152,7 @@ def test_what_robots_txt_forbids_is_not_asked_for(crawled, name):
     assert counts["dropped/robots_deferred"] == 8
 
 
-def test_what_servers_send_comes_into_no_request_and_no_wrong_place(crawled):
+def test_values_of_servers_do_not_enter_requests_or_other_headers(crawled):
     asked, _, pages, _ = crawled
     injected = pages[url_of("injection")]
     assert injected["redirect"] is None
@@ -165,7 +165,7 @@ def test_what_servers_send_comes_into_no_request_and_no_wrong_place(crawled):
 
 
 @pytest.mark.long
-def test_asked_again_304_keeps_the_page_and_503_recovers(tmp_path):
+def test_later_rounds_keep_the_page_on_304_and_recover_from_503(tmp_path):
     table = tmp_path / "table"
     seeds = [url_of(name) for name in ("etag", "last-modified", "changing", "recovers")]
     with SimWeb(hosts=1, pages=1) as web:

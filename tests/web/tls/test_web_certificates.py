@@ -48,7 +48,7 @@ def serving(file):
         ("x", [LOOPBACK], "127.0.0.1", None),
     ],
 )
-def test_the_common_name_of_a_certificate_is_nobodys(
+def test_the_common_name_of_a_certificate_is_ignored(
     tmp_path, common_name, alternative, host, error
 ):
     file = make_certificate(tmp_path, common_name, alternative)
@@ -62,7 +62,7 @@ def test_the_common_name_of_a_certificate_is_nobodys(
     assert (unchecked.body, unchecked.tls) == (b"safe", "unchecked")
 
 
-def test_nor_behind_a_proxy(tmp_path):
+def test_the_common_name_of_a_certificate_is_ignored_through_a_proxy(tmp_path):
     file = make_certificate(tmp_path, NAME)
     with serving(file) as site, proxied(tunnel(site.port), ca_file=file) as (client, _):
         assert client.get(f"https://{NAME}/").error == "tls_name"

@@ -158,7 +158,7 @@ def test_a_prefix_is_a_range_of_keys(scan, found):
         "com.foo:http/",
     ],
 )
-def test_what_is_not_normalized_has_no_key(url):
+def test_urls_that_are_not_normalized_have_no_key(url):
     with pytest.raises(BadUrl) as caught:
         to_key(url)
     assert caught.value.reason == "malformed"
@@ -174,7 +174,7 @@ def test_long_keys_are_refused():
 
 
 @pytest.mark.parametrize("key", ["", "com.foo", "com.foo:http", "com.foo/x:http/", "a b:http/"])
-def test_what_is_no_key_has_no_url(key):
+def test_invalid_keys_have_no_url(key):
     with pytest.raises(BadUrl):
         from_key(key)
 

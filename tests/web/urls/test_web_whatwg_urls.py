@@ -57,7 +57,7 @@ def test_the_cases_of_web_platform_tests(capsys):
     assert differ == set(DEVIATIONS)
 
 
-def test_what_is_admitted_of_them_has_a_key_and_is_admitted_again_as_it_is():
+def test_admitted_urls_of_whatwg_have_a_key_and_are_admitted_again_unchanged():
     hrefs = [case["href"] for case in cases() if not case.get("failure")]
     admitted = UrlRules().admit(pl.Series(hrefs), filters=False)
     assert admitted.height == len(hrefs)

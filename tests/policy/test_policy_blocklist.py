@@ -63,7 +63,7 @@ HOST = st.lists(LABEL, min_size=1, max_size=4).map(".".join)
 
 
 @given(st.lists(HOST), HOST)
-def test_a_domain_is_itself_and_what_is_below_it(hosts, domain):
+def test_a_domain_blocks_itself_and_its_subdomains(hosts, domain):
     hit = blocklist_of(Names(domains=(domain,)).rows(0)).blocks_hosts(
         pl.Series(hosts, dtype=pl.String)
     )
@@ -71,7 +71,7 @@ def test_a_domain_is_itself_and_what_is_below_it(hosts, domain):
 
 
 @pytest.mark.parametrize("key", HIT)
-def test_a_text_that_names_what_is_purged(key):
+def test_the_pattern_finds_texts_that_name_purged_urls(key):
     pattern = pattern_of_names(NAMES)
     for text in (from_key(key), f"<{from_key(key).upper()}>; rel=next", f"x={from_key(key)}"):
         assert pl.Series([text]).str.contains(pattern)[0], text

@@ -129,7 +129,7 @@ def test_a_page_for_which_no_url_stands_any_more_is_shown_as_itself(again):
     assert rows[to_key(TARGET)]["repr_url"] == (SOURCE if again else None)
 
 
-def test_of_several_files_a_redirect_counts_more_than_no_redirect():
+def test_a_redirect_has_priority_over_no_redirect_of_another_file():
     shown = {"key": to_key(TARGET), "inlink_score": 0.0, "inlink_distance": 1}
     changes = frame_of(
         CHANGES,
@@ -142,7 +142,7 @@ def test_of_several_files_a_redirect_counts_more_than_no_redirect():
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("files", [1, 3])
-def test_of_several_redirects_the_same_one_counts_in_any_order(order, files):
+def test_the_same_one_of_several_redirects_counts_in_any_order(order, files):
     """A permanent redirect says that the target is its own; the order of the fetch is by chance."""
     deep, plain = f"{SOURCE}old/5", f"{SOURCE}b"
     target = f"{SOURCE}long/home"

@@ -97,7 +97,7 @@ def test_parts_have_the_depth_of_their_page(own, kept, linked):
 
 
 @pytest.mark.parametrize("signature", [b"told", b"new"])
-def test_what_was_told_before_is_told_anew(signature):
+def test_a_newer_part_of_a_feed_updates_an_older_one(signature):
     file, _ = changes([PAGE], [WHOLE, PART | {"signature": signature}])
     rows, counts = update([TOLD], file)
     same = signature == b"told"
@@ -107,7 +107,7 @@ def test_what_was_told_before_is_told_anew(signature):
 
 
 @pytest.mark.parametrize("real_first", [True, False])
-def test_of_a_batch_the_page_itself_wins_whichever_comes_first(real_first):
+def test_the_page_itself_wins_over_a_part_of_its_batch_in_any_order(real_first):
     orders = (1, 2) if real_first else (2, 1)
     real, _ = changes([REAL], [REAL_DOCUMENT], orders[0])
     feed, _ = changes([PAGE], [WHOLE, PART], orders[1])
@@ -119,7 +119,7 @@ def test_of_a_batch_the_page_itself_wins_whichever_comes_first(real_first):
 
 
 @pytest.mark.parametrize("real_first", [True, False])
-def test_of_a_file_the_page_itself_wins_wherever_it_stands(real_first):
+def test_the_page_itself_wins_over_a_part_of_its_file_in_any_order(real_first):
     documents = [REAL_DOCUMENT, PART] if real_first else [PART, REAL_DOCUMENT]
     file, _ = changes([PAGE, REAL], [WHOLE, *documents])
     rows, _ = update([], file)
@@ -127,7 +127,7 @@ def test_of_a_file_the_page_itself_wins_wherever_it_stands(real_first):
 
 
 @pytest.mark.parametrize("status", [FETCH_GONE, FETCH_RETRY])
-def test_a_page_that_was_asked_for_in_vain_is_not_there_because_a_feed_says_so(status):
+def test_a_feed_does_not_bring_back_a_page_whose_request_failed(status):
     gone = REAL | {"fetch_status": status, "http_code": None, "protocol_status": 16}
     file, _ = changes([PAGE, gone], [WHOLE, PART])
     rows, _ = update([], file)
@@ -140,7 +140,7 @@ def test_a_page_that_was_asked_for_in_vain_is_not_there_because_a_feed_says_so(s
     assert counts["dropped/part_fetched"] == 1
 
 
-def test_what_a_page_said_itself_is_not_overwritten_by_a_feed():
+def test_a_fetched_page_is_not_overwritten_by_a_feed():
     fetched = TOLD | {"page": "pages/0", "http_code": 200, "signature": b"real"}
     file, _ = changes([PAGE], [WHOLE, PART])
     rows, counts = update([fetched], file)
@@ -149,7 +149,7 @@ def test_what_a_page_said_itself_is_not_overwritten_by_a_feed():
     assert counts["dropped/part_fetched"] == 1
 
 
-def test_the_page_itself_takes_over_what_was_told():
+def test_a_fetched_page_replaces_the_part_of_a_feed():
     file, _ = changes([REAL], [REAL_DOCUMENT])
     rows, _ = update([TOLD], file)
     names = ("signature", "page", "http_code", "status")

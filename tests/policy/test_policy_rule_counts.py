@@ -52,7 +52,7 @@ def test_targets_of_redirects(asked, tmp_path):
     assert counts == {"dropped/redirect_filtered": 1, **by}
 
 
-def test_of_many_rules_those_that_refuse_most_are_counted(tmp_path):
+def test_only_rules_that_refuse_most_are_counted_one_by_one(tmp_path):
     names = [f"h{n}.com" for n in range(1000)]
     (tmp_path / "domaindenylist-urlfilter.txt").write_text("\n".join(names))
     options = UrlOptions(url_filters=("domaindenylist",), url_rules_dir=str(tmp_path))
@@ -95,7 +95,7 @@ def test_metrics(job, name, metric):
 
 
 @pytest.mark.long
-def test_what_jobs_and_a_crawl_print(tmp_path, capsys):
+def test_jobs_and_a_crawl_print_counts_by_rule(tmp_path, capsys):
     urls = [f"{URL}{name}" for name in ("", "a.png", "b.png")]
     assert nutbeam("inject", tmp_path / "table", *urls, "--count_by_rule") == 0
     assert "dropped/filtered 2, filtered/regex-urlfilter.txt:20 2, " in capsys.readouterr().out

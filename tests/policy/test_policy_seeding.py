@@ -66,7 +66,7 @@ def test_a_known_url_becomes_a_seed_and_the_rest_of_its_row_stays():
     assert counts == {"injected": 1, "known": 1}
 
 
-def test_of_several_lines_for_a_url_the_last_counts():
+def test_the_last_of_several_lines_for_a_url_counts():
     lines = [seed(order=2, score=2.0), seed(order=3, score=3.0), seed(order=1, score=1.0)]
     rows, counts = inject([], lines)
     assert [row["score"] for row in rows] == [3.0]
@@ -79,14 +79,14 @@ def test_rows_come_back_in_key_order():
     assert counts == {"injected": 4, "known": 1, "added": 3}
 
 
-def test_overwriting_forgets_what_was_known():
+def test_overwriting_forgets_the_known_row():
     rows, counts = inject([KNOWN], [seed(score=2.0)], overwrite_known=True)
     expected, _ = inject([], [seed(score=2.0)])
     assert rows == expected
     assert counts == {"injected": 1, "known": 1}
 
 
-def test_updating_puts_the_line_over_what_was_known():
+def test_updating_puts_the_line_over_the_known_row():
     line = seed(score=2.0, fetch_interval=7, fixed_interval=7, metadata=[("changed", "new")])
     rows, _ = inject([KNOWN], [line], update_known=True)
     expected = frame_of(
@@ -120,12 +120,12 @@ def test_scorings_see_only_the_seeds_of_the_rows_that_are_written_again():
     assert rows["distance"].to_list() == [4, 0, 4, 4]
 
 
-def test_updating_leaves_alone_what_was_not_given():
+def test_updating_leaves_columns_alone_that_the_line_does_not_set():
     rows, _ = inject([KNOWN], [seed()], update_known=True, injected_score=0.3, fetch_interval=60)
     assert rows == frame_of(STATE, SEED).to_dicts()
 
 
-def test_what_a_line_sets_counts_even_if_it_is_the_default():
+def test_values_of_a_line_count_even_if_they_are_the_defaults():
     line, defaults = (
         {"score": 0.3, "fetch_interval": 60},
         {"injected_score": 0.3, "fetch_interval": 60},
@@ -158,7 +158,7 @@ def test_overwriting_and_updating_contradict_each_other():
         SeedOptions(overwrite_known=True, update_known=True)
 
 
-def test_how_seeds_are_cut_does_not_matter():
+def test_seeds_give_the_same_rows_in_any_number_of_files():
     lines = [seed(f"com.example:http/{n % 7}", order=n, score=float(n)) for n in range(30)]
     whole, _ = inject_seeds(frame_of(STATE), frame_of(SEEDS, *lines), NOW, SeedOptions())
     parts = pl.concat([frame_of(SEEDS, *lines[20:]), frame_of(SEEDS, *lines[:20])])

@@ -31,7 +31,7 @@ def reasons(urls, **options):
         ("a/a/a/a?" + "x" * 501, "repeated_segments"),
     ],
 )
-def test_what_a_url_shows(rest, reason):
+def test_urls_with_signs_of_a_trap_are_recognized(rest, reason):
     assert reasons([f"http://foo.com/{rest}"]) == [reason]
 
 
@@ -73,14 +73,14 @@ def taken(new, events=None, **options):
     return set(kept["key"]), counts
 
 
-def test_of_a_host_the_best_are_taken():
+def test_only_the_best_new_urls_of_a_host_are_admitted():
     urls = [f"http://a.com/{n}" for n in range(5)] + ["http://b.com/x"]
     kept, counts = taken(news(urls, [1.0, 5.0, 3.0, 3.0, 2.0, 0.0]), max_new_per_host=3)
     assert kept == {to_key(urls[at]) for at in (1, 2, 3, 5)}
     assert counts == {"dropped/host_budget": 2}
 
 
-def test_a_host_has_so_many_in_all():
+def test_max_per_host_limits_known_and_new_urls_of_a_host():
     urls = [f"http://a.com/{n}" for n in range(5)] + ["http://b.com/x", "http://c.com/x"]
     new, options = news(urls, [1.0, 5.0, 3.0, 3.0, 2.0, 0.0, 0.0]), BudgetOptions(max_per_host=10)
     kept, counts = within_budget(new, fetched(), options, {"com.a": 8, "com.b": 10, "com.d": 99})
@@ -92,7 +92,7 @@ def test_a_host_has_so_many_in_all():
     assert (len(kept), counts) == (7, {})
 
 
-def test_of_what_differs_in_the_query_alone_the_best_are_taken():
+def test_only_the_best_urls_that_differ_in_the_query_alone_are_admitted():
     urls = [f"http://a.com/list?p={n}" for n in range(5)] + [
         "http://a.com/list",
         "http://a.com/x?y",
@@ -102,7 +102,7 @@ def test_of_what_differs_in_the_query_alone_the_best_are_taken():
     assert counts == {"dropped/path_budget": 3}
 
 
-def test_of_a_domain_the_best_hosts_are_taken_with_all_they_have():
+def test_only_the_best_new_hosts_of_a_domain_are_admitted_with_all_their_urls():
     urls = [f"http://h{n}.a.com/{m}" for n in range(4) for m in range(2)] + ["http://b.org/"]
     scores = [1.0, 0.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0]
     kept, counts = taken(news(urls, scores), max_new_hosts_per_domain=2)

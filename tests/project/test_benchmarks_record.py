@@ -35,7 +35,7 @@ def recorded(recorder, folder, text, words):
     return file.read_text(), failed
 
 
-def test_chosen_blocks_are_made_anew(recorder, tmp_path):
+def test_only_chosen_blocks_are_recorded_again(recorder, tmp_path):
     (tmp_path / "benchmarks" / "one.py").write_text("import sys; print('ratio', sys.argv[1:])")
     text = page(("one.py --small", "old\n"), ("two.py", "kept\n"), ("one.py", ""))
     made, failed = recorded(recorder, tmp_path, text, ["one"])
@@ -49,13 +49,13 @@ def test_chosen_blocks_are_made_anew(recorder, tmp_path):
     )
 
 
-def test_a_benchmark_that_fails_leaves_what_was_there(recorder, tmp_path):
+def test_a_benchmark_that_fails_leaves_the_old_block(recorder, tmp_path):
     (tmp_path / "benchmarks" / "one.py").write_text("raise SystemExit('needs duckdb')")
     text = page(("one.py", "old\n"))
     assert recorded(recorder, tmp_path, text, []) == (text, 1)
 
 
-def test_what_was_measured_stays_if_the_run_is_ended(recorder, tmp_path):
+def test_each_measured_block_is_written_at_once(recorder, tmp_path):
     (tmp_path / "benchmarks" / "one.py").write_text("print('made')")
     file = tmp_path / "page.md"
     end = f"import os, pathlib; print(pathlib.Path({str(file)!r}).read_text())"

@@ -27,7 +27,7 @@ def test_some_inputs(name):
         ("rules", b"\x00" + b"x" * 5000),
     ],
 )
-def test_what_was_found_holds(name, data):
+def test_inputs_of_past_findings_pass(name, data):
     TARGETS[name].check(data)
 
 
@@ -61,7 +61,7 @@ def broken(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_a_finding_is_told_and_its_input_kept(broken, capsys):
+def test_a_finding_is_reported_and_its_input_kept(broken, capsys):
     assert run.main(["--seconds", "60"]) == 1
     printed = capsys.readouterr().out
     assert "broken: " in printed
@@ -72,7 +72,7 @@ def test_a_finding_is_told_and_its_input_kept(broken, capsys):
     assert str(kept) in printed
 
 
-def test_what_takes_too_long_is_a_finding():
+def test_an_input_that_takes_too_long_is_a_finding():
     with pytest.raises(AssertionError, match=r"took \d"), Clock(0.0):
         sum(range(100_000))
 

@@ -218,7 +218,7 @@ def test_policy_and_web_know_no_beam(path):
         assert not [name for name in imported(path) if name.split(".")[0] == "apache_beam"]
 
 
-def test_it_is_known_what_is_imported_by_a_name_that_is_put_together():
+def test_modules_imported_by_a_computed_name_are_listed():
     found = {label(path) for path in FILES if imports_by_made_name(path)}
     assert found == set(BY_NAME) | IMPORTS_WHAT_IS_GIVEN
     known = {label(path) for path in FILES}
@@ -279,7 +279,7 @@ def test_one_place_asks_whether_a_table_is_in_bigtable():
 
 
 @pytest.mark.parametrize("question", ASKED_OF_WORDS)
-def test_tables_are_not_asked_for_the_kind_of_their_address(question):
+def test_only_listed_modules_check_the_kind_of_an_address(question):
     asking = {label(path) for path in FILES if f"nutbeam.io.{question}" in imported(path)}
     assert asking == ASKED_OF_WORDS[question]
 

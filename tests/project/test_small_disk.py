@@ -29,7 +29,7 @@ def test_a_disk_is_unmounted_at_the_end_and_not_before(small_disk):
     assert os.statvfs(folder).f_frsize * os.statvfs(folder).f_blocks == 64 << 10
 
 
-def test_what_a_killed_run_left_is_unmounted(small_disk, tmp_path):
+def test_the_small_disk_of_a_killed_run_is_unmounted(small_disk, tmp_path):
     small_disk("64k")  # skips where none can be mounted
     folder = tmp_path / "left"
     done = subprocess.run(

@@ -161,7 +161,7 @@ def test_beams_boot_program_is_of_the_version_that_is_pinned():
 
 
 @pytest.mark.dataflow
-def test_a_wheel_made_of_what_is_copied_is_whole(tmp_path):
+def test_a_wheel_made_of_the_copied_files_is_complete(tmp_path):
     rooms = ("io", "pipelines", "policy", "transforms", "web")
     here = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     modules = {f"nutbeam/{path.relative_to(ROOT)}" for path in here}
@@ -194,7 +194,7 @@ def test_the_instructions_of_the_image_work_in_a_fresh_environment(tmp_path):
     assert versions.keys() - pins.keys() <= {"pip", "nutbeam"}
 
 
-def test_what_nutbeam_itself_asks_for_is_pinned_as_it_asks():
+def test_the_requirements_of_nutbeam_are_pinned_to_allowed_versions():
     versions = pinned()
     for requirement in map(Requirement, asked_for()):
         version = Version(versions[canonicalize_name(requirement.name)])

@@ -56,7 +56,7 @@ def test_the_folder_goes_with_the_processes(tmp_path):
     assert not folder.exists()
 
 
-def test_what_does_not_carry_the_mark_lives_on():
+def test_processes_without_the_mark_are_not_ended():
     with subprocess.Popen(["sleep", "600"], env={**os.environ, NAME: "other"}) as other:
         try:
             end("one")
@@ -65,7 +65,7 @@ def test_what_does_not_carry_the_mark_lives_on():
             other.kill()
 
 
-def test_what_is_missing_is_named(monkeypatch, tmp_path):
+def test_missing_programs_and_files_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr("flink.cluster.JAR", tmp_path / "no.jar")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)

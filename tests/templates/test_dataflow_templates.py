@@ -221,7 +221,7 @@ def test_a_graph_is_small_and_its_steps_have_names_of_their_own(jobs, command):
     assert len(names) == len(set(names))
 
 
-def test_what_the_launcher_sets_reaches_dataflow(jobs):
+def test_options_that_the_launcher_sets_reach_dataflow(jobs):
     record = jobs["round"].record
     options = record["environment"]["sdkPipelineOptions"]["options"]
     assert record["name"].startswith("nutbeam-round-")

@@ -189,7 +189,7 @@ def test_the_dag_bag_finds_a_crawl_on_dataflow(probe):
 
 @pytest.mark.usefixtures("dataflow")
 @pytest.mark.parametrize("task", ["inject", "round_1"])
-def test_what_dataflow_is_given_is_what_the_template_takes(probe, task):
+def test_dataflow_gets_only_parameters_that_the_template_takes(probe, task):
     launch = probe("rendered", DATAFLOW, task)["body"]["launchParameter"]
     template = task.partition("_")[0]
     assert launch["containerSpecGcsPath"].endswith(f"/{template}.json")

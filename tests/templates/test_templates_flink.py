@@ -190,7 +190,7 @@ def test_readme_names_services_that_exist():
     assert applied == {path.name for path in MANIFESTS}
 
 
-def test_a_table_in_a_store_is_reached_by_all_who_need_it():
+def test_all_services_that_need_a_table_in_a_store_reach_it():
     extra = yaml.safe_load(COMPOSE_STORE.read_text("utf-8"))["services"]
     led = {name for name, s in extra.items() if "AWS_ENDPOINT_URL" in s.get("environment", {})}
     services = compose()["services"]

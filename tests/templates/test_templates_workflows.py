@@ -206,7 +206,7 @@ def test_crawls_until_nothing_is_due(execute, web, tmp_path):
 
 
 @pytest.mark.long
-def test_ends_after_so_many_rounds_and_needs_no_seeds(execute, web, tmp_path):
+def test_the_workflow_ends_after_its_rounds_and_needs_no_seeds(execute, web, tmp_path):
     dataflow = Dataflow(tmp_path / "table")
     assert nutbeam("inject", dataflow.table, *web.seeds) == 0
     assert execute(dataflow, rounds=1, parameters=as_parameters(reach(web))) == {"rounds": 1}

@@ -35,7 +35,7 @@ def plain(rows):
     return sorted(best.values()), sorted(set(rows) - set(best.values()))
 
 
-def test_of_each_hash_the_first_stays():
+def test_the_first_row_of_each_hash_stays():
     one = pl.DataFrame({"hash": [b"x", b"y"], "score": [1.0, 1.0], "key": ["a", "b"]})
     other = pl.DataFrame({"hash": [b"x"], "score": [2.0], "key": ["c"]})
     kept, lost = divide([one.to_arrow(), other.to_arrow()])
@@ -135,7 +135,7 @@ def as_tuple(row):
     return row.hash, row.score, row.key
 
 
-def test_ascending_unless_it_is_said():
+def test_the_order_is_ascending_by_default():
     rows = [beam.Row(n=1, url="b"), beam.Row(n=1, url="a")]
     found = apply(rows, DedupByHash("n", "url"))
     assert [row.url for row in found[KEPT]] == ["a"]
@@ -148,7 +148,7 @@ def test_a_column_that_is_not_there_is_an_error_that_names_it(chunks):
         apply(rows, DedupByHash("hash", "url"))
 
 
-def test_duplicates_are_chunks_for_who_comes_next():
+def test_kept_rows_and_duplicates_are_chunks_for_the_next_step():
     chunks = beam.Pipeline("FnApiRunner") | beam.Create(chunks_of(FRAME, 50))
     divided = chunks | DedupByHash("hash", **ORDER)
     assert [part.element_type for part in divided.values()] == [chunks_module.Chunk] * 2

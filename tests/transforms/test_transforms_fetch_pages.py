@@ -47,7 +47,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("client", ["requests", "asyncio"])
-def test_what_servers_say(web, client):
+def test_answers_of_servers_become_columns_of_pages(web, client):
     urls = [url for url in some(web.site) if "/private/" not in url]
     began = time.time() * 1000
     pages, dead = fetched(
@@ -120,7 +120,7 @@ def test_bad_urls_are_dead_letters(web):
     assert got == {url: (reason, f"k{n}") for n, (url, reason) in enumerate(BAD.items())}
 
 
-def test_robots_txt_is_obeyed_and_said(web):
+def test_robots_txt_is_obeyed_and_named_in_the_dead_letter(web):
     hosts = [host for host in web.site.names if "/private/" in (web.site.robots(host) or "")]
     pages, (letter,) = fetched(
         rows_of(f"http://{hosts[0]}/private/0.html"), FetchPages(**options(web))
@@ -129,7 +129,7 @@ def test_robots_txt_is_obeyed_and_said(web):
     assert (letter["reason"], letter["message"]) == ("robots_denied", "robots.txt")
 
 
-def test_each_url_is_asked_for_once_however_it_is_written(web):
+def test_each_url_is_requested_once_in_any_spelling(web):
     began = time.monotonic()
     urls = ["http://h1.example.com/", "HTTP://H1.example.com:80/#x", " http://h1.example.com/ "]
     rows = [beam.Row(url=url, score=float(n), key=f"k{n % 2}") for n, url in enumerate(urls * 10)]
@@ -139,7 +139,7 @@ def test_each_url_is_asked_for_once_however_it_is_written(web):
     assert (page["url"], page["score"], page["key"]) == ("http://h1.example.com/", 29.0, "k1")
 
 
-def test_the_best_are_asked_first(web):
+def test_urls_with_the_best_scores_are_requested_first(web):
     began = time.monotonic()
     urls = [u for u in web.site.urls("page") if u.startswith("http://h0.")][:8]
     rows = [beam.Row(url=url, score=float(hash(url) % 101)) for url in urls]
@@ -148,7 +148,7 @@ def test_the_best_are_asked_first(web):
     assert paths == [row.url for row in sorted(rows, key=lambda row: (-row.score, row.url))]
 
 
-def test_what_has_not_changed_is_not_sent_again(web):
+def test_unchanged_pages_are_answered_without_a_body(web):
     url = web.seeds[0]
     etag = dict(answer(web.site, url).headers)["ETag"]
     (page,), _ = fetched([beam.Row(url=url, etag=etag)], FetchPages(**options(web)))
@@ -222,7 +222,7 @@ class closed_port:
         ({"max_exceptions_per_host": 1}, "too_many_exceptions"),
     ],
 )
-def test_what_the_engine_leaves_out_is_a_dead_letter(more, reason):
+def test_urls_that_the_engine_leaves_out_are_dead_letters(more, reason):
     def fail(path, connection):
         return b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"
 
@@ -292,7 +292,7 @@ def test_bodies_lie_in_chunks_of_bounded_size():
     assert max(chunk.nbytes for chunk in chunks) <= MAX_BYTES * 1.01
 
 
-def test_what_crosses_the_shuffle_is_declared():
+def test_rows_that_cross_the_shuffle_have_a_declared_schema():
     wanted, dead = admit(pl.DataFrame({"url": ["http://a.test/"], "score": [1], "key": [7]}))
     row = to_frame(conform(wanted, WANTED)).row(0, named=True)
     assert (row["host"], row["score"], row["key"]) == ("a.test", 1.0, "7")
@@ -348,7 +348,7 @@ def test_display_data_has_the_options():
     assert (shown["partitions"], shown["agent_name"], shown["server_delay"]) == (3, "bot", 5.0)
 
 
-def test_what_is_counted(web):
+def test_outcomes_and_dead_letters_are_counted(web):
     pipeline = beam.Pipeline("FnApiRunner", options=PipelineOptions([]))
     urls = ["http://h0.example.com/", "http://h0.example.com/nope", "http://127.0.0.1/"]
     pipeline | beam.Create(rows_of(*urls)) | FetchPages(**options(web))

@@ -118,7 +118,7 @@ def no_more_requests(web):
     return len(web.requests()) == number
 
 
-def test_a_pipeline_that_fails_leaves_no_engine_behind(web, monkeypatch):
+def test_a_pipeline_that_fails_leaves_no_engine_running(web, monkeypatch):
     monkeypatch.setattr(module, "_FLUSH_SECONDS", 0.0)
     wait_until(lambda: not threads())
     began = time.monotonic()

@@ -54,7 +54,7 @@ def links_of(document):
     return [(link["url"], link["anchor"], link["rel"]) for link in document["links"]]
 
 
-def test_what_a_page_says(pool):
+def test_a_parsed_page_has_its_links_text_and_metadata(pool):
     ((document,), dead) = parsed(pool, page(key="k", score=2.0, fetch_time=7))
     assert dead == []
     assert links_of(document) == [
@@ -120,7 +120,7 @@ def test_links_as_the_options_say(pool):
         ),
     ],
 )
-def test_what_is_no_page_to_parse_is_a_dead_letter(pool, row, reason, message):
+def test_rows_without_a_page_to_parse_are_dead_letters(pool, row, reason, message):
     chunk = conform(table(row), pa.schema([*module._TAKEN]))
     documents, dead, _ = parse_pages(chunk, ParsePages().options, pool)
     assert documents.is_empty()

@@ -67,7 +67,7 @@ def meetings(hosts, buckets, salt="", prefix=""):
 
 
 @pytest.mark.parametrize("kind", ["salt", "prefix"])
-def test_who_meets_once_does_not_meet_every_time(kind):
+def test_hosts_share_a_slot_by_chance_in_each_batch(kind):
     # Of one length: that is where a plain crc would bring together the same ones for ever.
     hosts = [f"com.example.h{n:04d}" for n in range(2000)]
     one, other = (meetings(hosts, SLOTS, **{kind: batch}) for batch in ("1-a/", "2-b/"))

@@ -255,7 +255,7 @@ def test_near_pages_and_joins(step, fields, right):
         ("{type: ParsePages}", "needs the column 'body'"),
     ],
 )
-def test_what_is_wrong_is_said_when_the_pipeline_is_built(step, message):
+def test_invalid_steps_are_refused_when_the_pipeline_is_built(step, message):
     with pytest.raises(ValueError, match=message) as raised:
         transform_of(f"{CREATE}  - {step}", beam.Pipeline("FnApiRunner"))
     assert raised

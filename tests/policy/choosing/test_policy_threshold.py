@@ -42,7 +42,7 @@ def test_exactly_the_best_n_are_chosen(parts, n, steps):
 
 
 @given(PARTS, st.integers(1, 80))
-def test_what_the_leaders_leave_out_is_nobodys_choice(parts, n):
+def test_rows_below_the_least_leader_are_never_chosen(parts, n):
     leaders, left = Leaders(n), []
     for number, part in enumerate(parts):
         left.append([r for r in part if r >= leaders.least])
@@ -103,13 +103,13 @@ def test_ranks_are_in_the_order_of_scores(scores):
 
 
 @pytest.mark.parametrize("score", [float("nan"), None])
-def test_what_is_no_number_ranks_last(score):
+def test_scores_that_are_no_number_rank_last(score):
     scores = pl.Series([score, -3.0e38, 0.0], dtype=pl.Float32)
     ranks = rank(scores, pl.Series(["a", "b", "c"]))
     assert ranks.arg_min() == 0
 
 
-def test_ties_are_in_an_order_that_is_nobodys_advantage():
+def test_the_order_of_ties_is_fixed_and_independent_of_the_keys():
     keys = [f"com.example:http/{n}" for n in range(1000)]
     scores = pl.Series([1.0] * 1000, dtype=pl.Float32)
     ranks = rank(scores, pl.Series(keys))

@@ -85,7 +85,7 @@ SANE = {
 
 
 @pytest.mark.parametrize("name", SANE)
-def test_what_can_be_is_left_as_it_is(name):
+def test_possible_times_are_left_unchanged(name):
     before = frame_of(STATE, SANE[name])
     fixed, number = set_right(STATE_COLUMNS, before, NOW, OPTIONS)
     assert number == 0
@@ -93,7 +93,7 @@ def test_what_can_be_is_left_as_it_is(name):
 
 
 @pytest.mark.parametrize(("retries", "number"), [(0, 1), (1, 0)])
-def test_what_a_server_has_asked_for_is_no_mistake(retries, number):
+def test_a_wait_that_a_server_requested_is_no_mistake(retries, number):
     short = ScheduleOptions(fetch_interval=60, max_fetch_interval=3600)
     waits = row(fetch_interval=60, fetch_time=NOW + 30 * DAY_MS, retries=retries)
     assert right(waits, options=short)[1] == number
@@ -118,7 +118,7 @@ def test_generate_reads_times_of_the_future_as_due():
     assert not is_due(new | {"last_fetch_time": NOW - 1}, Clock(NOW, NOW + DAY_MS))
 
 
-def test_what_was_due_while_the_clock_was_ahead_is_not_due_again_at_once():
+def test_pages_fetched_while_the_clock_was_ahead_are_not_due_again_at_once():
     ahead, back = fetched_at(NOW + AHEAD[1]), NOW - 1000
     assert not is_due(ahead, Clock(NOW, NOW + AHEAD[1], back))
     assert is_due(ahead, Clock(back + 30 * DAY_MS, NOW + AHEAD[1], back))
@@ -187,7 +187,7 @@ def test_no_host_rests_for_longer_than_any_may(wait, rests):
     assert frame.select(resting(NOW)).item() is rests
 
 
-def test_what_is_learnt_is_newer_than_what_a_clock_ahead_has_left():
+def test_new_host_findings_override_those_of_a_clock_that_was_ahead():
     then = NOW + AHEAD[1]
     known = host(last_request_time=then, backoff_until=then, exceptions=7, robots_time=then,
                  robots_status=200, robots_text="old")  # fmt: skip

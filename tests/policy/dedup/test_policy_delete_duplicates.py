@@ -86,7 +86,7 @@ def test_random_shards_agree_with_the_rules_document_by_document(keep):
         assert deleted(*shards, keep=keep) == plain(shards, keep)
 
 
-def test_of_one_url_the_newest_stays_even_with_a_lower_score():
+def test_the_newest_document_of_a_url_stays_even_with_a_lower_score():
     old, new = ("u", 1, "", b"a", 9.0), ("u", 2, "", b"b", 1.0)
     assert deleted(shard(old), shard(new)) == [[0], []]
     assert deleted(shard(new), shard(old)) == [[], [0]]

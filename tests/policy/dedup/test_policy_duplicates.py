@@ -150,7 +150,7 @@ def test_losers_are_marked_and_nothing_else_changes():
 
 
 @pytest.mark.parametrize("losers", [{}, {"other": "http://a.com/x"}])
-def test_who_is_not_there_is_not_marked(losers):
+def test_pages_without_a_verdict_are_not_marked(losers):
     rows = frame_of(STATE, page("http://a.com/"))
     marked, counts = apply_verdicts(rows, verdicts(**losers))
     assert (marked.equals(rows), counts) == (True, {})
@@ -189,13 +189,13 @@ FETCHED, GONE = Status.DB_FETCHED, Status.DB_GONE
         (Status.DB_UNFETCHED, GONE, b"s", True),
     ],
 )
-def test_what_a_batch_calls_into_question(old, new, after, lost):
+def test_lost_pages_and_new_signatures_of_a_batch_are_compared_again(old, new, after, lost):
     found = questioned(frame_of(OUTCOME, outcome("http://a.com/", old, new, after=after)))
     assert found.lost.to_list() == ([to_key("http://a.com/")] if lost else [])
     assert set(found.signatures) == {after, *([b"s"] if lost else [])}
 
 
-def test_only_duplicates_of_what_is_lost_are_compared_again():
+def test_only_duplicates_of_lost_pages_are_compared_again():
     rows = frame_of(STATE, duplicate("http://a.com/", "http://w.com/"), page("http://b.com/"),
                     duplicate("http://c.com/", "http://v.com/"))  # fmt: skip
     unknown = frame_of(STATE, {**duplicate("http://d.com/", "http://v.com/"), "duplicate_of": None})

@@ -54,7 +54,7 @@ def test_all_settings():
         (["http://%zz/ delay=1"], "expected a host or a URL"),
     ],
 )  # fmt: skip
-def test_what_is_refused(texts, message):
+def test_invalid_lines_are_refused_with_one_line(texts, message):
     with pytest.raises(ValueError, match=r".") as caught:
         lines(*texts)
     assert message in str(caught.value)

@@ -60,7 +60,7 @@ def test_no_robots_says_nothing_of_robots():
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_what_is_newer_follows_from_times_not_from_order(order):
+def test_newer_host_findings_are_chosen_by_time_and_not_by_order(order):
     learnt = [
         host(exceptions=3, last_request_time=10, robots_time=10, robots_text="a"),
         host(exceptions=1, last_request_time=20, robots_time=5, robots_text="b"),
@@ -78,5 +78,5 @@ def test_hosts_come_back_in_key_order_and_once():
     ]  # fmt: skip
 
 
-def test_nothing_learnt_of_nobody():
+def test_merging_no_hosts_gives_no_hosts():
     assert merge([], []) == []

@@ -78,7 +78,7 @@ def test_agrees_with_the_reference(options):
         assert reason.startswith(prefixes[action])
 
 
-def test_a_full_index_adds_what_is_fetched_and_not_modified():
+def test_a_full_index_adds_fetched_and_unmodified_pages():
     rows = [{"status": s, "fetch_status": 33, "parse_status": 1} for s in (FETCHED, NOTMODIFIED)]
     decided = decide_on_pages(pl.DataFrame(rows, schema=SCHEMA), IndexDecisionOptions())
     assert decided["reason"].to_list() == ["indexed", "indexed"]

@@ -75,7 +75,7 @@ def test_several_links_to_one_page_are_one():
     assert anchor.split("\n") == [str(n) for n in range(MAX_TEXTS)]
 
 
-def test_links_that_say_nofollow_are_told_apart():
+def test_nofollow_links_are_distinguished():
     pages = documents({"com.a:http/": [("com.b:http/", "B", "ugc"), ("com.d:http/", "D", None)]})
     unfollowed = documents(
         {"com.a:http/": [("com.c:http/", "C", "ugc nofollow"), ("com.d:http/", "d", "nofollow")]}

@@ -114,7 +114,7 @@ def test_a_page_that_forbids_it_has_no_parts(monkeypatch, word):
     assert "parts" not in counts
 
 
-def test_of_several_documents_the_page_itself_counts():
+def test_the_document_of_the_page_itself_has_priority_over_parts():
     rows = [{"key": "a", "part_of": "z", "text": "told"}, {"key": "a", "text": "page"},
             {"key": "a", "text": "late"}, {"key": "b", "part_of": "z", "text": "1"},
             {"key": "b", "part_of": "y", "text": "2"}]  # fmt: skip

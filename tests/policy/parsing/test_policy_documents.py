@@ -51,7 +51,7 @@ def links(body, **options):
     return [from_key(link["key"]) for link in document["outlinks"] or []], counts
 
 
-def test_what_a_page_says():
+def test_a_document_has_all_columns_of_its_page():
     (document,), counts = documents(
         page(
             """<html lang=de><title> A  title </title><meta name=description content="in short">
@@ -334,7 +334,7 @@ def test_out_of_memory_is_not_the_pages_fault(monkeypatch):
         documents(page("x"))
 
 
-def test_each_row_is_told_before_it_is_parsed_and_then_the_end():
+def test_at_row_is_called_before_each_parsed_row_and_at_the_end():
     told = []
     documents(
         page(status=FETCH_GONE), page("a"), page("b"), skip={2: "timeout"}, at_row=told.append

@@ -151,7 +151,7 @@ def test_a_bad_line_of_a_host_is_quoted(line):
 
 
 @pytest.mark.parametrize("host", ["http://a.test/", "a.test:80", "*.test", "a..test", ".test"])
-def test_what_is_no_host_is_quoted(host):
+def test_invalid_hosts_are_quoted(host):
     expected = rf"^f:1: expected a host, got {re.escape(repr(host))} in '{re.escape(host)} 60 70'$"
     with pytest.raises(ValueError, match=expected):
         host_intervals(RuleFile("f", f"{host} 60 70"), 60, DAY)
@@ -164,7 +164,7 @@ def test_hosts_are_as_urls_have_them():
 
 
 @pytest.mark.parametrize("name", ["TEXT/HTML; charset=utf-8", "text", "text/", "*"])
-def test_what_is_no_content_type_is_quoted(name):
+def test_invalid_content_types_are_quoted(name):
     with pytest.raises(ValueError, match=r"^f:1: expected a content type") as error:
         mime_rates(RuleFile("f", f"{name}\t0.1\t0.2"))
     assert repr(name) in str(error.value)

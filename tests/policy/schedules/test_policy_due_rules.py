@@ -244,7 +244,9 @@ def test_a_page_that_its_server_has_and_no_page_links_to():
         ),
     ],
 )
-def test_what_scoring_orphan_marks_keeps_the_rule_of_its_answer(status, answer, columns, expected):
+def test_pages_marked_by_scoring_orphan_keep_the_rule_of_their_answer(
+    status, answer, columns, expected
+):
     row = {**old_row(status, protocol_status=answer), **NONE, "fetch_time": BEFORE + MONTH * 1000}
     assert due_rule(row | columns, UpdateOptions()) == expected
 
@@ -304,7 +306,7 @@ def test_a_row_that_filterdb_has_moved():
     assert detail.startswith("it has no body any more, as after filterdb has changed its URL: due ")
 
 
-def test_a_page_that_failed_to_parse_is_not_called_gone():
+def test_the_due_rule_of_a_page_that_failed_to_parse_says_so():
     row = {**old_row(Status.DB_PARSE_FAILED, fetch_interval=45 * DAY), **NONE}
     row |= {"fetch_time": BEFORE + 45 * DAY_MS}
     expected = ("gone", "it failed to parse: its interval is 45 days, longer by half each time")
@@ -317,7 +319,7 @@ def test_a_forced_fetch_of_a_page_that_scoring_orphan_has_marked():
     assert due_rule(row, UpdateOptions()).name == "forced"
 
 
-def test_the_longest_wait_that_a_server_gets_may_be_shorter_than_what_it_asked_for():
+def test_the_longest_wait_that_a_server_gets_may_be_shorter_than_its_retry_after():
     row = {**old_row(Status.DB_UNFETCHED, retries=1), **NONE, "fetch_time": BEFORE + 30 * DAY_MS}
     expected = "failure 1 of 3: its server asked for a wait of 30 days, or a longer one"
     assert due_rule(row, UpdateOptions()) == ("retry_after", expected)

@@ -154,7 +154,7 @@ def test_the_budget_is_fetches_of_all_pages():
         (UNKNOWN, {}, {}, known()),
     ],
 )  # fmt: skip
-def test_what_a_visit_teaches(state, row, event, expected):
+def test_a_visit_updates_the_estimate_of_the_change_rate(state, row, event, expected):
     done = visit(rate_schedule, state, row, event)[2]
     assert done["change_shape"] == pytest.approx(expected.shape.item(), rel=1e-5)
     assert done["change_days"] == pytest.approx(expected.days.item(), rel=1e-5)

@@ -44,7 +44,7 @@ def test_a_scoring_of_a_user_may_leave_out_links():
     assert web.counts["dropped/by_scoring"] == 1
 
 
-def test_what_is_no_number_does_not_enter_a_row():
+def test_scores_that_are_no_number_do_not_enter_a_row():
     web = ScoredWeb("opic")
     web.scorings = user_scoring("only_a", "opic")
     web.inject("s")
@@ -179,7 +179,7 @@ def no_scoring():
         (lambda options: options, "must be a class derived from Scoring, got <function"),
     ],
 )
-def test_what_is_no_scoring_is_named(make, message):
+def test_invalid_scorings_are_named(make, message):
     with pytest.raises(ValueError, match=f"^scoring 'mine' of module {__name__}:? ?{message}"):
         chosen_scorings(ScoringOptions(scoring=("mine",)), {"mine": make})
 

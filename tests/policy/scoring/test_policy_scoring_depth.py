@@ -24,7 +24,7 @@ def test_links_end_at_the_limit_of_their_seed():
     assert max(web.column("distance").values()) == 3
 
 
-def test_of_several_limits_the_largest_counts():
+def test_the_largest_of_several_depth_limits_counts():
     web = ScoredWeb("depth", "opic")
     web.inject(seed("a", "3"), seed("b", "7"), "c")
     web.fetch({"a": ["ab"], "b": ["ab", "bc"], "c": ["bc"]})

@@ -116,7 +116,7 @@ def test_sitemaps_of_a_host_are_limited():
 
 
 @pytest.mark.parametrize(("strict", "followed"), [(True, False), (False, True)])
-def test_what_an_index_names_does_not_redirect_elsewhere(strict, followed):
+def test_a_sitemap_of_an_index_redirects_elsewhere_only_without_strict_parsing(strict, followed):
     sitemaps, parent = begun(sitemap_strict_parsing=strict)
     sitemaps.add_child(parent, "http://example.com/child.xml")
     (child,) = sitemaps.take()

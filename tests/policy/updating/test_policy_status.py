@@ -101,7 +101,7 @@ def test_nothing_changes_nothing(old):
     assert kept.filter(pl.col("key") == KEY).equals(rows)
 
 
-def test_success_takes_over_what_the_event_brought():
+def test_success_takes_over_the_columns_of_the_event():
     row, outcome, _ = one(
         old_row(Status.DB_FETCHED, signature=A, retries=2),
         event(FETCH_SUCCESS, signature=B, last_modified=None),
@@ -155,7 +155,7 @@ def test_additions_may_be_refused(change):
     assert (row, outcome, counts) == (None, [], {"dropped/additions_not_allowed": 1})
 
 
-def test_no_budget_keeps_out_what_was_fetched_at_once():
+def test_no_budget_keeps_out_pages_that_were_fetched_at_once():
     keys = [f"com.example:http/{n}" for n in range(4)]
     links = [linked(score, key=key) for key, score in zip(keys, (4.0, 3.0, 2.0, 1.0), strict=True)]
     options = UpdateOptions(max_new_per_host=1)
@@ -280,7 +280,7 @@ FILES = st.lists(  # of each file an event and a sum per key at most, as links.p
 
 @given(SOME_ROWS, FILES, st.randoms(use_true_random=False))
 @settings(max_examples=40)
-def test_how_changes_are_cut_and_ordered_does_not_matter(rows, files, shuffler):
+def test_changes_give_the_same_result_in_any_order_and_number_of_files(rows, files, shuffler):
     rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
     changes = [{**change, "order": at} for at, file in enumerate(files) for change in file]
     whole = update_state(rows, frame_of(CHANGES, *changes), NOW, OPTIONS)
@@ -295,7 +295,7 @@ def test_how_changes_are_cut_and_ordered_does_not_matter(rows, files, shuffler):
 
 @given(SOME_ROWS, FILES, st.integers(0, 6))
 @settings(max_examples=40)
-def test_how_rows_are_cut_does_not_matter(rows, files, at):
+def test_rows_give_the_same_result_in_any_number_of_ranges(rows, files, at):
     rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
     changes = frame_of(
         CHANGES, *({**change, "order": n} for n, file in enumerate(files) for change in file)

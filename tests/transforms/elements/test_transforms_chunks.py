@@ -73,13 +73,13 @@ def test_no_rows_give_no_chunk():
     assert list(rechunk(STATE.empty_table())) == []
 
 
-def test_chunks_are_cast_to_what_is_declared():
+def test_chunks_are_cast_to_the_declared_schema():
     (chunk,) = to_chunks(pl.DataFrame({"key": ["a"], "more": [1]}), OUTCOME)
     assert chunk.schema == OUTCOME
 
 
 @pytest.mark.parametrize("declared", [STATE, OUTCOME, PAGES])
-def test_cutting_again_keeps_what_was_declared(declared, monkeypatch):
+def test_cutting_again_keeps_the_declared_schema(declared, monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 2)
     table = table_of(declared, *({"key": f"k{n}"} for n in range(5)))
     chunks = list(rechunk(table))

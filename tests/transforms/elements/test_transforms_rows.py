@@ -202,7 +202,7 @@ def test_rows_of_unknown_type_are_refused_when_the_pipeline_is_built():
 
 
 @pytest.mark.parametrize("elements", [[1, 2], ["http://a/"], [{"url": "a"}], [("a", 1)]])
-def test_what_has_no_fields_is_refused_when_the_pipeline_is_built(elements):
+def test_elements_without_fields_are_refused_when_the_pipeline_is_built(elements):
     plain = beam.Pipeline("FnApiRunner") | beam.Create(elements)
     with pytest.raises(ValueError, match=r"T takes rows with fields .* or chunks .*, got elements"):
         through_chunks(plain, lambda chunks: chunks, "T", {})

@@ -90,7 +90,7 @@ def test_no_links_have_no_ranks(tmp_path):
         (RankIterations, {"tolerance": -1}, "tolerance must be at least 0, got -1"),
     ],
 )
-def test_what_is_wrong_is_said_at_once(transform, how, message):
+def test_invalid_parameters_are_refused_at_once(transform, how, message):
     folder = {"folder": "graph"} if transform is GraphBlocks else {}
     with pytest.raises(ValueError, match=message):
         transform(**folder, **how)

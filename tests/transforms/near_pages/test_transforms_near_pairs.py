@@ -224,7 +224,7 @@ def test_rows_are_joined_with_columns_of_any_type(known):
     assert {row.key: row.owners for row in run(build)} == {p.key: names.get(p.hash) for p in pages}
 
 
-def test_what_is_wrong_is_said_at_once():
+def test_invalid_parameters_and_inputs_are_refused():
     with pytest.raises(ValueError, match="descending must have one value for each of order_by"):
         LeadNearPages(3, "score", [True, False])
     with pytest.raises(ValueError, match="distance must be from 0 to 63, got -1"):

@@ -102,7 +102,7 @@ def test_a_round_counts_for_all_its_jobs_and_again_for_none(web, tmp_path):
     assert sum(counters(table, "r", build, options).values()) == 0
 
 
-def test_what_a_server_says_is_in_no_name(tmp_path):
+def test_names_of_metrics_contain_no_text_of_servers(tmp_path):
     """Reason phrases, hosts and paths: a server chooses them, and they are many."""
     table = tmp_path / "table"
     answers = {

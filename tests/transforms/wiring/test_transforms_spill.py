@@ -17,7 +17,7 @@ SMALL = LARGE.slice(0, 10)
 CODER = ChunkCoder()
 
 
-def test_of_a_large_chunk_only_its_place_goes_along():
+def test_only_the_place_of_a_large_chunk_is_encoded():
     with spill.spilling():
         large, small = CODER.encode(LARGE), CODER.encode(SMALL)
         assert len(large) < 64
@@ -35,7 +35,7 @@ def test_elsewhere_chunks_go_along_whole():
         assert CODER.decode(encoded).equals(LARGE)
 
 
-def test_what_was_brought_outlasts_the_file():
+def test_a_decoded_chunk_outlasts_the_file():
     with spill.spilling():
         chunk = CODER.decode(CODER.encode(LARGE))
     assert not spill.is_open()
@@ -99,7 +99,7 @@ def test_no_file_is_left_however_the_process_ends(tmp_path, monkeypatch):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_disk_takes_no_more_chunks_stay_in_memory():
+def test_chunks_stay_in_memory_if_the_disk_is_full():
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with spill.spilling():
         first = CODER.encode(LARGE)

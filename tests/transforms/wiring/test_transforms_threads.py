@@ -63,7 +63,7 @@ def run(function, elements, *args, outputs=()):
     return {tag: [value for to, value in SEEN if to == tag] for tag in ("main", *outputs)}
 
 
-def test_what_comes_out_is_in_the_order_of_what_goes_in():
+def test_outputs_are_in_the_order_of_inputs():
     found = run(slowly, list(range(9)), 10, outputs=("more",))
     assert found == {"main": list(range(9)), "more": [n * 10 for n in range(9)]}
 
@@ -95,7 +95,7 @@ def test_a_step_may_work_on_more_than_there_are_cores_but_never_on_many(
         assert elements_at_once(spare) == most
 
 
-def test_where_a_runner_has_workers_of_its_own_there_are_no_threads():
+def test_no_threads_are_used_if_the_runner_has_its_own_workers():
     assert elements_at_once() == 1
     with spill.spilling():
         assert elements_at_once() == 2

@@ -1,6 +1,10 @@
-"""The tests themselves: code that several files need stands once, and folders mirror the package's."""
+"""The tests themselves: shared code stands once, folders mirror the package's, names are plain.
+
+The name of a test is a sentence about what happens, with a noun as its subject.
+"""
 
 import ast
+import re
 from collections import defaultdict
 
 import pytest
@@ -15,6 +19,13 @@ WITHOUT_TESTS = {"policy/base": "it only names statuses; tests of policy/compone
 WITHOUT_MODULES = dict.fromkeys(
     ("pipelines/upkeep/fsck", "pipelines/upkeep/fsck/bigtable"),
     "their tests are those of the one module pipelines/upkeep/fsck.py",
+)
+
+# Not in the name of a test: words in place of a noun ("told", "asked") and noun clauses ("what is …").
+NOT_IN_NAMES = re.compile(
+    r"^test_(who|what)_"
+    r"|_(whoever|nobodys|what_(is|was|are)"
+    r"|anew|behind|so_many|told|learnt|asked|brought|hurried|said|looks_whether)(_|$)"
 )
 
 
@@ -123,3 +134,35 @@ def test_the_folders_of_tests_mirror_those_of_modules():
     tests = folders((path for room in ROOMS for path in (TESTS / room).rglob("test_*.py")), TESTS)
     assert modules - tests == set(WITHOUT_TESTS)
     assert tests - modules == set(WITHOUT_MODULES)
+
+
+def unclear_names(folder):
+    """Returns the tests below a folder, ``file:name``, whose names have words that names avoid."""
+    return [
+        f"{path.relative_to(folder)}:{node.name}"
+        for path in sorted(folder.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, FUNCTIONS)
+        and node.name.startswith("test_")
+        and NOT_IN_NAMES.search(node.name)
+    ]
+
+
+def test_names_of_tests_are_plain_sentences():
+    found = unclear_names(TESTS)
+    assert not found, (
+        "a name of a test says in a plain sentence what happens, such as "
+        f"test_second_generate_changes_nothing: rename {', '.join(found)}"
+    )
+
+
+def test_unclear_names_of_tests_are_found(tmp_path):
+    unclear = ("who_comes_second_changes_nothing", "rows_are_written_anew", "a_job_is_told_so")
+    plain = (
+        "whole_rows_are_copied",
+        "a_user_behindhand_is_warned",
+        "whatever_order_gives_the_same",
+    )
+    lines = (f"def test_{name}():\n    pass\n" for name in (*unclear, *plain))
+    (tmp_path / "a.py").write_text("\n\n".join(lines))
+    assert unclear_names(tmp_path) == [f"a.py:test_{name}" for name in unclear]

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.bigtable
 
 
 @pytest.mark.long
-def test_a_rollback_makes_rows_what_they_were(table, here, refuse):
+def test_a_rollback_restores_earlier_rows(table, here, refuse):
     """Back over new rows, changed ones and deleted ones, and forth again."""
     assert nutbeam("copy", here[0], table) == 0
     said_by = {newest(table): Snapshot(table).contents()}
@@ -165,7 +165,7 @@ def die(*_):
     raise KeyboardInterrupt
 
 
-def test_compact_deletes_what_nobody_needs(table, web):
+def test_compact_deletes_snapshots_and_files_that_are_not_needed(table, web):
     assert crawl(table, web, *web.seeds) == 0
     state, pages = state_of(table), pages_of(table)
     assert changes_in(table)

@@ -241,7 +241,7 @@ def test_a_dedup_that_never_came_is_made_up_for(tables, tmp_path):
     assert manifest_of(table).waiting_for("dedup") == []
 
 
-def test_a_host_that_asks_for_a_pause_costs_no_rounds(tables, tmp_path):
+def test_a_host_with_retry_after_costs_no_rounds(tables, tmp_path):
     table = tables(tmp_path / "table")
     busy = reply(b"", "429 Too Many Requests", "Retry-After: 3600")
     answers = {"/robots.txt": reply(b"", "404 Not Found")}

@@ -94,7 +94,7 @@ def filterdb(capsys, table, *words):
 
 
 @pytest.mark.folder_first
-def test_generate_refuses_what_filterdb_would_drop_and_move(table, rules, capsys):
+def test_generate_refuses_urls_that_filterdb_would_drop_or_move(table, rules, capsys):
     words = words_of(rules | {"exclude": ("gone", "6")})
     dry = filterdb(capsys, table, *words, "--dry_run")["counts"]
     assert nutbeam("generate", table, *words, "--filter", "--normalize", "--add_days", "900") == 0
@@ -106,7 +106,7 @@ def test_generate_refuses_what_filterdb_would_drop_and_move(table, rules, capsys
 
 
 @pytest.mark.few(1)
-def test_the_table_is_what_its_rows_in_memory_become_and_a_dry_run_says_so_before(
+def test_filterdb_gives_the_same_rows_as_in_memory_and_a_dry_run_predicts_its_counts(
     table, backend, rules, capsys, caplog
 ):
     options = rules | {"exclude": ("gone", "6"), "count_by_rule": True}

@@ -215,7 +215,7 @@ def test_max_count_0_is_no_limit(table, state):
         (["--restrict_status", "db_gone"], pl.col("status") == 3),
     ],
 )
-def test_options_exclude_the_rows_that_they_name(table, state, words, condition):
+def test_options_of_generate_restrict_the_chosen_rows(table, state, words, condition):
     same(choose(table, *words), due(state).filter(condition))
 
 

@@ -205,7 +205,7 @@ def test_a_generate_that_finds_nothing_says_why_and_when_the_next_is_due(
     assert ": --add_days 1 fetches it now" in line
 
 
-def test_explain_says_what_the_last_generate_did(tmp_path, monkeypatch, capsys):
+def test_explain_agrees_with_the_last_generate(tmp_path, monkeypatch, capsys):
     table, rows = tmp_path / "table", made_up(3, 80)
     rows = [row for row in rows if "//" not in row["key"]]  # they would be normalized
     stored(table, rows, monkeypatch)

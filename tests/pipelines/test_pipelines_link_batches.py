@@ -102,7 +102,7 @@ def test_links_that_cannot_be_compared_end_by_age_and_nothing_else(request, tmp_
     assert links(table) == {(B, A), (B, D), (D, C), (B, "com.e:http/")}
 
 
-def test_each_tablet_is_looked_at_whatever_the_numbers_of_snapshots_are(monkeypatch):
+def test_each_tablet_is_checked_for_old_links_with_any_numbers_of_snapshots(monkeypatch):
     """In Bigtable no zone map names the tablets that have old links."""
     monkeypatch.setattr(invertlinks, "tablets", list)
     known = [SimpleNamespace(min_time=None) for _ in range(40)]

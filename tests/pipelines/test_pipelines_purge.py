@@ -244,7 +244,7 @@ def test_a_bar_can_be_lifted(table, web, capsys):
 
 
 @pytest.mark.few(1)
-def test_generate_passes_over_what_came_back_by_a_rollback(table, capsys):
+def test_generate_skips_purged_urls_that_a_rollback_restored(table, capsys):
     snapshot = newest(table)
     assert nutbeam("purge", table, *WHAT["domain"]) == 0
     capsys.readouterr()

@@ -129,7 +129,7 @@ def test_jobs_one_by_one_and_seeds_in_the_store(address, web, here, capsys):
 
 @pytest.mark.long
 @here_and_in_a_store
-def test_compact_keeps_what_the_table_says(address, web, capsys):
+def test_compact_does_not_change_the_contents_of_the_table(address, web, capsys):
     assert crawl(address, web, *web.seeds) == 0
     pages, before = pages_of(address, capsys), contents(address)
     assert nutbeam("compact", address, "--full", "--snapshot_retention", "0") == 0

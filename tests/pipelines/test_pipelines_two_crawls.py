@@ -53,7 +53,7 @@ def test_work_of_another_crawl_is_not_repeated(web, tmp_path, monkeypatch, caplo
     assert statuses_of(table) == {SEED: "db_fetched", f"{SEED}b": beyond}
 
 
-def test_a_conflict_that_nobody_else_has_made_ends_the_crawl(web, tmp_path, monkeypatch, capsys):
+def test_a_conflict_without_another_commit_ends_the_crawl(web, tmp_path, monkeypatch, capsys):
     def commit(operation, written, how):
         raise ConflictError("for no reason")
 

@@ -110,7 +110,7 @@ def test_a_304_renews_the_links_of_the_page_and_a_lost_document_is_counted(site,
     assert state_of(table)["/leaf"]["last_inlink_day"] == leaf["last_inlink_day"]
 
 
-def test_pages_that_answer_304_read_each_old_file_once_and_only_what_links_need(
+def test_pages_that_answer_304_read_each_old_file_once_and_only_columns_for_links(
     site, table, tmp_path, monkeypatch
 ):
     names = [f"/{number}" for number in range(6)]

@@ -108,7 +108,7 @@ def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink
         assert min(after - before for before, after in itertools.pairwise(times)) >= delay - 0.01
 
 
-def test_each_partition_asks_a_host_once_per_delay_because_of_others(flink, tmp_path):
+def test_each_partition_requests_a_redirect_target_at_most_once_per_delay(flink, tmp_path):
     table, delay = tmp_path / "table", 0.3
     with victim(10) as site:
         assert nutbeam("inject", table, *site.hosts) == 0

@@ -33,7 +33,7 @@ def none_barred(keys):
     return pl.repeat(False, len(keys), eager=True)
 
 
-def test_a_file_is_described_by_what_it_holds(tmp_path):
+def test_a_file_is_described_by_its_rows_bytes_and_key_range(tmp_path):
     tables = [rows("c", "b"), rows("d").to_arrow(), rows(), table_of(OUTCOME, {"key": None})]
     file = write_file(tmp_path, "1-x", "outcome", iter(tables), partition=3, order=4)
     assert file.path.startswith("batches/1-x/outcome/")

@@ -34,7 +34,7 @@ def foreign(root, number=1, **beat):
     return path
 
 
-def test_the_first_attempt_waits_for_nobody(tmp_path):
+def test_the_first_attempt_does_not_wait(tmp_path):
     with acquire(tmp_path, "1-x", 0, times=TIMES) as lease:
         assert lease.may_send()
         assert (lease.requested_until, lease.hosts) == (-math.inf, {})

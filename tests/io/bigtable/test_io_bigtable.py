@@ -62,7 +62,7 @@ def test_a_range_is_read_and_no_more(table, low, high):
     assert keys_of(scanned(table, part=KeyRange(low, high))) == wanted
 
 
-def test_a_snapshot_does_not_see_what_came_later(table):
+def test_a_snapshot_does_not_see_later_rows(table):
     for snapshot in (1, 2, 3):
         rows = table_of(STATE, {"key": "a", "retries": snapshot}, {"key": f"b{snapshot}"})
         table.write(STATE_CELL, encode(rows, STATE_CELL), snapshot)
@@ -175,7 +175,7 @@ def test_ranges_cover_the_table(table):
         assert [key for keys in found for key in keys] == keys_of(rows)
 
 
-def test_a_process_has_one_connection_whatever_the_threads(address):
+def test_all_threads_of_a_process_share_one_connection(address):
     found = []
     threads = [threading.Thread(target=lambda: found.append(connect(address))) for _ in range(8)]
     for thread in threads:

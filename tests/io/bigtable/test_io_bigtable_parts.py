@@ -50,7 +50,7 @@ def test_rows_just_within_the_limits_are_accepted():
     check_limits(cells((b"k" * MAX_ROW_KEY_BYTES, b"x"), (b"k", bytes(51 << 20))))
 
 
-def test_rows_are_left_out_and_counted_by_what_their_cells_would_be():
+def test_rows_whose_cells_exceed_the_limits_are_left_out_and_counted():
     rows = table_of(
         STATE, {"key": "a"}, {"key": "k" * (MAX_ROW_KEY_BYTES + 1)}, {"key": "b", "etag": "e" * (52 << 20)},
         {"key": ""}, {"key": ""}, {"key": "k" * MAX_ROW_KEY_BYTES},
@@ -133,7 +133,7 @@ def test_nothing_is_slowed_down_as_long_as_the_server_says_nothing():
     assert clock.now == 0
 
 
-def test_requests_are_spaced_as_the_server_asks():
+def test_requests_are_spaced_at_the_rate_that_the_server_sets():
     clock = Clock()
     pace = Pace(clock, clock.sleep)
     pace.learn(0.7, 10)

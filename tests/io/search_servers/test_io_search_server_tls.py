@@ -45,7 +45,7 @@ def test_a_server_with_a_certificate_of_the_given_authority_is_written(server, o
 
 @pytest.mark.parametrize("trusted", ["none", "another"])
 @pytest.mark.parametrize("kind", ["opensearch", "solr"])
-def test_a_certificate_that_nobody_known_has_signed_is_refused(server, tmp_path, kind, trusted):
+def test_a_certificate_of_an_unknown_authority_is_refused(server, tmp_path, kind, trusted):
     more = {} if trusted == "none" else {"ca_file": certificate(tmp_path / "another")}
     with pytest.raises(UserError, match=r"https://127.0.0.1:\d+: TLS failed: .*certificate"):
         writer(server, kind, **more).prepare()

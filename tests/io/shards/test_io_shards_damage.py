@@ -25,7 +25,7 @@ from nutbeam.web.base.errors import UserError
 COMPONENT = index_component("main", "shards")
 
 
-def test_a_damaged_shard_is_one_line_that_says_what_to_do(tmp_path):
+def test_a_damaged_shard_is_reported_in_one_line_with_the_command_to_run(tmp_path):
     (file,) = write_shards(tmp_path / "t", [page("http://a.com/1", "one", "words")])
     path = tmp_path / "t" / file.path
     data = bytearray(path.read_bytes())
@@ -40,7 +40,9 @@ def test_a_damaged_shard_is_one_line_that_says_what_to_do(tmp_path):
     assert not list((tmp_path / "c").iterdir())
 
 
-def test_a_shard_of_another_version_is_one_line_that_says_what_to_do(tmp_path, monkeypatch):
+def test_a_shard_of_another_version_is_reported_in_one_line_with_the_command_to_run(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(shard_files, "version", lambda: "tantivy 0.9, schema 0")
     files = write_shards(tmp_path / "t", [page("http://a.com/1", "one", "words")])
     monkeypatch.undo()
@@ -81,7 +83,7 @@ def bytes_of(root, file):
     return found
 
 
-def test_a_purge_removes_a_url_and_what_names_it(tmp_path):
+def test_a_purge_removes_a_url_and_the_texts_that_name_it(tmp_path):
     root, names = tmp_path / "t", Names(urls=("com.secret:http/x",), hosts=("org.gone",))
     (file,) = write_shards(
         root,

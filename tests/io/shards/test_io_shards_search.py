@@ -114,7 +114,7 @@ def test_the_language_of_a_page_that_declares_none_is_guessed(tmp_path):
     assert urls(search, "lang:de") == []
 
 
-def test_a_text_without_spaces_is_found_by_words_whatever_language_its_page_declares(tmp_path):
+def test_a_text_without_spaces_is_found_by_words_in_any_declared_language(tmp_path):
     pages = [
         page("http://a.com/ja", "天気予報", "Home News 東京都の天気は晴れです。今日は暑い。"),
         page("http://a.com/zh", "Home", "北京是中华人民共和国的首都", lang="de"),

@@ -29,7 +29,7 @@ def leave_hold(root, **process):
     (root / hold.HOLD).write_text(json.dumps(record))
 
 
-def test_nobody_waits_for_a_purge_that_is_dead(root, clock):
+def test_jobs_do_not_wait_for_a_dead_purge(root, clock):
     leave_hold(root, pid=2**22 + 1)
     assert begin(str(root), "generate", "next.generate").snapshot == 0
     assert clock == [0.0]
@@ -37,7 +37,7 @@ def test_nobody_waits_for_a_purge_that_is_dead(root, clock):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"{half", b'{"operation": 7, "process": 1}'])
-def test_nobody_waits_long_for_a_hold_that_is_written_no_more(root, clock, content):
+def test_jobs_do_not_wait_long_for_a_stale_hold(root, clock, content):
     leave_hold(root, boot="another machine")
     if content is not None:
         (root / hold.HOLD).write_bytes(content)
@@ -48,7 +48,7 @@ def test_nobody_waits_long_for_a_hold_that_is_written_no_more(root, clock, conte
     assert clock == [hold.HOLD_TIMES.stale]
 
 
-def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
+def test_the_wait_for_a_hold_is_limited(root, clock, monkeypatch, caplog):
     leave_hold(root, boot="another machine")
     later = hold.pause_in_hold
 
@@ -64,7 +64,7 @@ def test_nobody_waits_for_ever(root, clock, monkeypatch, caplog):
     assert "waits no longer" in caplog.text
 
 
-def test_a_hold_ends_with_what_it_is_for(root):
+def test_a_hold_ends_with_its_block(root):
     with hold.hold_table(root, "p.purge"):
         assert (root / hold.HOLD).exists()
     assert list((root / "operations").iterdir()) == []

@@ -50,7 +50,7 @@ def test_a_manifest_comes_back(tmp_path, stored):
         (("b", "dedup", "a"), {"deduped": True, "inverted": False, "taken_in": ["a", "b"]}),
     ],
 )
-def test_names_of_what_has_taken_in_a_batch_are_stored_as_older_versions_do(
+def test_consumers_of_a_batch_are_stored_in_the_fields_of_older_versions(
     tmp_path, taken_in, fields
 ):
     batch = dataclasses.replace(MANIFEST.batches["2-y"], taken_in=frozenset(taken_in))

@@ -133,7 +133,7 @@ def test_a_commit_records_files_counts_and_the_batch(table):
     assert manifest_at(operation.table, 2) == made
 
 
-def test_a_component_that_nobody_touched_keeps_its_list(table):
+def test_an_unchanged_component_keeps_its_list(table):
     operation = begin(table, "update", "op")
     before = operation.manifest().components["state"]
     assert commit(operation, [written("hosts", "h")]).components["state"] == before
@@ -154,7 +154,7 @@ def test_commits_of_other_operations_in_the_meantime_are_kept(table):
     assert live(made, "batches/b2/pages", mine.table) == ["p"]
 
 
-def test_a_component_that_both_write_and_nobody_reads_has_the_files_of_both(table):
+def test_a_component_that_two_operations_write_unread_has_the_files_of_both(table):
     mine, theirs = begin(table, "a", "mine"), begin(table, "b", "theirs")
     commit(theirs, [written("host_findings", "t")])
     assert live(commit(mine, [written("host_findings", "m")]), "host_findings", mine.table) == [
@@ -221,7 +221,7 @@ def test_the_list_of_open_batches_can_be_read(table, batch, record, conflict):
         }  # fmt: skip
 
 
-def test_a_batch_that_is_taken_in_keeps_what_others_have_noted_meanwhile(table):
+def test_a_batch_keeps_the_consumers_that_other_commits_noted_in_the_meantime(table):
     updated = dataclasses.replace(BATCH, phase="updated")
     commit(begin(table, "update", "u", batch="b1"), [], batch=updated)
     one, two = (begin(table, "take", name, batch="b1") for name in ("one", "two"))

@@ -38,7 +38,7 @@ def other(base):
     return process, Path(process.stdout.readline().strip())
 
 
-def test_a_folder_goes_with_its_process_and_is_nobody_elses(base):
+def test_a_folder_is_private_and_is_removed_with_its_process(base):
     process, folder = other(base)
     assert folder.stat().st_mode & 0o777 == 0o700
     remove_left(base)

@@ -155,7 +155,7 @@ def test_commits_that_do_not_meet_are_both_kept(address):
     assert table.read("hosts", known, ["key", "requests"]).rows() == [("com.b", 7)]
 
 
-def test_a_commit_that_has_read_what_another_one_changed_is_refused(address):
+def test_a_commit_that_read_rows_changed_by_another_one_is_refused(address):
     change(address, state_of(ROWS), "first")
     loser = begin(address, "inject", "loser.inject")
     written = resolved(loser, state_of({"com.a:http/00": -1.0}))

@@ -222,7 +222,7 @@ STEPS = st.lists(
 
 @settings(FILES, max_examples=12)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 4)), max_size=60), STEPS, st.integers(1, 9))
-def test_runs_and_folds_say_what_a_dict_says(tmp_path, first, steps, group_rows):
+def test_runs_and_folds_give_the_same_rows_as_a_dict(tmp_path, first, steps, group_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer_module, "TABLET_ROWS", 15)
         patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
@@ -350,7 +350,7 @@ def test_a_resolver_may_not_lose_rows():
         rows_of_run(old, frame_of(STATE, {"key": "b"}), 2)
 
 
-def test_equal_rows_are_not_changed_whatever_they_hold():
+def test_equal_rows_of_any_type_count_as_unchanged():
     record = {"key": "a", "score": float("nan"), "signature": b"x", "metadata": [("k", "v")]}
     old = frame_of(STATE, record, {"key": "b"})
     numbers = pl.Series(ROW_NUMBER, [0, 1], dtype=pl.UInt32)

@@ -160,7 +160,9 @@ def test_flushed_files_of_a_batch_that_waits_for_its_fetch_are_kept(table, phase
 @pytest.mark.parametrize(
     ("flushed", "kept"), [(Flushed.ADOPTED, True), (Flushed.REPLACED, False), (None, False)]
 )
-def test_a_declared_component_says_what_happens_to_flushed_files(table, monkeypatch, flushed, kept):
+def test_the_declaration_of_a_component_decides_whether_flushed_files_are_kept(
+    table, monkeypatch, flushed, kept
+):
     kind = Kind("drafts", KINDS["pages"].columns, of_batch=True, flushed=flushed)
     monkeypatch.setitem(KINDS, "drafts", kind)
     put(table, "batches/b1/drafts/p00000-1-a-00001.parquet")
@@ -181,7 +183,9 @@ def test_a_declared_component_says_what_happens_to_flushed_files(table, monkeypa
         (Kept.NO_LONGER, "", ["a", "b"]),
     ],
 )
-def test_a_declared_component_says_what_compact_keeps(table, monkeypatch, kept, kept_with, dropped):
+def test_the_declaration_of_a_component_decides_which_files_compact_keeps(
+    table, monkeypatch, kept, kept_with, dropped
+):
     columns = KINDS["pages"].columns
     kind = Kind("drafts", columns, of_batch=True, kept=kept, kept_with=kept_with)
     monkeypatch.setitem(KINDS, "drafts", kind)

@@ -42,7 +42,7 @@ def test_plain_lines_for_each_phase_that_ended():
     assert lines[1].endswith("gone 4")
 
 
-def test_lines_say_the_round_and_what_did_not_come_to_its_end():
+def test_lines_show_the_round_and_unfinished_phases():
     progress, stream = Progress(), io.StringIO()
     with live_view(progress=progress, stream=stream):
         progress.start("inject", unit="lines")

@@ -144,7 +144,9 @@ def test_normalizerchecker(typed):
         ("http://foo.com/123456", "url_too_long"),
     ],
 )
-def test_normalizerchecker_of_what_a_crawl_would_not_take(typed, tmp_path, url, reason):
+def test_normalizerchecker_gives_the_reason_for_urls_that_a_crawl_refuses(
+    typed, tmp_path, url, reason
+):
     (tmp_path / "protocols.txt").write_text("moved.org https\n")
     words = ("normalizerchecker", url, "--url_rules_dir", tmp_path, "--url_normalizers",
              "basic,protocol", "--schemes", "http,ftp", "--max_url_length", "20")  # fmt: skip

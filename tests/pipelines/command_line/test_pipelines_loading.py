@@ -33,7 +33,7 @@ def test_help_and_version_come_at_once_and_without_beam():
     assert python("-c", code).returncode == 0
 
 
-def test_a_crawl_loads_only_what_it_needs():
+def test_a_crawl_loads_only_the_modules_that_it_needs():
     """Links, indexes and sitemaps are loaded when they are asked for."""
     code = "import sys, nutbeam.pipelines.crawl; print(*sys.modules)"
     done = python("-c", code)

@@ -53,7 +53,7 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("client", ["requests", "asyncio"])
-def test_each_partition_asks_a_host_once_per_delay_because_of_others(tmp_path, client):
+def test_each_partition_requests_a_redirect_target_at_most_once_per_delay(tmp_path, client):
     table = tmp_path / "table"
     with victim(8) as site:
         assert nutbeam("inject", table, *site.hosts) == 0

@@ -82,7 +82,7 @@ def test_a_seed_that_fails_is_tried_once_in_a_run(web, tmp_path, capsys):
 
 
 @pytest.mark.long
-def test_a_round_by_itself_fetches_what_earlier_runs_have_fetched(web, tmp_path, capsys):
+def test_a_single_round_fetches_pages_of_earlier_runs_again(web, tmp_path, capsys):
     table = tmp_path / "table"
     crawl(capsys, web, table, SEED, "--rounds", 1)
     web.requests.clear()

@@ -355,7 +355,7 @@ def test_a_graph_follows_copy_compact_and_rollback(table, tmp_path):
     assert nutbeam("fsck", table) == 0
 
 
-def test_without_graph_one_line_says_what_to_run(table, capsys):
+def test_a_missing_graph_is_reported_in_one_line_with_the_command_to_run(table, capsys):
     assert nutbeam("linkrank", table) == 1
     assert "no links between pages, or no graph: run nutbeam webgraph" in capsys.readouterr().err
     assert nutbeam("scoreupdater", table) == 1

@@ -120,7 +120,7 @@ def test_until_a_new_body_is_parsed_the_index_keeps_the_older_text(table, out):
     ],
     ids=["gone", "filtered", "batch"],
 )  # fmt: skip
-def test_the_journal_of_a_rebuilt_index_has_what_the_index_has(table, out, words, left):
+def test_the_journal_of_a_rebuilt_index_has_the_pages_of_the_index(table, out, words, left):
     put(table, "17-2", {"com.a:http/4": page("new")})
     assert index(table, out) == 0
     put(table, "17-3", {"com.a:http/1": GONE, "com.a:http/4": GONE})
@@ -149,7 +149,7 @@ def test_two_indexes_do_not_disturb_each_other(table, out, tmp_path):
     assert name == "two"
 
 
-def test_several_writers_get_what_routes_say(table, tmp_path):
+def test_several_writers_get_the_documents_that_routes_assign(table, tmp_path):
     rules = tmp_path / "writers.toml"
     rules.write_text(f"""
         [[writer]]

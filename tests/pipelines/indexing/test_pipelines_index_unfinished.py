@@ -66,7 +66,7 @@ def test_a_page_that_must_go_after_a_kill(server, killed, tmp_path, known, after
     assert not list((tmp_path / "table" / "index").rglob("*.intent"))
 
 
-def test_a_page_that_must_go_is_deleted_whatever_the_rules_are(server, killed, tmp_path):
+def test_a_page_that_must_go_is_deleted_with_any_rules(server, killed, tmp_path):
     """No index has had it: ``--delete_skipped false`` keeps only pages that it had."""
     table, (one, two, *_) = str(tmp_path / "table"), KEYS
     filters = ("--index_filters", "basic,expr", "--index_expr", "title != 'dropped'")

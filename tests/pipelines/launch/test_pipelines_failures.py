@@ -34,7 +34,7 @@ FnApiControlClient.java:180)
 @pytest.mark.parametrize(
     ("before", "after"), [("", ""), (PRISM, ""), (FLINK + JAVA, STACK), (FLINK + JAVA, "\n\n")]
 )
-def test_our_own_error_is_found_in_what_runners_wrap_around_it(before, after, kind):
+def test_our_own_error_is_found_in_the_traceback_of_a_runner(before, after, kind):
     text = PYTHON.format(
         module="nutbeam.web.base.errors.", error=kind.__name__, message="the\nreason"
     )

@@ -78,7 +78,7 @@ def shown(proto):
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_each_step_has_a_label_of_its_own_that_says_what_it_does(job, tmp_path):
+def test_each_step_has_a_unique_and_readable_label(job, tmp_path):
     steps = graph(job, tmp_path / "table").components.transforms
     labels = [step.unique_name for step in steps.values() if step.unique_name]
     assert len(labels) == len(set(labels)) > 5

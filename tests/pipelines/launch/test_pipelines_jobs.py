@@ -124,7 +124,7 @@ def test_next_does_each_job_in_its_turn(web, table, tables, tmp_path, say):
     assert tree(folder) == files
 
 
-def test_next_asks_for_an_agent_only_where_it_fetches(tables, tmp_path, say, capsys):
+def test_next_needs_an_agent_only_for_fetch(tables, tmp_path, say, capsys):
     folder = tables(tmp_path / "table")
     say("inject", folder, "http://www.example.com/")
     say("next", folder)  # generate

@@ -37,7 +37,7 @@ def test_the_state_is_that_of_the_newest_snapshot(table, ask):
     assert found == right
 
 
-def test_each_view_has_what_the_snapshot_has(table, ask):
+def test_each_view_has_the_rows_of_the_snapshot(table, ask):
     manifest = manifest_of(table)
     for view in ("state", "hosts"):
         assert rows_of(ask, f"select count(*) as n from {view}") == [

@@ -34,7 +34,7 @@ def asked(table, capsys, monkeypatch, queries=QUERIES):
 
 @pytest.mark.long
 @in_stores
-def test_queries_find_what_they_find_in_a_folder(address, table, capsys, monkeypatch):
+def test_queries_give_the_same_rows_in_a_store_as_in_a_folder(address, table, capsys, monkeypatch):
     assert nutbeam("copy", table, address) == 0
     here = asked(table, capsys, monkeypatch)
     assert asked(address, capsys, monkeypatch) == here

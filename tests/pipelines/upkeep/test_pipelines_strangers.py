@@ -62,7 +62,7 @@ def test_each_command_ends_with_one_line_and_reads_nothing_outside(what, made, t
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_fsck_names_what_a_stranger_made(what, made, tmp_path, capsys):
+def test_fsck_reports_each_hostile_change_of_a_stranger(what, made, tmp_path, capsys):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     HOSTILE[what](tmp_path / "table")
     assert nutbeam("fsck", tmp_path / "table", "--format", "json") == 3

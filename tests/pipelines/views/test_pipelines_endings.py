@@ -73,7 +73,7 @@ def test_each_reason_is_explained_and_names_existing_options():
         ("http://a.com:x/", "odd_reason", "(http://a.com:x/)"),
     ],
 )
-def test_cures_name_what_the_url_needs(url, reason, cure):
+def test_explanations_name_the_option_that_the_url_needs(url, reason, cure):
     assert cure in explained({reason: 1}, NOT_FETCHED, {reason: url}, OPTIONS)
 
 
@@ -204,7 +204,7 @@ def test_warnings_name_number_and_option():
     assert crawl_warnings(Work(), {}, OPTIONS) == []
 
 
-def test_a_warning_says_what_index_writers_have_refused():
+def test_a_warning_counts_documents_that_index_writers_refused():
     def refused(**counts):
         return [(w["count"], w["message"]) for w in crawl_warnings(Work(index=counts), {}, OPTIONS)]
 

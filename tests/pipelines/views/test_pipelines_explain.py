@@ -290,7 +290,7 @@ def test_links_that_are_exempt_from_the_scope(
     assert printed.err == f"{files}built-in regex-normalize.xml\n"
 
 
-def test_it_says_of_each_row_what_the_jobs_do(table, explained, tmp_path):
+def test_explain_and_generate_agree_on_each_row(table, explained, tmp_path):
     """What generate chooses is what explain says it would."""
     rows = state_of(table)
     found = explained(table, *rows["url"])

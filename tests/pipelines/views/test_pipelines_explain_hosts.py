@@ -71,7 +71,7 @@ def test_settings_of_hosts_count_as_generate_counts_them(table, capsys):
         (("--max_count", 1), 3),
     ],
 )
-def test_boosts_and_limits_decide_what_comes_first(table, capsys, words, number):
+def test_boosts_and_limits_decide_which_urls_are_chosen(table, capsys, words, number):
     free = {r["row"]["url"] for r in explained(capsys, table, *URLS, *words) if not reasons(r)}
     chosen, _ = chosen_by(capsys, table, *words)
     assert chosen == free

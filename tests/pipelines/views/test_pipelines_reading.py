@@ -177,7 +177,7 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
 
 @pytest.mark.few(9)
 @pytest.mark.parametrize("what", list(views()))
-def test_read_gives_what_sql_shows(table, what, capsys):
+def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)
     columns = PAGE_COLUMNS if what == "pages" else views()[what].columns
     assert frame.columns == shown_schema(columns).names
@@ -307,7 +307,7 @@ def test_files_of_a_misspelt_component_names_the_nearest_one(crawled, capsys):
     assert "got 'statte'; did you mean 'state'?" in capsys.readouterr().err
 
 
-def test_files_of_what_has_none_is_refused(crawled, capsys):
+def test_files_refuses_views_without_files(crawled, capsys):
     assert command("files", crawled, "pages") == 2
     assert (
         "files can be listed of state, hosts, inlinks, batch_fetchlist" in capsys.readouterr().err

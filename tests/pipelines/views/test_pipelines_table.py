@@ -132,7 +132,7 @@ def test_errors_of_table_are_one_line(words, said, tmp_path, capsys):
 
 
 @pytest.mark.bigtable
-def test_nobody_answers(tmp_path, capsys, monkeypatch):
+def test_a_server_that_does_not_answer_is_reported_in_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv(EMULATOR, "127.0.0.1:1")
     monkeypatch.setattr("nutbeam.io.bigtable.channel.back_off", lambda failed: None)
     address = "bigtable://my-project/my-instance/nobody"

@@ -110,7 +110,7 @@ def other_first(rows):
     ],
     ids=["unsorted", "too few", "range", "twice"],
 )
-def test_rows_that_are_not_what_the_list_says(table, fsck, change, word):
+def test_rows_that_differ_from_the_list_are_a_problem(table, fsck, change, word):
     path = files_of(table, "state")[1]
     rows = change(pq.read_table(path))
     write(table, path, conform(rows, STATE))

@@ -48,7 +48,7 @@ def test_without_its_newest_manifest_a_table_goes_back_to_the_one_before(
     assert_whole(table, web.site)
 
 
-def test_nobody_works_on_without_the_newest_manifest(table, web, fsck, capsys):
+def test_jobs_stop_without_the_newest_manifest(table, web, fsck, capsys):
     path = newest_manifest(table)
     before = latest_snapshot(table)
     path.unlink()

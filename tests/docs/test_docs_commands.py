@@ -79,7 +79,7 @@ def guide(path):
 
 
 @pytest.mark.parametrize("path", [guide(p) for p in GUIDES if p.stem not in WITH_SERVER])
-def test_a_guide_runs_and_prints_what_it_says(path, tmp_path, warm_commands):
+def test_a_guide_runs_and_prints_the_output_that_it_shows(path, tmp_path, warm_commands):
     lines = [text for text, reason in blocks(path, "bash") if reason is None]
     text = run_as_typed("\n".join(lines), tmp_path, warm_commands)
     printed = {shape(line) for line in text.splitlines()}

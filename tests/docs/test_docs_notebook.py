@@ -23,7 +23,7 @@ def test_the_notebook_is_stored_without_results(notebook):
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
 
 
-def test_the_notebook_reads_what_there_is(notebook):
+def test_the_notebook_reads_existing_views(notebook):
     code = "".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     read = re.findall(r'nutbeam\.read\(table, "(\w+)"', code)
     assert len(read) == code.count("nutbeam.read(") > 2

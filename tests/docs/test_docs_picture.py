@@ -40,7 +40,7 @@ def drawn(script, tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WORDS)
-def test_a_picture_shows_what_commands_print_today(drawn, name):
+def test_a_picture_shows_the_current_output_of_its_commands(drawn, name):
     assert words(drawn / name) == words(FOLDER / name), "run make pictures"
     assert WORDS[name] <= words(FOLDER / name)
 

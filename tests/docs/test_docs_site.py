@@ -111,7 +111,7 @@ def nutbeam(*words):
 
 @pytest.mark.skipif(bool(docs_site.missing()), reason=docs_site.missing() or "all is there")
 @pytest.mark.long
-def test_the_crawl_fetches_what_an_independent_walk_finds(tmp_path):
+def test_the_crawl_fetches_the_pages_that_an_independent_walk_finds(tmp_path):
     with docs_site.DocsSite() as site:
         found = crawl(site, tmp_path / "table")
         expected = walk(site.port)

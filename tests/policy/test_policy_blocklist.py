@@ -141,6 +141,6 @@ def test_links_of_a_table_that_this_version_does_not_know():
     assert (gone, mentions) == (1, 1)
 
 
-def test_host_keys_are_what_people_type():
+def test_host_keys_are_shown_as_host_names():
     assert [from_host_key(host) for host in NAMES.hosts] == ["bar.com", "[::1]"]
     assert conform(NAMES.rows(0), BLOCKLIST).num_rows == 4

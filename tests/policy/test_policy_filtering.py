@@ -250,7 +250,7 @@ def random_rows(dice, number):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_rows_that_go_move_and_meet_are_what_plain_python_makes_of_them(seed):
+def test_dropped_moved_and_merged_rows_agree_with_plain_python(seed):
     dice = random.Random(seed)
     records = random_rows(dice, 40)
     keys = [one["key"] for one in records]

@@ -80,7 +80,7 @@ def is_dropped(row, now, **options):
 
 @pytest.mark.parametrize("days", [80, 81, 90])
 @pytest.mark.parametrize("modified", [None, 0, 1])
-def test_a_page_that_has_just_gone_stays_whatever_its_interval(days, modified):
+def test_a_page_that_has_just_gone_stays_with_any_interval(days, modified):
     """Its interval may be at the limit, and it may never have had content."""
     old = old_row(Status.DB_FETCHED, fetch_interval=days * DAY_S, modified_time=modified)
     row, _, _ = one(old, event(FETCH_GONE))

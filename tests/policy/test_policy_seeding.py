@@ -48,7 +48,7 @@ def test_a_new_url_is_due_at_once_with_the_defaults():
     assert counts == {"injected": 1, "added": 1}
 
 
-def test_a_new_url_takes_what_its_line_says():
+def test_a_new_url_takes_the_values_of_its_line():
     line = seed(score=2.5, fetch_interval=7, fixed_interval=7, metadata=[("topic", "x")])
     rows, _ = inject([], [line])
     assert (rows[0]["score"], rows[0]["fetch_interval"], rows[0]["fixed_interval"]) == (2.5, 7, 7)

@@ -98,7 +98,7 @@ def updated(rows, row, now):
     return update_state(rows, changes, now, OPTIONS)[:2]
 
 
-def test_the_table_keeps_what_the_newest_body_says():
+def test_the_table_keeps_the_usage_of_the_newest_body():
     state = frame_of(STATE, {"key": KEY, "status": 1, "fetch_time": 0, "score": 1.0})
     day = 86_400_000
     start = 1_700_000_000_000

@@ -273,7 +273,7 @@ def test_imports_and_questions_are_found_in_any_form(tmp_path):
     assert {"BigtableWebTable", "BigtableTable", "Remote"} <= set(classes_asked(file))
 
 
-def test_one_place_asks_whether_a_table_is_in_bigtable():
+def test_only_table_checks_tests_for_a_bigtable_class():
     asking = [label(p) for p in FILES for name in classes_asked(p) if name.startswith("Bigtable")]
     assert asking == ["io/upkeep/table_checks.py"]
 
@@ -284,7 +284,7 @@ def test_only_listed_modules_check_the_kind_of_an_address(question):
     assert asking == ASKED_OF_WORDS[question]
 
 
-def test_only_storage_asks_whether_a_place_is_remote():
+def test_only_storage_tests_whether_a_place_is_remote():
     asking = [p for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))]
     assert {(room(path), folder(path)) for path in asking} == {("io", "storage")}
 

@@ -100,7 +100,7 @@ def test_a_function_that_several_files_need_stands_once():
     assert repeated_functions(TESTS) == []
 
 
-def test_a_function_that_stands_twice_is_found_whatever_its_names(tmp_path):
+def test_a_repeated_function_is_found_with_any_names(tmp_path):
     short = "def f():\n    return 1\n\n\n"
     texts = {
         "a.py": f'{short}def g(x: int) -> int:\n    """One."""\n    y = x\n    return y + 1\n',

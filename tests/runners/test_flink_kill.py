@@ -98,7 +98,7 @@ def check_end(job, web, table, here):
 
 
 @pytest.mark.parametrize("victim", ["worker", pytest.param("TaskManager", marks=pytest.mark.long)])
-def test_a_kill_in_the_middle_of_fetch_asks_for_nothing_twice(flink, web, tmp_path, victim):
+def test_a_kill_in_the_middle_of_fetch_causes_no_repeated_requests(flink, web, tmp_path, victim):
     here, there = tmp_path / "here", tmp_path / "there"
     in_this_process(here, web)
     urls = choose(there, web, "--num_fetchers", 2)

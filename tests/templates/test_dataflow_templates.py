@@ -163,7 +163,7 @@ def test_the_staged_graphs_crawl_as_the_command_does(web, here, results):
         ("updatehostdb", (), "counted_hosts"),
     ],
 )
-def test_a_staged_job_leaves_what_the_command_leaves(
+def test_a_staged_job_gives_the_same_table_as_the_command(
     here, results, tmp_path, command, words, count
 ):
     table, staged = shutil.copytree(here[0], tmp_path / "table"), results[command]

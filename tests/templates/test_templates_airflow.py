@@ -94,7 +94,7 @@ def test_the_dag_bag_finds_a_crawl(probe):
     assert set(tasks["inject"]["parameters"]) <= set(dag["params"])
 
 
-def test_exit_codes_decide_what_becomes_of_a_task(probe, web, tmp_path):
+def test_exit_codes_decide_the_state_of_a_task(probe, web, tmp_path):
     table = str(tmp_path / "table")
     params = {"options": reach(web), "table": table}
 

@@ -235,7 +235,7 @@ def test_as_much_work_at_once_as_there_are_slots():
     assert {*map(int, fetchers), int(re.findall(r"num_fetchers = (\d+)", toml)[0])} == slots
 
 
-def test_task_managers_see_what_the_job_server_hands_on():
+def test_task_managers_see_the_artifacts_of_the_job_server():
     services = compose()["services"]
     server = services["jobserver"]
     assert "--artifacts-dir=/artifacts" in server["command"]
@@ -252,7 +252,7 @@ def test_task_managers_see_what_the_job_server_hands_on():
     assert mounted["worker"]["table"] == mounted["nutbeam"]["table"] == "/table"
 
 
-def test_the_cluster_retries_and_ends_what_ran_out_of_memory():
+def test_the_cluster_retries_jobs_and_ends_processes_that_run_out_of_memory():
     for found in settings():
         assert found["restart-strategy.type"] == "fixed-delay"
         assert int(found["restart-strategy.fixed-delay.attempts"]) >= 3

@@ -73,7 +73,7 @@ def test_a_partition_is_folded_piece_by_piece(monkeypatch):
     assert divide(chunks_of(FRAME, 10), 1) == plain(FRAME.rows())
 
 
-def test_every_row_comes_out_once_whatever_it_is():
+def test_every_row_comes_out_once_with_any_values():
     frame = pl.DataFrame(
         {
             "hash": [None, None, b"x", b"x", b"x"],

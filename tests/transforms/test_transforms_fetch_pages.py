@@ -260,7 +260,7 @@ def test_a_host_is_left_in_peace_with_two_partitions_at_once(web):
     assert max(times[host][0] for host in times) < min(times[host][-1] for host in times)
 
 
-def test_the_twin_gives_what_the_transform_gives(web):
+def test_the_twin_gives_the_same_rows_as_the_transform(web):
     urls = [*some(web.site), "http://127.0.0.1/"]
     found = {PAGES_OUTPUT: [], DEAD_LETTERS_OUTPUT: []}
     opened = FetchPagesOptions(connect_to=web.connect_to, server_delay=0.0)

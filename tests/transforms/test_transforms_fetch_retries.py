@@ -76,7 +76,7 @@ def test_a_retry_gives_the_same_and_each_url_once(web, monkeypatch):
     assert min(gaps) >= delay * 0.99  # but with no less delay
 
 
-def test_with_a_spool_a_retry_asks_for_nothing_that_was_kept(web, monkeypatch, tmp_path):
+def test_a_retry_with_a_spool_requests_no_stored_page_again(web, monkeypatch, tmp_path):
     spool = str(tmp_path / "spool")
     pages, dead, requests = retried(web, monkeypatch, spool=spool, server_delay=0.1)
     assert sorted(page["url"] for page in pages) == sorted(pages_of(web)[:12])

@@ -62,7 +62,7 @@ def frame_of_pages(pages):
 
 
 @pytest.mark.parametrize("most", [1, 3, 100])
-def test_chunks_give_what_python_gives(most):
+def test_chunks_give_the_same_links_as_plain_python(most):
     pages = random_pages(most)
     frame = frame_of_pages(pages)
     assert sorted(invert_links(frame, most).rows(), key=str) == inverted(pages, most)

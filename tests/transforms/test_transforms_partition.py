@@ -67,7 +67,7 @@ def meetings(hosts, buckets, salt="", prefix=""):
 
 
 @pytest.mark.parametrize("kind", ["salt", "prefix"])
-def test_hosts_share_a_slot_by_chance_in_each_batch(kind):
+def test_hosts_that_share_a_slot_in_one_batch_rarely_share_it_in_another(kind):
     # Of one length: that is where a plain crc would bring together the same ones for ever.
     hosts = [f"com.example.h{n:04d}" for n in range(2000)]
     one, other = (meetings(hosts, SLOTS, **{kind: batch}) for batch in ("1-a/", "2-b/"))
@@ -111,7 +111,7 @@ def test_no_rows_have_no_part(partitions):
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
-def test_a_finer_partition_never_parts_what_a_slot_keeps_together(partitions):
+def test_partitions_never_separate_hosts_of_one_slot(partitions):
     (chunk,) = chunks_of(FRAME, 1000)
     slots = {
         host: slot

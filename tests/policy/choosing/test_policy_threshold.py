@@ -42,7 +42,7 @@ def test_exactly_the_best_n_are_chosen(parts, n, steps):
 
 
 @given(PARTS, st.integers(1, 80))
-def test_rows_below_the_least_leader_are_never_chosen(parts, n):
+def test_leaving_out_rows_below_the_leaders_does_not_change_the_choice(parts, n):
     leaders, left = Leaders(n), []
     for number, part in enumerate(parts):
         left.append([r for r in part if r >= leaders.least])

@@ -81,12 +81,12 @@ def test_a_small_crawl_has_a_few_urls_of_each_linked_domain():
     assert merits_of(hosts, {"com.s"}, 5_000, OPTIONS).budgets["com.d0"] == 200
 
 
-def test_nobody_links_and_nobody_is_a_seed():
+def test_merit_without_links_or_without_seeds_is_defined():
     assert merits_of(hosts_with({}), {"com.s"}, 9, OPTIONS) == Merits({"com.s"}, {}, 2)
     assert merits_of(hosts_with({"com.a": ["com.b"]}), set(), 9, OPTIONS).budgets == {"com.a": 0}
 
 
-def test_a_domain_with_very_many_links_has_what_those_in_its_sketch_pass_on():
+def test_a_domain_with_very_many_links_gets_the_merit_of_those_in_its_sketch():
     # The sketch has 256 of 1,000 linking domains. No more counts than these have.
     many = [f"com.x{n}" for n in range(1_000)]
     hosts = hosts_with({"com.wide": many, **{name: ["com.s"] for name in many}})

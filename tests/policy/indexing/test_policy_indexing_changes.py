@@ -100,7 +100,7 @@ def test_decisions(status, document, journal, wanted):
     assert decided(status, document, journal) == wanted
 
 
-def test_an_index_from_the_beginning_gets_what_it_has():
+def test_a_full_index_adds_unchanged_pages():
     assert decided(Status.DB_FETCHED, OLD, OLD, full=True) == ("add", "indexed")
 
 
@@ -131,7 +131,7 @@ def test_pages_that_left_the_table():
     assert counts_of(found) == {"deleted_unknown": 1}
 
 
-def test_filters_delete_only_what_the_index_has():
+def test_filters_delete_only_documents_that_the_index_may_have():
     rows = pl.DataFrame({"known": [True, False, False], "writers": [["w"], [], ["w"]],
                          "action": "add", "reason": "indexed"})  # fmt: skip
     said = pl.DataFrame({"directives": [None] * 3, "dropped_by": ["expr"] * 3, "parse_status": 1},

@@ -43,7 +43,7 @@ def made(*paths, ips, names=("geoip",), **options):
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
-def test_a_page_gets_what_the_database_says_of_its_server(city):
+def test_a_page_gets_the_fields_of_the_database_for_its_server(city):
     here, north, other, unknown, no_address = made(
         city, ips=["192.0.2.7", "2001:db8::1", "198.51.100.1", None, "h0.example.com"]
     )

@@ -130,7 +130,7 @@ def filtered(*filters, body="<title>t</title><p>x"):
     return table.to_pylist(), counts
 
 
-def test_the_soup_is_built_once_and_only_if_a_filter_asks(monkeypatch):
+def test_the_soup_is_built_once_and_only_if_a_filter_uses_it(monkeypatch):
     built, real = [], page_module.soup
     monkeypatch.setattr(page_module, "soup", lambda body: built.append(body) or real(body))
 

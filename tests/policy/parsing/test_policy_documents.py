@@ -300,7 +300,7 @@ def test_signatures_as_the_options_say():
         assert (signatures[0] == md5(bodies[0].encode(), "")) == (kind == "md5")
 
 
-def test_signatures_are_of_what_filters_leave_of_the_text():
+def test_signatures_are_of_the_text_after_filters():
     def cut(page):
         page.text = page.text[:4]
 
@@ -342,7 +342,7 @@ def test_at_row_is_called_before_each_parsed_row_and_at_the_end():
     assert told == [1, 2, AFTER_ROWS]
 
 
-def test_the_header_forbids_what_the_page_does_not():
+def test_directives_of_the_header_count_without_any_in_the_page():
     headers = [{"name": "X-Robots-Tag", "value": "noindex"},
                {"name": "x-robots-tag", "value": "nofollow"}]  # fmt: skip
     (document,), counts = documents(page("<p>x<a href=/y>z</a>", headers=headers))

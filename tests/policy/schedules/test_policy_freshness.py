@@ -43,7 +43,7 @@ def test_rate_keeps_more_pages_fresh_with_the_same_fetches(results):
     assert results["rate"].freshness > 1.02 * results["default"].freshness
 
 
-def test_rate_fetches_pages_that_nobody_could_follow_less_often(results):
+def test_rate_fetches_pages_that_change_too_fast_to_follow_less_often(results):
     default, rate = (results[name].by_class for name in ("default", "rate"))
     assert rate["slow"] > default["slow"]
     assert rate["never"] > 0.95 * default["never"]

@@ -61,7 +61,7 @@ def test_a_page_that_the_fetch_followed_has_both():
     assert web.column("metadata")["b"] == {"lang": "de", "topic": "news"}
 
 
-def test_the_target_of_a_redirect_keeps_what_its_own_document_says():
+def test_the_target_of_a_redirect_keeps_the_metadata_of_its_own_document():
     web = ScoredWeb("opic", parsemeta_to_crawldb=("lang",))
     source = seed("a", topic="news", lang="en")
     web.inject(source)

@@ -33,7 +33,7 @@ def test_a_page_to_which_no_link_is_found_any_more(days, status):
         status, "status/db_orphan")] == 1  # fmt: skip
 
 
-def test_pages_that_nobody_fetched_are_not_judged_by_update():
+def test_update_does_not_mark_pages_without_a_fetch_as_orphans():
     web = linked_page(400)
     web.update(web.changes({"seed": []}))
     assert web.column("status")["a"] == UNFETCHED
@@ -54,7 +54,7 @@ def test_a_link_revives_an_orphan(days):
 
 
 @pytest.mark.parametrize("days", [35, 400])
-def test_the_outcome_says_what_a_revived_page_was(days):
+def test_the_outcome_has_the_old_status_of_a_revived_page(days):
     web = linked_page(days)
     web.update(web.changes({"a": []}))
     was = web.column("status")["a"]

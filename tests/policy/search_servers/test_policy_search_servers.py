@@ -159,7 +159,7 @@ def test_an_answer_that_is_not_of_solr_counts_for_nothing():
     assert "<html>" in verdict.why
 
 
-def test_a_schema_says_what_it_lacks_and_which_fields_are_dates():
+def test_missing_fields_and_dates_of_a_schema_are_found():
     schema = read_schema(
         {
             "schema": {

@@ -14,7 +14,7 @@ PARTS = st.sampled_from(
 )
 
 
-def test_settled_characters_stay_as_they_are_whatever_is_next_to_them():
+def test_settled_characters_stay_unchanged_beside_any_others():
     settled = [chr(n) for n in range(0x10000) if re.match(f"[{SAME_IN_NFKC}]", chr(n))]
     assert len(settled) > 30_000
     assert [c for c in settled if unicodedata.combining(c) or searched_form(c) != c] == []

@@ -33,7 +33,7 @@ def added(rows, changes, **options):
     return {row["key"]: row for row in found.to_dicts()}, counts
 
 
-def test_a_new_url_is_due_with_what_its_sitemap_says():
+def test_a_new_url_is_due_with_the_values_of_its_sitemap():
     said = {"key": "com.a:http/1", "score": 0.75, "changefreq": 3_600, "lastmod": NOW - 5}
     rows, counts = added(state().clear(), urls(said, {"key": "com.a:http/2"}))
     first, second = rows.values()

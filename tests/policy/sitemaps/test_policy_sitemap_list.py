@@ -46,7 +46,7 @@ def test_places(url, place):
     assert place_of_sitemap(url) == place
 
 
-def test_a_host_has_what_robots_txt_names():
+def test_a_host_has_the_sitemaps_of_its_robots_txt():
     sitemaps = SitemapList(SitemapOptions())
     sitemaps.add_host("https://example.com")
     (default,) = sitemaps.take()

@@ -165,7 +165,7 @@ def test_every_transition_of_pages_that_failed_to_parse():
     assert disagreements(cases, Rules(delete_failed_parse=True)) == []
 
 
-def test_outcomes_tell_what_changed():
+def test_outcomes_agree_with_the_reference():
     cases = [case for case in CASES if case.interval in (2_592_000, 3 * LONGEST)]
     assert disagreements(cases, Rules(), outcome_differences) == []
 

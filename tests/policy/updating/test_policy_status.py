@@ -123,7 +123,7 @@ def test_success_takes_over_the_columns_of_the_event():
      (FETCH_RETRY, None), (FETCH_GONE, None)],
 )  # fmt: skip
 @pytest.mark.parametrize("old", [Status.DB_FETCHED, Status.DB_DUPLICATE], ids=name)
-def test_the_outcome_says_what_changed(old, status, document):
+def test_the_outcome_has_old_and_new_status_and_document(old, status, document):
     """A page that failed names no document: the one before is in ``old_document``."""
     _, (told,), _ = one(old_row(old, signature=A), event(status, signature=B))
     assert (told["fetch_status"], told["old_status"]) == (status, old)
@@ -191,7 +191,7 @@ def test_scores_are_summed_in_double_precision():
     assert one(old_row(Status.DB_UNFETCHED), *shares)[0]["score"] == pytest.approx(1 + 2**-20)
 
 
-def test_scores_have_the_same_bits_in_whatever_order_they_come():
+def test_scores_have_the_same_bits_in_any_order():
     numbers = random.Random(7)
     shares = [linked(numbers.random(), order=order) for order in range(2000)]
     expected = 0.0

@@ -148,7 +148,7 @@ TRIED_AGAIN = [
 
 
 @pytest.mark.parametrize(("waits", "ends", "retries", "seconds"), TRIED_AGAIN)
-def test_a_try_that_a_server_asks_for_within_a_day_of_the_last_failure_does_not_count(
+def test_a_retry_by_retry_after_within_a_day_of_the_last_failure_does_not_count(
     waits, ends, retries, seconds
 ):
     gone = [seconds == GONE_S for seconds in seconds]
@@ -157,7 +157,7 @@ def test_a_try_that_a_server_asks_for_within_a_day_of_the_last_failure_does_not_
     assert tried_again(waits, ends) == expected
 
 
-def test_a_server_that_asks_for_a_second_each_time_gets_few_requests_and_is_gone_in_the_end():
+def test_a_server_with_retry_after_of_a_second_gets_few_requests_and_is_finally_gone():
     results = tried_again([1] * 60, [0] * 59)
     end = next(at for at, (status, *_) in enumerate(results) if status == Status.DB_GONE)
     assert 30 < end < 45

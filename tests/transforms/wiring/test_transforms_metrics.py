@@ -49,7 +49,7 @@ def options_for(kind, web, **more):
     return kind(connect_to=connect_to, server_delay=0.0, **more)
 
 
-def test_each_job_counts_what_its_manifest_says(web, tmp_path):
+def test_counters_of_each_job_agree_with_its_manifest(web, tmp_path):
     table = tmp_path / "table"
     rules = tmp_path / "seeds.txt"
     rules.write_text("\n".join([*web.seeds, *web.seeds, "no url", "ftp://h0.example.com/"]))

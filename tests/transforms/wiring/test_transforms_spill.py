@@ -135,7 +135,7 @@ def looking_at(chunks):
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
-def test_chunks_that_pass_between_steps_are_what_they_were(mode, tmp_path):
+def test_chunks_pass_between_steps_unchanged(mode, tmp_path):
     pipeline = make_pipeline(MODES[mode])
     found = tmp_path / "found"
     large = LARGE

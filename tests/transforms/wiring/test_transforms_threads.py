@@ -73,7 +73,7 @@ def test_two_are_worked_on_at_once_and_no_more():
     assert max(BUSY) == 2
 
 
-def test_after_a_failure_nothing_is_begun_and_what_runs_comes_to_its_end():
+def test_no_element_begins_after_a_failure_and_running_ones_end():
     with pytest.raises(UserError, match="the first one fails"):
         run(failing, list(range(8)))
     assert sorted(BEGUN) == sorted([0, *ENDED])

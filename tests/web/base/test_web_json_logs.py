@@ -49,7 +49,7 @@ def test_an_exception_is_a_field_and_passwords_are_left_out(logged):
     assert "secret" not in json.dumps(one)
 
 
-def test_job_and_worker_are_what_the_runner_calls_them(logged, monkeypatch):
+def test_job_and_worker_have_the_names_of_the_runner(logged, monkeypatch):
     monkeypatch.setenv("JOB_NAME", "crawl-1")
     monkeypatch.setenv("JOB_ID", "abc")
     monkeypatch.setenv("WORKER_ID", "1-1")

@@ -10,7 +10,7 @@ from nutbeam.web.base.small_map import SmallMap
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_does_what_a_dict_does(seed):
+def test_a_small_map_behaves_as_a_dict(seed):
     dice = random.Random(seed)
     small, usual = SmallMap(), {}
     for _ in range(200):

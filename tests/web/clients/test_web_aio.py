@@ -208,7 +208,7 @@ def test_many_at_a_time_take_one_thread():
     assert "nutbeam-fetch" not in names
 
 
-def test_a_slow_name_server_holds_up_nobody_else():
+def test_a_slow_name_server_holds_up_no_other_request():
     asked, answered = threading.Event(), threading.Event()
 
     def lookup(host, *_, **__):

@@ -87,7 +87,7 @@ def test_a_folder_without_a_slash_redirects(root):
         assert with_slash.header("location") == url_of(root / "page.html")
 
 
-def test_symbolic_links_inside_lead_to_what_they_name(root):
+def test_symbolic_links_inside_the_root_lead_to_their_targets(root):
     (root / "sub").mkdir()
     (root / "sub" / "up.html").symlink_to(root / "page.html")
     (root / "other").symlink_to("sub")

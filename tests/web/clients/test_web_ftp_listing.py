@@ -72,7 +72,7 @@ def test_no_listing_breaks_the_page(data):
         assert all(parse_url(link["href"], base).startswith(base) for link in found)
 
 
-def test_names_are_shown_without_what_a_terminal_or_browser_obeys():
+def test_names_are_shown_without_escapes_and_markup():
     page, _ = index_page(b"/<x>/", [Entry(b"\x1b[2J<script>\xff", changed="<i>")])
     assert b"\x1b" not in page
     assert b"<script>" not in page

@@ -20,7 +20,7 @@ from nutbeam.web.network.transport import Transport
 pytestmark = pytest.mark.usefixtures("each_client")
 
 
-def test_returns_what_came_over_the_wire():
+def test_a_response_has_the_bytes_from_the_wire():
     answer = reply(b"hello", "200 Fine", "Set-Cookie: a=1", "X: \xe9", "set-cookie: b=2")
     response, server = ask(lambda _: answer, "http://u:p@A.example.com/x?y=1#z")
     assert (response.status, response.reason, response.http_version) == (200, "Fine", "HTTP/1.1")

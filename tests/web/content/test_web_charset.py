@@ -105,7 +105,7 @@ def test_markup(markup, expected):
     assert decode_body(markup, "text/html")[1] == expected
 
 
-def test_the_declaration_of_xml_beats_what_looks_like_meta_elements():
+def test_the_xml_declaration_has_priority_over_meta_elements():
     body = b"<?xml version='1.0' encoding='big5'?><x><meta charset=koi8-r/></x>"
     assert [decode_body(body, kind)[1] for kind in ("text/xml", "application/xhtml+xml", None)] == [
         "big5", "big5", "koi8-r"

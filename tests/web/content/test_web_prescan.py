@@ -122,7 +122,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-def test_finds_what_the_standard_finds(text):
+def test_the_prescan_agrees_with_the_standard(text):
     assert declared_encoding(text) == Prescan(text).run()
 
 

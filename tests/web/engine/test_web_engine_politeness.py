@@ -197,7 +197,7 @@ def test_the_hosts_of_an_address_are_one_neighbour():
 
 
 @pytest.mark.slow
-def test_a_domain_waits_as_long_as_its_slowest_host_asks():
+def test_a_domain_waits_for_the_longest_delay_of_its_hosts():
     def answer(path, _):
         slow = path == "/robots.txt"
         return reply(b"User-agent: *\nCrawl-delay: 0.2") if slow else reply(b"x")

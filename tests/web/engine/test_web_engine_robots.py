@@ -133,7 +133,7 @@ def test_sitemaps_of_robots_txt_are_stored_with_the_host():
     assert again.sitemaps == host.sitemaps
 
 
-def test_robots_txt_says_what_pages_may_be_used_for():
+def test_content_usage_of_robots_txt_is_stored_with_pages():
     def answer(path, connection):
         robots = reply(b"User-agent: *\nContent-Usage: /1 train-ai=n")
         return robots if path == "/robots.txt" else pages(path, connection)

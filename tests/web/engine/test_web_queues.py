@@ -272,7 +272,7 @@ def test_slow_seconds_must_be_in_a_row():
     assert low == [False] * 18 + [True]
 
 
-def test_seconds_in_which_nobody_took_pages_do_not_count():
+def test_seconds_of_a_pause_do_not_count_for_throughput():
     options = FetchOptions(
         throughput_threshold_pages=2,
         throughput_threshold_retries=1,
@@ -312,7 +312,7 @@ def test_no_more_turns_than_there_is_room_for(clock):
     assert [len(queues.take_due([], room)[0]) for room in (0, 2, 9, 9)] == [0, 2, 3, 0]
 
 
-def test_results_that_nobody_takes_hold_turns_back(clock, monkeypatch):
+def test_uncollected_results_hold_turns_back(clock, monkeypatch):
     monkeypatch.setattr(module, "_MAX_RESULTS", 2)
     queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
     alerts = []

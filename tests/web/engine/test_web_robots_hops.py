@@ -161,7 +161,7 @@ def test_pages_stay_due_where_robots_txt_is_at_a_host_that_rests():
     assert Counter(site.paths()) == {"/robots.txt": 3}
 
 
-def test_a_host_that_asks_to_be_left_alone_is():
+def test_a_host_with_retry_after_is_left_alone():
     def answer(host, path):
         if host == VICTIM:
             return reply(b"", "429 No", "Retry-After: 3600")

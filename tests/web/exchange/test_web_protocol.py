@@ -32,7 +32,7 @@ def test_each_status(status, fetch_status, protocol_status):
     assert bool(outcome.message) == (status >= 300)
 
 
-def test_each_code_is_in_the_table_once_and_means_what_it_says_there():
+def test_each_code_is_in_the_table_once_and_is_classified_as_there():
     rows = {code: row for row in STATUS_TABLE for code in parse_codes(row.codes)}
     codes = [code for row in STATUS_TABLE for code in parse_codes(row.codes)]
     assert sorted(codes) == list(range(100, 600))

@@ -210,7 +210,7 @@ def test_fast(url, line):
     assert rules.decide(url).line == line
 
 
-def test_fast_global_rules_hold_for_what_has_no_host_and_no_url_is_refused():
+def test_fast_global_rules_hold_for_urls_without_a_host_and_other_text_is_refused():
     rules = FastFilter(FAST, "f.txt")
     assert takes(rules, "file:/path/file.txt")
     assert not takes(rules, "file:/path/file.exe")

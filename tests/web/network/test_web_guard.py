@@ -270,7 +270,7 @@ def test_port_must_be_allowed():
         ("[::1]:80:127.0.0.1:81", "::1", 80, True),
     ],
 )
-def test_connect_to_reaches_exactly_what_it_names(entry, host, port, opened):
+def test_connect_to_reaches_exactly_the_hosts_and_ports_that_it_names(entry, host, port, opened):
     assert bool(Guard(connect_to=[entry]).connect_to(host, port)) == opened
 
 

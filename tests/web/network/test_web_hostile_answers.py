@@ -300,7 +300,7 @@ def test_a_megabyte_in_one_byte_chunks_is_a_page_as_any_other():
     assert (len(response.body), response.error, response.truncated) == (1 << 20, None, None)
 
 
-def test_a_chunk_reader_keeps_little_of_what_it_waits_for():
+def test_a_chunk_reader_keeps_little_of_an_incomplete_chunk():
     reader = ChunkReader()
     for _ in range(1000):
         reader.feed(b"1;" + b"e" * 100)

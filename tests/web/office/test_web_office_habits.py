@@ -217,7 +217,7 @@ def test_escapes_of_a_workbook_are_decoded():
     ["application/xhtml+xml; charset=utf-8", "Application/XHTML+XML", "text/html", "text/x-oeb1-document",
      "", "text/xml", "application/octet-stream"],
 )  # fmt: skip
-def test_chapters_are_read_whatever_type_a_book_gives_them(mime):
+def test_chapters_of_a_book_are_read_with_any_declared_type(mime):
     body = epub(["<p>One</p>", "<p>Two</p>"])
     with zipfile.ZipFile(io.BytesIO(body)) as file:
         entries = {name: file.read(name) for name in file.namelist()}

@@ -29,7 +29,7 @@ def compare(text, urls):
 
 
 @pytest.mark.parametrize("part", first(1, range(20)))
-def test_texts_that_chance_makes_mean_what_protego_reads(part):
+def test_verdicts_of_random_texts_agree_with_protego(part):
     verdicts = []
     for number in range(part * 400, part * 400 + 400):
         verdicts += compare(made_up(number), made_up_urls(number, 10))
@@ -37,7 +37,7 @@ def test_texts_that_chance_makes_mean_what_protego_reads(part):
 
 
 @pytest.mark.parametrize("part", first(1, range(10)))
-def test_texts_as_sites_have_them_mean_what_protego_reads(part):
+def test_verdicts_of_realistic_texts_agree_with_protego(part):
     verdicts = []
     for number in range(part * 100, part * 100 + 100):
         text = decode_robots(honest(number).encode())
@@ -156,7 +156,7 @@ def test_text_beside_an_agent_name_does_not_hide_it(field, value):
 @pytest.mark.parametrize(
     "value", ["* (all robots)", "* all", "**", '"*"', "*.*", "*;", "*/*", "Other, *", "* nutbot"]
 )
-def test_an_asterisk_is_all_agents_whatever_follows_it(value):
+def test_an_asterisk_means_all_agents_with_any_text_beside_it(value):
     assert not rules_of(f"User-agent: {value}\nDisallow: /x").allowed("http://a/x")
     own = f"User-agent: {value}\nDisallow: /x\n\nUser-agent: nutbot\nDisallow: /y"
     assert rules_of(own).allowed("http://a/x")
@@ -174,7 +174,7 @@ def test_the_group_of_another_agent_neither_opens_nor_locks(value):
 
 
 @pytest.mark.parametrize("number", first(30, range(600)))
-def test_an_index_finds_what_comparing_with_each_rule_finds(number):
+def test_an_index_finds_the_same_rule_as_comparing_with_each_rule(number):
     text = made_up(number)
     patterns = [
         line.partition(":")[2].strip() for line in text.split("\n") if "allow:" in line.lower()

@@ -122,7 +122,7 @@ def exchange(port, *requests):
             return answer.read()
 
 
-def test_oracle_is_what_an_independent_walk_finds(web, walk):
+def test_the_oracle_agrees_with_an_independent_walk(web, walk):
     assert walk.kinds == web.site.reachable()
     assert Counter(walk.kinds.values())["page"] == 5 * 20
     assert set(walk.kinds.values()) == {"page", "redirect", "missing", "denied"}
@@ -182,7 +182,7 @@ def test_there_is_a_bit_of_everything(web, walk):
     assert any(headers["Location"] in redirects for _, headers, _ in answers)
 
 
-def test_expected_says_what_no_crawl_finds(web):
+def test_expected_knows_urls_that_no_crawl_finds(web):
     expected = web.site.expected
     assert expected("http://h0.example.com/hidden/0.html") == "hidden"
     assert expected("http://h0.example.com/robots.txt") == "robots"
@@ -192,7 +192,7 @@ def test_expected_says_what_no_crawl_finds(web):
     assert get(web.port, "http://h9.example.com/")[0] == 421
 
 
-def test_the_last_host_asks_for_a_delay():
+def test_only_the_last_host_has_a_crawl_delay():
     site = Site(hosts=3, pages=2, crawl_delay=1)
     assert "Crawl-delay: 1" in site.robots("h2.example.com")
     assert "Crawl-delay" not in site.robots("h1.example.com")

@@ -129,7 +129,7 @@ def other_names(context):
         (valid, True, old_ciphers, NAME, "tls_protocol"),
     ],
 )
-def test_a_failure_says_what_it_was(tmp_path, make, trusted, change, host, reason):
+def test_each_tls_failure_has_its_own_reason(tmp_path, make, trusted, change, host, reason):
     file = make(tmp_path)
     with serving(file, change or (lambda context: None)) as server:
         assert fetched(server.port, file if trusted else "", host).error == reason

@@ -56,7 +56,7 @@ def test_suffix(host, suffix):
     assert suffix_and_domain(host)[0] == suffix
 
 
-def test_asks_no_network(monkeypatch):
+def test_registered_domains_need_no_network(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("asked the network")
 

@@ -261,7 +261,7 @@ def test_a_url_that_filterdb_has_dropped_stands_no_more(site, table, tmp_path):
 
 
 @pytest.mark.parametrize("lost", [pytest.param(False, marks=pytest.mark.long), True])
-def test_a_url_whose_answer_came_in_another_batch_stands_no_more(site, table, tmp_path, lost):
+def test_a_url_answered_in_another_batch_is_no_longer_representative(site, table, tmp_path, lost):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/\tnutch.fetchInterval=86400", "/home\tnutch.fetchInterval=432000")
     site.round(table)

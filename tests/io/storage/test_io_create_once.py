@@ -115,7 +115,7 @@ def test_an_answer_that_was_lost_is_no_defeat(proxied, kind):
 
 
 @pytest.mark.parametrize("address", ["hdfs"], indirect=True)
-def test_a_rename_whose_answer_was_lost_is_no_defeat(root, stores):
+def test_a_rename_with_a_lost_answer_counts_as_done(root, stores):
     server = stores.server("hdfs")
     server.cut.append("RENAME")
     assert create_exclusive(root / "name", b"mine") is True

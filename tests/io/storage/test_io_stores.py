@@ -162,6 +162,6 @@ def test_a_name_node_that_does_not_answer():
         sources([table])
 
 
-def test_a_name_node_whose_name_is_none():
+def test_an_unknown_name_node_is_reported():
     with pytest.raises(Unavailable, match=r"HDFS at 'no.such.host.invalid' cannot be reached \("):
         open_table("hdfs://no.such.host.invalid/table").check_place()

@@ -166,7 +166,7 @@ def test_all_other_pages_are_parsed(parsed):
     assert len(linking) == len(titles) - 1  # the one that is linked to is not
 
 
-def test_counts_say_what_came_of_them(parsed):
+def test_counts_agree_with_the_outcome_of_each_page(parsed):
     counts = parsed[1]
     failed = {name: n for name, n in counts.items() if name.startswith("failed/")}
     reasons = [reason.partition(":")[0] for _, _, reason in PAGES.values() if reason]

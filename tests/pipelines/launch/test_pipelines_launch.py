@@ -108,7 +108,7 @@ def test_endpoints_that_are_none(endpoint, message):
         preflight("table", SHARED, beam_args)
 
 
-def test_a_job_server_whose_host_is_not_there():
+def test_a_job_server_at_an_unknown_host_is_refused():
     message = "no job server answers at --job_endpoint 'no.such.host.invalid:1': "
     with pytest.raises(Unavailable, match=re.escape(message)):
         preflight("t", SHARED, ["--runner=PortableRunner", "--job_endpoint=no.such.host.invalid:1"])

@@ -117,7 +117,7 @@ def test_rows_that_differ_from_the_list_are_a_problem(table, fsck, change, word)
     assert kinds(fsck(table, code=3)) == [(word, str(path.relative_to(table)))]
 
 
-def test_tablets_whose_keys_meet(table, fsck):
+def test_tablets_with_overlapping_keys_are_a_problem(table, fsck):
     import dataclasses
 
     manifest = manifest_of(table)

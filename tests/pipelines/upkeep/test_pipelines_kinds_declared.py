@@ -5,7 +5,6 @@ The components here are of indexes and of a batch; only these tests declare them
 
 import json
 
-import polars as pl
 import pyarrow as pa
 import pytest
 from command_output import printed

@@ -94,7 +94,6 @@ def file_record(file: DataFile) -> dict[str, Any]:
     return {STORED_NAMES.get(name, name): value for name, value in vars(file).items()}
 
 
-_SCHEMA = pl.DataFrame(schema=FILE_LIST).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
 _TEXTS = [name for name, kind in FILE_LIST.items() if kind == pl.String]
 # Limits of lists: no table comes near them.
 _MOST_FILES, _MOST_BYTES, _LONGEST_TEXT = 5_000_000, 1 << 30, 64 << 10
@@ -190,6 +189,12 @@ def _parse_files(
     return tuple(files)
 
 
+@functools.cache  # when it is needed: polars starts threads, which a fork would lose
+def _list_schema() -> pa.Schema:
+    lists = pl.DataFrame(schema=FILE_LIST)
+    return lists.to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+
+
 def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
     """Yields the rows of a list; polars would end the process for some damage.
 
@@ -204,7 +209,7 @@ def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
     there = [name for name in known.schema.to_arrow_schema().names if name in FILE_LIST]
     texts = [name for name in _TEXTS if name in there]
     with pq.ParquetFile(pa.BufferReader(data), metadata=known, read_dictionary=texts) as file:
-        schema, left = pa.schema([_SCHEMA.field(name) for name in there]), _MOST_BYTES
+        schema, left = pa.schema([_list_schema().field(name) for name in there]), _MOST_BYTES
         for batch in file.iter_batches(_ROWS, columns=there, use_threads=False):
             for name in texts:
                 _check_texts(name, batch.column(name))

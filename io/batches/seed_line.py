@@ -13,6 +13,8 @@ _COMMENT = re.compile(r"\s+#.*", re.DOTALL)
 # Blanks before a name of Nutch, in place of a tab.
 _BLANKS = re.compile(r"\s+(?=nutch\.[\w.]+\s*=)")
 _PIECE = re.compile(r"[^\s=]+=\S*")
+# What is not part of a URL with blanks.
+_OTHER_WORD = re.compile(r"^[\w.]+=|://")
 # A host, and perhaps port and path, without a scheme.
 _HOST = re.compile(
     r"(?://)?"
@@ -34,8 +36,14 @@ class SeedLine(NamedTuple):
     pieces: list[str]
 
 
-def divide_line(line: str) -> SeedLine:
+def divide_line(line: str, *, typed: bool = False) -> SeedLine:
     """Divides a line; a comment, with blanks and ``#`` before it, is not part of it.
+
+    Args:
+        line: A line of seeds.
+        typed: Whether it is an argument of a command. The shell has kept its words together, so they
+            are one URL with blanks, such as the name of a file, unless a further word is
+            ``name=value`` or a URL.
 
     >>> divide_line("http://a.com/\\tnutch.score=2\\tcolour=dark red")
     SeedLine(url='http://a.com/', pieces=['nutch.score=2', 'colour=dark red'])
@@ -43,6 +51,8 @@ def divide_line(line: str) -> SeedLine:
     SeedLine(url='http://a.com/', pieces=['nutch.score=2', 'lang=en'])
     >>> divide_line("http://a.com/ lang=en"), divide_line("http://a.com/a page.html")
     (SeedLine(url=None, pieces=[]), SeedLine(url=None, pieces=[]))
+    >>> divide_line("http://a.com/a page.html", typed=True)
+    SeedLine(url='http://a.com/a page.html', pieces=[])
     """
     start, _, rest = line.strip().partition("\t")
     if comment := _COMMENT.search(start):
@@ -50,6 +60,8 @@ def divide_line(line: str) -> SeedLine:
     url, *blanks = _BLANKS.split(start.strip(), maxsplit=1)
     words = blanks[0].split() if blanks else []
     if not all(map(_PIECE.fullmatch, words)) or url.split() != [url]:
+        if typed and not blanks and not any(map(_OTHER_WORD.search, url.split()[1:])):
+            return SeedLine(url, [])
         # Without a scheme it is no URL, whatever the blanks mean.
         return SeedLine(None if "://" in url else url, [])
     return SeedLine(url, [*words, *(_pieces_after_tab(rest) if rest else [])])

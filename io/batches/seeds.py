@@ -152,7 +152,8 @@ def read_seeds(
         too_long = texts.str.len_chars() >= LONGEST_LINE
         # Most lines are a URL alone.
         with_blanks = (texts.str.contains(r"\s") & ~too_long).arg_true()
-        divided = [divide_line(line) for line in texts.gather(with_blanks)]
+        typed = source.path is None
+        divided = [divide_line(line, typed=typed) for line in texts.gather(with_blanks)]
         parsed = {
             at: _values_of(line.pieces)
             for at, line in zip(with_blanks, divided, strict=True)

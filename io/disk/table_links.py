@@ -87,13 +87,14 @@ def _is_moved(folder: str, link: str) -> bool:
 
 def _is_other_table(folder: Path, own: Path) -> bool:
     """Returns whether a folder is that of a table, and its folders are not linked from this one."""
-    if not _has_manifests(folder / "manifest"):
+    if not has_manifests(folder / "manifest"):
         return False
     there = (name for name in _folder_names() if (folder / name).is_dir())
     return any((folder / name).resolve() != (own / name).resolve() for name in there)
 
 
-def _has_manifests(folder: Path) -> bool:
+def has_manifests(folder: Path) -> bool:
+    """Returns whether a folder has manifests of a table."""
     try:
         with os.scandir(folder) as entries:
             return any(_MANIFEST.fullmatch(entry.name) for entry in entries)

@@ -10,7 +10,7 @@ from typing import Any
 from ...policy.components.kinds import folders
 
 # Folders of a table, besides those of components.
-OTHER_FOLDERS = ("manifest", "operations", "changes", "exports", "seeds")
+OTHER_FOLDERS = ("manifest", "history", "operations", "changes", "exports", "seeds")
 LONGEST_NAME = 1_000
 # Characters that clients of stores, or HTTP, would misinterpret; lone surrogates are no UTF-8.
 _STRANGE_CHARACTERS = r"\x00-\x20\x7f?*\[\]{}#%\\\ud800-\udfff"
@@ -18,6 +18,7 @@ _STRANGE = re.compile(f"[{_STRANGE_CHARACTERS}]")
 # Parts that are neither empty nor ``.`` or ``..``.
 _PART = rf"(?!\.\.?(?:/|\Z))[^/{_STRANGE_CHARACTERS}]+"
 _BELOW = re.compile(f"{_PART}(?:/{_PART})*")
+# By chance, so that nobody knows the name of a file that he does not see.
 _UNIQUE = r"(?:[0-9a-f]{16}|p\d{5,}-\d+-\w+-\d+)"
 _ID = r"\d+-[0-9a-f]{8}"
 # Names that jobs give to files, by docs/reference/files.md; hidden ones are not complete yet.
@@ -30,10 +31,13 @@ _MADE = re.compile(
     | index/[^/]+/receipts/\d{{13,}}-[^/]+/(?: {_UNIQUE}\.(?: receipt | intent ) | ended\.json )
     | batches/[^/]+/leases/p\d{{5,}}-\d{{6,}}\.(?: claim | beat )
     | [^/]+_ranks/(?: rounds-[0-9a-f]{{16}}/\d{{4,}}-\d{{6,}}\.values | changes-[^/]+\.json )
-    | (?:[^/]+/)+ (?: {_UNIQUE}\.(?: parquet | arrow ) | \.(?: exclusive- | [^/]+\. )?[0-9a-f]{{16}} )
+    | (?: [^/]+ | (?: batches | index )/[^/]+/[^/]+ | [^/]+_nodes/aside-[^/]+ | changes(?: /[^/]+ ){{1,2}} )
+        / {_UNIQUE}\.(?: parquet | arrow )
+    | (?:[^/]+/){{1,4}} \.(?: exclusive- | [^/]+\. )?[0-9a-f]{{16}}
     """,
     re.VERBOSE,
 )
+_BY_CHANCE = re.compile(rf"{_UNIQUE}\.(?:parquet|arrow)")
 
 
 def table_folders() -> frozenset[str]:
@@ -93,3 +97,14 @@ def is_made_name(name: str) -> bool:
     (True, False)
     """
     return bool(_MADE.fullmatch(name))
+
+
+def is_unguessable_name(name: str) -> bool:
+    """Returns whether a name is one that a job has made by chance, so that it proves whose it is.
+
+    >>> is_unguessable_name("batches/1-0a1b2c3d/pages/0123456789abcdef.parquet")
+    True
+    >>> is_unguessable_name("manifest/made/00000001"), is_unguessable_name("batches/.profile")
+    (False, False)
+    """
+    return is_made_name(name) and bool(_BY_CHANCE.search(name))

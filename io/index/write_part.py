@@ -359,4 +359,5 @@ def _written(part: Mapping[str, Any]) -> Written:
     files, counts = tuple(map(file_of_record, part["files"])), dict(part["counts"])
     for number in counts.values():
         check_number(number)
-    return Written(checked_name(part["component"]), files, counts=counts)
+    component = part["component"]  # empty: it only has counts
+    return Written(component and checked_name(component), files, counts=counts)

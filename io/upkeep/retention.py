@@ -20,7 +20,8 @@ from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS
 from ...web.base.errors import UserError
-from ..disk.table_names import is_made_name
+from ..disk.table_links import has_manifests
+from ..disk.table_names import is_made_name, is_unguessable_name
 from ..index.receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of
@@ -101,19 +102,26 @@ def is_cleaned(table: WebTable, folder: str) -> bool:
     """Returns whether files in a folder may be deleted.
 
     If the folder is a link, as somebody makes it who moves the folder to another disk, they may
-    only be deleted if the newest snapshot names a file that is there: a stranger, who made the
-    link to harm, does not know such names.
+    only be deleted if the newest snapshot names a file that is there, by a name that was made by
+    chance: a stranger, who made the link to harm, does not know such names. A folder that has
+    manifests is another table.
     """
     top = folder.partition("/")[0]
     if not is_linked(table / top):
         return True
+    if has_manifests(table / top / "manifest"):
+        return False
     try:
         components = load_manifest(table, table.latest_snapshot()).components.values()
         named = {file.path: file.bytes for one in components for file in load_files(table, one)}
+        if top == "manifest":
+            named = {one.list: size_of(table / one.list) or -1 for one in components}
         return any(
-            path.startswith(f"{top}/") and size_of(table / path) == size
+            path.startswith(f"{top}/")
+            and is_unguessable_name(path)
+            and size_of(table / path) == size
             for path, size in named.items()
-        ) or (top == "manifest" and any(size_of(table / one.list) for one in components))
+        )
     except UserError:
         return False
 

@@ -57,6 +57,7 @@ def script() -> NoReturn:
         helped = words[:1] == ["help"] and words[1:2]  # help imports the command, too
         if command or helped:  # the import of Beam takes a second or more
             NOTICE.show(f"nutbeam {command or ' '.join(words[:2])}: starting ...", sys.stderr)
+        os.environ |= safe_environment(os.environ)  # also for worker processes of runners
         code = main(words)
         ENDING.finish(code)
         NOTICE.clear()
@@ -79,7 +80,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # the parent process has closed it
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
-    os.environ |= safe_environment(os.environ)  # also for worker processes of runners
     share_heaps()
     collect_seldom()
     with visible_streams():

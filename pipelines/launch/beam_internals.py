@@ -80,6 +80,7 @@ from apache_beam.runners.runner import PipelineRunner
 
 from ...transforms.wiring.spill import spilling
 from ...web.base.terminal import Relay
+from ...web.imports.python_path import SAFE
 
 try:
     from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -401,3 +402,20 @@ def _unless_disconnected(failure: threading.ExceptHookArgs) -> None:
 
 def _verbose() -> bool:
     return logging.getLogger().isEnabledFor(logging.INFO)
+
+
+def keep_paths_safe(options: PipelineOptions) -> None:
+    """Adds variables for workers that a runner starts as processes (``PROCESS``).
+
+    Without them Beam's ``python -m`` would import modules from the folder that the runner was
+    started in.
+    """
+    from apache_beam.options.pipeline_options import PortableOptions
+
+    portable = options.view_as(PortableOptions)
+    if portable.environment_type == "PROCESS":
+        given = portable.lookup_environment_option("process_variables")
+        added = [f"{name}={value}" for name, value in SAFE.items()]
+        variables = ",".join([given, *added] if given else added)
+        others = portable.environment_options or []
+        portable.environment_options = [f"process_variables={variables}", *others]

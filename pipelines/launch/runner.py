@@ -7,16 +7,11 @@ DirectRunner may download another runner.
 from collections.abc import Sequence
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import (
-    PipelineOptions,
-    PortableOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from ...web.base.errors import JobFailed, UsageError, one_line
-from ...web.imports.python_path import SAFE
-from .beam_internals import beam_options, in_process_runner, silence_runners
+from .beam_internals import beam_options, in_process_runner, keep_paths_safe, silence_runners
 from .failures import causes, user_error
 
 # Runners where a job continues without the command that submitted it.
@@ -36,25 +31,10 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
         if runner in _IN_PROCESS:
             return beam.Pipeline(runner=in_process_runner(), options=options)
         silence_runners()
-        _keep_paths_safe(options)
+        keep_paths_safe(options)
         return beam.Pipeline(options=options)
     except (ValueError, RuntimeError, ImportError) as error:
         raise UsageError(one_line(error)) from error
-
-
-def _keep_paths_safe(options: PipelineOptions) -> None:
-    """Adds variables for workers that a runner starts as processes (``PROCESS``).
-
-    Without them Beam's ``python -m`` would import modules from the folder that the runner was
-    started in.
-    """
-    portable = options.view_as(PortableOptions)
-    if portable.environment_type == "PROCESS":
-        given = portable.lookup_environment_option("process_variables")
-        added = [f"{name}={value}" for name, value in SAFE.items()]
-        variables = ",".join([given, *added] if given else added)
-        others = portable.environment_options or []
-        portable.environment_options = [f"process_variables={variables}", *others]
 
 
 def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:

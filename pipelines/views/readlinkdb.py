@@ -65,6 +65,8 @@ def run(invocation: Invocation) -> int:
         raise UsageError("give a URL, --dump FILE or --top NUMBER")
     if options.regex and not options.dump:
         raise UsageError("--regex is only for --dump FILE, where - prints the links")
+    if options.dump and not Path(options.dump).parent.is_dir():
+        raise UsageError(f"cannot write --dump {options.dump!r}: No such file or directory")
     address = str(invocation.table)
     manifest = newest_manifest(address)
     if "links" not in manifest.components:

@@ -182,7 +182,7 @@ def test_compact_deletes_snapshots_and_files_that_are_not_needed(table, web):
 @pytest.mark.parametrize("folder", ["state", "deleted/state", "purged/state"])
 def test_compact_removes_files_of_changes_that_a_killed_job_has_not_finished(table, folder):
     assert nutbeam("inject", table, "http://h0.example.com/") == 0
-    half = open_table(table).files / f"changes/{folder}/.half.parquet.0123abcd"
+    half = open_table(table).files / f"changes/{folder}/.half.parquet.0123456789abcdef"
     half.parent.mkdir(parents=True, exist_ok=True)
     half.write_bytes(b"")
     os.utime(half, (0, 0))

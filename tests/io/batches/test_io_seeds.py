@@ -385,6 +385,21 @@ def test_comments_and_blanks_are_read_if_their_meaning_is_sure(
     assert (repr(line) in caplog.text and "write a tab" in caplog.text) == (url is None)
 
 
+@pytest.mark.parametrize(
+    ("word", "url"),
+    [
+        ("http://a.com/my file.pdf", "http://a.com/my%20file.pdf"),
+        ("http://a.com/x?q=a b", "http://a.com/x?q=a%20b"),
+        ("http://a.com/x nutch.score=2", "http://a.com/x"),
+        ("http://a.com/x lang=en", None),
+        ("http://a.com/ http://b.com/", None),
+    ],
+)
+def test_a_url_on_the_command_line_may_have_blanks(word, url):
+    rows, _ = read(SeedSource(0, (word,)))
+    assert urls(rows) == ([url] if url else [])
+
+
 @pytest.mark.parametrize("seed", ["example.com", "//example.com/a", "localhost:80", "10.0.0.1/a b"])
 def test_a_seed_without_scheme_gets_a_hint(seed_file, caplog, seed):
     rows, _ = read(seed_file(seed))

@@ -14,11 +14,12 @@ from nutbeam.io.snapshots.operations import Operation, begin, committed, pinned_
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.errors import MissingFile, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.file_lists import DataFile, load_files
+from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
 from nutbeam.io.upkeep.compaction import superseded
 from nutbeam.io.upkeep.purge import delete_purged
-from nutbeam.io.upkeep.retention import delete_expired, disturbed_by
+from nutbeam.io.upkeep.retention import delete_expired, disturbed_by, is_cleaned
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.blocklist import Names
 from nutbeam.policy.components.declaration import Flushed, Kept, Kind
@@ -401,6 +402,41 @@ def test_a_sweep_deletes_nothing_where_a_folder_that_is_a_link_has_no_file_of_th
     os.utime(outside / "empty", (0, 0))
     swept(table, Names(hosts=("com.example.a",)))
     assert sorted(path.name for path in outside.iterdir()) == [OUTSIDE, "empty"]
+
+
+@pytest.mark.parametrize("name", [".profile", "manifest/made/00000001"])
+def test_a_file_with_a_well_known_name_does_not_prove_that_a_linked_folder_is_ours(
+    table, outside, name
+):
+    (outside / name).parent.mkdir(parents=True, exist_ok=True)
+    (outside / name).write_text("known")
+    old = outside / "mine" / "pages" / OUTSIDE
+    old.parent.mkdir(parents=True)
+    old.write_text("precious")
+    os.utime(old, (0, 0))
+    (table / "batches").symlink_to(outside)
+    operation = begin(str(table), "parse", "p.parse")
+    size = (outside / name).stat().st_size
+    listed = Written("batches/1/pages", (DataFile(f"batches/{name}", 1, size),))
+    commit(operation, [listed])
+    swept(table, Names(hosts=("com.example.a",)))
+    assert old.read_text() == "precious"
+
+
+@pytest.mark.parametrize("folder", ["history", "state"])
+def test_a_folder_that_leads_into_another_table_is_not_followed(table, tmp_path, folder):
+    other = tmp_path / "other"
+    (other / "manifest").mkdir(parents=True)
+    (other / "manifest" / "00000001.json").write_text("{}")
+    assert not is_cleaned_link(table, folder, other)
+
+
+def is_cleaned_link(table, folder, target):
+    """Returns whether cleaning deletes files of a folder that becomes a link."""
+    if (table / folder).exists():
+        (table / folder).rename(table.parent / "moved")
+    (table / folder).symlink_to(target)
+    return is_cleaned(open_table(str(table)), folder)
 
 
 def test_a_folder_on_another_disk_is_swept(table, outside):

@@ -298,7 +298,7 @@ def test_without_pypdfium2_the_reason_names_the_extra(monkeypatch):
 
     def without(name, *args, **kwargs):
         if name.partition(".")[0] == "pypdfium2":
-            raise ModuleNotFoundError(name)
+            raise ModuleNotFoundError(name, name=name)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)

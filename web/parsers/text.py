@@ -11,26 +11,35 @@ from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse_long
 
 _SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,120}+:(?=[A-Za-z0-9/])"
-# Spaces, controls and punctuation beyond ASCII: they end a URL in a text.
+# Spaces, controls and punctuation beyond ASCII: they end a URL.
 _ENDS = (
-    r"\x80-\xa1\xab\xb6\xbb\xbf\u060c\u061b\u061f\u06d4\u0964\u0965\u1680\u2000-\u200b\u200e-\u206f"
-    r"\u3000-\u3004\u3008-\u3020\u3030\u30fb\ufe10-\ufe1f\ufe30-\ufe6f\ufeff"
+    r"\x80-\xa1\xab\xb6\xbb\xbf\u060c\u061b\u061f\u06d4\u0964\u0965\u1680\u2000-\u200b\u200e\u200f"
+    r"\u2014-\u206f\u3000-\u3004\u3008-\u3020\u3030\ufe10-\ufe1f\ufe30-\ufe6f\ufeff"
     r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ufff0-\uffff"
+)
+# Hyphens, short dashes and the dot between words of Kana: titles have them, so a URL may.
+_DASHES, _DOT = r"\u2010-\u2013", r"\u30fb"
+# Without spaces between words, a letter may be the text after a URL.
+_WHOLE_CHAR = (
+    rf"(?:[^\s\"<>|`{SPACELESS_RANGES}{_ENDS}{_DOT}]|(?<![A-Za-z0-9])[{SPACELESS_RANGES}{_DOT}])"
 )
 _CHAR = (
     r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=%#-]|(?<=\w)'(?!s\b)(?=\w)"
-    # Without spaces between words, a letter may be the text after a URL.
-    rf"|(?<![A-Za-z0-9])[{SPACELESS_RANGES}]|[^\x00-\x7f{SPACELESS_RANGES}{_ENDS}])"
+    rf"|(?<![A-Za-z0-9])[{SPACELESS_RANGES}]|[^\x00-\x7f{SPACELESS_RANGES}{_ENDS}{_DASHES}{_DOT}])"
 )
-# Both alternatives are linear: their repetitions are possessive, and a word is tried once.
+# In a text a URL has brackets in pairs only.
+_WITHIN = (
+    rf"{_SCHEME}(?://\[[0-9A-Fa-f:.]++\])?"
+    rf"(?:{_CHAR}|\({_CHAR}*+\)|(?<=[\w\]])\[{_CHAR}*+\](?=[=\[]))++"
+)
+_URL_WITHIN = re.compile(_WITHIN)
+# Both alternatives are linear: their repetitions are possessive, and a word is tried once. The first
+# is a line, or a value, that may be one URL.
 _URL_IN_TEXT = re.compile(
-    # A line, or a value, that is one URL.
-    rf"^[ \t\"'<(*+-]*+({_SCHEME}[^\s\"<>]++)[\"'>]*+[ \t\r]*$"
-    # Elsewhere a URL has brackets in pairs only.
-    rf"|({_SCHEME}(?://\[[0-9A-Fa-f:.]++\])?"
-    rf"(?:{_CHAR}|\({_CHAR}*+\)|(?<=[\w\]])\[{_CHAR}*+\](?=[=\[]))++)",
-    re.MULTILINE,
+    rf"^[ \t\"'<(*+-]*+(?P<line>{_SCHEME}{_WHOLE_CHAR}++)[\"'>]*+[ \t\r]*+$|{_WITHIN}", re.MULTILINE
 )
+_BRACKET = re.compile(r"[()\[\]{}]")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _MARKS = ".,;:!?*'。，、；：！？」』）】》”’»…"  # noqa: RUF001
 # A value in quotes, which may hold separators; or a separator.
 _COMMAS = re.compile(r'"[^"]*+"|,')
@@ -102,22 +111,35 @@ def fill(page: Page, text: str, linked: str | None = None) -> None:
 def urls_in(text: str) -> list[str]:
     """Returns what looks like a URL in a text.
 
-    A line that is one URL counts whole. In other lines a URL ends at white space, quotation marks,
-    punctuation at its end, and brackets that begin before it. Letters beyond ASCII belong to it;
-    those of scripts without spaces not directly after a letter or digit of ASCII.
+    A line that is one URL counts whole: without ``|``, backticks, a second ``://``, punctuation
+    beyond ASCII, and brackets that are not in pairs. In other lines a URL ends at white space,
+    quotation marks, punctuation at its end, and brackets that begin before it. Letters beyond ASCII
+    belong to it; those of scripts without spaces not directly after a letter or digit of ASCII.
 
     >>> urls_in("See http://example.com/wiki/Zürich_(Stadt), and (http://example.com/a).")
     ['http://example.com/wiki/Zürich_(Stadt)', 'http://example.com/a']
     """
-    return [_trimmed(line or within) for line, within in _URL_IN_TEXT.findall(text)]
+    urls: list[str] = []
+    for found in _URL_IN_TEXT.finditer(text):
+        line = found["line"]
+        if line is None:
+            urls.append(found[0])
+        elif _is_one_url(line):
+            urls.append(line)
+        else:
+            urls += _URL_WITHIN.findall(found[0])
+    # Punctuation at the end belongs to the text.
+    return [url.rstrip(_MARKS) for url in urls]
 
 
-def _trimmed(url: str) -> str:
-    """Returns a URL without punctuation and brackets at its end that belong to the text."""
-    url = url.rstrip(_MARKS)
-    for opening, closing in ("()", "[]"):
-        last = len(url) - len(url.rstrip(closing))
-        extra = min(last, url.count(closing) - url.count(opening))
-        if extra > 0:
-            url = url[:-extra].rstrip(_MARKS)
-    return url
+def _is_one_url(line: str) -> bool:
+    """Returns whether a line has no second URL, and brackets in pairs only."""
+    if line.count("://") > 1:
+        return False
+    expected: list[str] = []
+    for bracket in _BRACKET.findall(line):
+        if bracket in _CLOSING:
+            expected.append(_CLOSING[bracket])
+        elif not expected or expected.pop() != bracket:
+            return False
+    return not expected

@@ -1,5 +1,7 @@
 """JSON, XML, XHTML and the types that are read as plain text."""
 
+import time
+
 import pytest
 
 from nutbeam.web.pages.page import NoParser, ParseFailed, Source
@@ -40,9 +42,11 @@ def test_links_in_values(text, hrefs):
 
 URLS = [
     "http://a.example/x(1)", "http://a.example/Käse/b", "http://münchen.example/ж?q=ж",
-    "http://a.example/wiki/C言語", "http://a.example/e\u0301", "http://[::1]:8080/x",
+    "http://a.example/wiki/言語", "http://a.example/e\u0301", "http://[::1]:8080/x",
     "http://a.example/?a[]=1&b[x][y]=2", "http://a.example/O'Reilly", "http://a.example/50%off",
-    f"http://a.example/{'x' * 2000}", "http://a.example/(", "http://a.example/a|b{c}", "http://a.example/日本",
+    f"http://a.example/{'x' * 2000}", "http://a.example/b{c}[1]", "http://a.example/日本",
+    "http://a.example/A_(B_(C))", "http://a.example/A\u2013B", "http://a.example/ジョン・スミス",
+    "http://a.example/web/http://b.example/",
 ]  # fmt: skip
 IN_DOCUMENTS = {
     "text/plain; charset=utf-8": "{}\n",
@@ -57,6 +61,44 @@ IN_DOCUMENTS = {
 def test_a_value_that_is_a_url_is_whole(url, header):
     text = IN_DOCUMENTS[header].format(url.replace("&", "&amp;") if "xml" in header else url)
     assert read(text, header).hrefs == [url]
+
+
+@pytest.mark.parametrize("header", IN_DOCUMENTS)
+@pytest.mark.parametrize(
+    ("text", "hrefs"),
+    [
+        ("http://a.example/x\uff0c请看这里。", ["http://a.example/x"]),
+        ("http://a.example/abc这是说明文字", ["http://a.example/abc"]),
+        ("http://a.example/y。下一句话。", ["http://a.example/y"]),
+        ("http://a.example/z\uff08说明\uff09", ["http://a.example/z"]),
+        ("http://a.example/k“引用”", ["http://a.example/k"]),
+        ("http://a.example/k・説明", ["http://a.example/k"]),
+        ("(http://a.example/j)和其他", ["http://a.example/j"]),
+        ("http://a.example/h),(http://a.example/i)", ["http://a.example/h", "http://a.example/i"]),
+        ("http://a.example/e—dash", ["http://a.example/e"]),
+        ("http://a.example/f…more", ["http://a.example/f"]),
+        ("http://a.example/p|Title", ["http://a.example/p"]),
+        ("http://a.example/q`", ["http://a.example/q"]),
+        ("http://a.example/r}", ["http://a.example/r"]),
+        ("http://a.example/s(", ["http://a.example/s"]),
+        ("http://a.example/t[)]", ["http://a.example/t"]),
+        ("http://a.example/x|http://a.example/y", ["http://a.example/x", "http://a.example/y"]),
+        ("http://a.example/x)http://a.example/y(", ["http://a.example/x", "http://a.example/y"]),
+    ],
+)  # fmt: skip
+def test_a_url_at_the_start_of_a_value_ends_before_the_text(text, hrefs, header):
+    # A comma ends the value of CSV, unless it is in quotes, as here.
+    assert read(IN_DOCUMENTS[header].format(text), header).hrefs == hrefs
+
+
+@pytest.mark.parametrize(
+    "part", ["http://a/(", "(", ")", "[a]", "{", "http://a/b", "日a", "a:", "http://a/x|", "'"]
+)
+def test_urls_in_a_long_line_take_linear_time(part):
+    start = time.process_time()
+    for text in (f"http://a.example/{part * 50_000}", f"{part * 50_000} "):
+        read(text, "text/plain; charset=utf-8")
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,14 @@ from html.entities import html5
 # XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
 _CONTROLS = bytes({*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)})
 _CONTROL_NUMBERS = dict.fromkeys([*_CONTROLS, 0xFFFE, 0xFFFF])
-# A reference that is surely right: of the names that XML has, or to a number from 32 to 9,999.
-_SUSPECT = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);|#(?:3[2-9]|[4-9][0-9]|[1-9][0-9]{2,3});)")
+# HTML reads references to these numbers as the characters of windows-1252.
+_WINDOWS_1252 = {number: html.unescape(f"&#{number};") for number in range(0x80, 0xA0)}
+# A reference that is surely right: of the names that XML has, or to a number from 32 to 127 or from
+# 160 to 9,999.
+_SUSPECT = re.compile(
+    rb"&(?!(?:amp|lt|gt|quot|apos);"
+    rb"|#(?:3[2-9]|[4-9][0-9]|1(?:[01][0-9]|2[0-7]|[6-9][0-9])|[2-9][0-9]{2}|[1-9][0-9]{3});)"
+)
 _NUMBER = re.compile(rb"&#(?:([0-9]{1,9})|[xX]([0-9A-Fa-f]{1,8}));?")
 _CDATA, _CDATA_END = b"<![CDATA[", b"]]>"
 _REFERENCE = re.compile(
@@ -39,7 +45,8 @@ def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
     An ``&`` that begins no reference stands for itself. Names are those of HTML; others stay. Two
     references to surrogates (an emoji, as some languages write it) become their letter. References
-    to numbers that are no characters, and control characters, are dropped.
+    to numbers that are no characters, and control characters, are dropped. References to the numbers
+    128 to 159 become the characters of windows-1252, as in HTML.
 
     >>> b"".join(repaired([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
     '<a>R&amp;D 😀 \\xa0&lt;</a>'
@@ -98,6 +105,8 @@ def _replacement(match: re.Match[bytes]) -> bytes:
 def _characters(numbers: bytes) -> bytes:
     """Returns the characters that a run of references stands for, escaped where they must be."""
     points = (int(hexa, 16) if hexa else int(number) for number, hexa in _NUMBER.findall(numbers))
-    letters = "".join(chr(point) for point in points if point <= 0x10FFFF)
+    letters = "".join(
+        _WINDOWS_1252.get(point) or chr(point) for point in points if point <= 0x10FFFF
+    )
     whole = letters.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return html.escape(whole.translate(_CONTROL_NUMBERS)).encode()

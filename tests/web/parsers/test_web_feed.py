@@ -199,6 +199,9 @@ def test_robots_headers():
         ("A &nbsp;& B &eacute;</title>", "A & B é"),
         ("Tea &#55356;&#57205; &#xD83C;&#xDF75;!</title>", "Tea 🍵 🍵!"),
         ("Tea &#55356; &#0;&#xFFFE;&#x110000;!</title>", "Tea \ufffd !"),
+        ("It&#146;s</title>", "It\u2019s"),
+        ("&#128;&#0147;It&#x92;s&#X94;&#127;&#133; &#159;</title>", "€“It\u2019s”\x7f… Ÿ"),
+        ("&#160;&#255;&#1046;</title>", "ÿЖ"),
         ("<![CDATA[A & B &amp; C]]></title>", "A & B & C"),
         ("a\x0bb\x00</title>", "ab"),
         ("A &1; &; &#xg;</title>", "A &1; &; &#xg;"),
@@ -331,7 +334,9 @@ def test_an_item_that_is_left_open_ends_with_the_next():
     assert read(text, "application/rss+xml").anchors == ["A", "B"]
 
 
-@pytest.mark.parametrize("text", ["<rss/>", "no feed at all", "", "<rss version='2.0'>"])
+@pytest.mark.parametrize(
+    "text", ["<rss/>", "<rss></rss>", "no feed at all", "", "<rss version='2.0'>"]
+)
 def test_invalid_feeds_are_a_reason(text):
     with pytest.raises(ParseFailed) as failed:
         read(text, "application/rss+xml")

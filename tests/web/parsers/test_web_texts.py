@@ -205,6 +205,13 @@ def test_xml(header):
     assert page.hrefs == ["q", "http://example.com/a"]
 
 
+def test_numbers_of_windows_1252_in_xml_are_its_characters():
+    page = read(
+        "<a><title>It&#146;s</title><b href='&#x92;'/>&#133;<![CDATA[&#146;]]></a>", "text/xml"
+    )
+    assert (page.title, page.text, page.hrefs) == ("It\u2019s", "It\u2019s …&#146;", ["\u2019"])
+
+
 def test_svg_and_rdf():
     page = read(
         "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'>"

@@ -9,11 +9,15 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from ..web.base.visible import visible
 from ..web.rules.url_rules import UrlOptions
 from .scope import ScopeOptions, TargetOptions
 from .traps import DepthOptions, TrapOptions
 
 _RULES = (UrlOptions, ScopeOptions, TrapOptions, DepthOptions)
+_NAMES = {field.name for kind in _RULES for field in dataclasses.fields(kind)}
+# What is shown of a value: a table may come from a stranger.
+_SHOWN_CHARACTERS, _SHOWN_PARTS = 100, 10
 
 
 def recorded_options(options: Any, *kinds: type) -> dict[str, Any]:
@@ -66,12 +70,13 @@ def missing_rules(before: Mapping[str, Any], options: Any, given: Collection[str
     """
     if not isinstance(options, TargetOptions):
         return []
-    lost = {n: value for n, value in before.items() if hasattr(options, n) and n not in given}
+    known = {name for name in _NAMES if hasattr(options, name)}
+    lost = {n: value for n, value in before.items() if n in known and n not in given}
     return list(option_words(lost))
 
 
 def option_words(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields options as on a command line.
+    """Yields options as on a command line; long values are cut.
 
     >>> list(option_words({"no_filter": True, "exclude": ["/a", "b c"]}))
     ['--no_filter', '--exclude /a', "--exclude 'b c'"]
@@ -80,8 +85,13 @@ def option_words(options: Mapping[str, Any]) -> Iterator[str]:
         if value is True:
             yield f"--{name}"
             continue
-        for part in value if isinstance(value, list) else [value]:
-            yield f"--{name} {shlex.quote(str(part))}"
+        parts = value if isinstance(value, list) else [value]
+        for part in parts[:_SHOWN_PARTS]:
+            text = visible(str(part), keep="")
+            cut = text[:_SHOWN_CHARACTERS] + "…" if len(text) > _SHOWN_CHARACTERS else text
+            yield f"--{name} {shlex.quote(cut)}"
+        if len(parts) > _SHOWN_PARTS:
+            yield f"{len(parts) - _SHOWN_PARTS:,} more of --{name}"
 
 
 def _for_json(value: Any) -> Any:

@@ -13,10 +13,13 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
+from ..storage.errors import MissingFile
 from ..storage.exclusive import create_exclusive
-from ..storage.files import list_files, read_bytes
+from ..storage.files import Found, list_files, read_bytes
+from ..storage.places import Place
 from ..table.web_table import WebTable
 from .manifest import Manifest, lineage, load_manifest
+from .record_checks import PAST_CHECKS, check_fields
 
 HISTORY = "history"
 _KEPT = ("snapshot", "operation", "job", "batch", "time", "counts", "restores")
@@ -70,28 +73,40 @@ def past_jobs(table: WebTable) -> list[PastJob]:
     kept = set(
         table.snapshots()
     )  # listed first: a file is written before its snapshots are deleted
-    for file in sorted(list_files(table / HISTORY), key=lambda found: found.path.name):
-        if file.path.suffix != ".jsonl":
-            continue
-        try:
-            for line in read_bytes(file.path).decode().splitlines():
-                job = _past_job(json_object(line))
-                jobs[job.manifest.snapshot] = job
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                f"file is damaged: {file.path}: remove it; the counts of its jobs are lost"
-            ) from error
+    for file in _files(table):
+        jobs |= {job.manifest.snapshot: job for job in _read(file.path)}
     return [jobs[number] for number in sorted(jobs) if number not in kept]
 
 
+def damaged_history(table: WebTable) -> Iterator[tuple[Place, UserError]]:
+    """Yields the damaged files, with what is wrong."""
+    for file in _files(table):
+        try:
+            _read(file.path)
+        except MissingFile:
+            continue  # removed since then
+        except UserError as error:
+            yield file.path, error
+
+
+def _files(table: WebTable) -> list[Found]:
+    found = (file for file in list_files(table / HISTORY) if file.path.suffix == ".jsonl")
+    return sorted(found, key=lambda file: file.path.name)
+
+
+def _read(path: Place) -> list[PastJob]:
+    data = read_bytes(path)
+    try:
+        return [_past_job(json_object(line)) for line in data.decode().splitlines()]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"file is damaged: {path}: remove it; the counts of its jobs are lost"
+        ) from error
+
+
 def _past_job(record: Mapping[str, Any]) -> PastJob:
-    numbers = (record["snapshot"], record["time"], *record["counts"].values())
-    texts = (record["operation"], record["job"], record["batch"] or "", *record["counts"])
-    if not all(isinstance(number, int) for number in numbers):
-        raise ValueError("a number is none")
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a text is none")
     manifest = Manifest(**{name: record[name] for name in _KEPT})
+    check_fields(manifest, PAST_CHECKS)
     return PastJob(manifest, bool(record["undone"]))
 
 

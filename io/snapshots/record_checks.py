@@ -3,13 +3,16 @@
 Numbers are so small that sums of them fit into 64 bits, as frames and files hold them.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..disk.table_names import checked_name, checked_part
+from ..disk.table_names import LONGEST_NAME, checked_name, checked_part
 
 Check = Callable[[Any], object]
 _MOST = 1 << 53
+# The phases whose options a snapshot records, see ``pipelines/launch/done_before.py``.
+_PHASES = ("parsed", "updated")
 
 
 def check_number(value: Any, least: int = -_MOST) -> None:
@@ -38,6 +41,48 @@ def check_text(value: Any) -> None:
     """Checks that a value is a text that can be written as UTF-8."""
     if not isinstance(value, str) or (not value.isascii() and _has_surrogates(value)):
         raise ValueError(f"is no text: {value!r}"[:100])
+
+
+def check_printable(value: Any) -> None:
+    """Checks that a value is the name of a job or of an operation: short, and as it is shown."""
+    check_text(value)
+    if not value.isprintable() or len(value) > LONGEST_NAME:
+        raise ValueError(f"is no name: {value!r}"[:100])
+
+
+def check_option(value: Any) -> None:
+    """Checks that a value is one of an option in JSON: a plain value, or a list of plain values.
+
+    >>> check_option(["/a", "b c"])
+    >>> check_option([["/a"]])
+    Traceback (most recent call last):
+    ...
+    ValueError: is no value of an option: ['/a']
+    """
+    for one in value if isinstance(value, list) else [value]:
+        if type(one) is int:
+            check_number(one)
+        elif type(one) is float and not math.isfinite(one):
+            raise ValueError(f"is no number that can be: {one}")
+        elif one is not None and type(one) not in (bool, float, str):
+            raise ValueError(f"is no value of an option: {one!r}"[:100])
+
+
+def check_options(values: Any) -> None:
+    """Checks options of an operation; those by which a batch got to a phase are a level deeper.
+
+    >>> check_options({"top_n": 5, "parsed": {"scope": "host"}})
+    >>> check_options({"parsed": [1]})
+    Traceback (most recent call last):
+    ...
+    TypeError: is no object: [1]
+    """
+    if not isinstance(values, Mapping):
+        raise TypeError(f"is no object: {values!r}"[:100])
+    flat = each_item(check_text, check_option)
+    flat({name: value for name, value in values.items() if name not in _PHASES})
+    for name in _PHASES:
+        flat(values.get(name, {}))
 
 
 def unless_none(check: Check) -> Check:
@@ -116,5 +161,11 @@ MANIFEST_CHECKS: Mapping[str, Check] = {
     "restores": unless_none(check_count),
     "lost": each(check_count),
     "right_since": unless_none(check_number),
-    "options": each_item(check_text, lambda _: None),
+    "options": check_options,
+    "rules": each_item(check_text, check_option),
+}
+# Those of what a table keeps of a manifest when its snapshot expires.
+PAST_CHECKS: Mapping[str, Check] = {
+    **{name: MANIFEST_CHECKS[name] for name in ("snapshot", "batch", "time", "counts", "restores")},
+    **dict.fromkeys(("operation", "job"), check_printable),
 }

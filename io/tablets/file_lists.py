@@ -6,6 +6,7 @@ A changed list is written under a new name; the manifest contains that name.
 import dataclasses
 import functools
 import io
+import math
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -19,6 +20,14 @@ import pyarrow.parquet as pq
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
 from ..disk.table_names import checked_name
+from ..snapshots.record_checks import (
+    Check,
+    check_count,
+    check_fields,
+    check_number,
+    check_text,
+    unless_none,
+)
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.parquet_files import ParquetWriter, check_growth
@@ -109,7 +118,7 @@ def file_of_record(record: Mapping[str, Any], *, in_rows: bool = False) -> DataF
 
     Raises:
         TypeError: It has an unknown name, or lacks one.
-        ValueError: It names a file outside of the table, or has a number that cannot be.
+        ValueError: It names a file outside of the table, or has a value that cannot be.
     """
     file = DataFile(**{_FIELDS.get(name, name): value for name, value in record.items()})
     if not (in_rows and _is_range(file)):
@@ -117,10 +126,29 @@ def file_of_record(record: Mapping[str, Any], *, in_rows: bool = False) -> DataF
         for name in (file.base, file.formerly):
             if name is not None:
                 checked_name(name)
-    for number in (file.rows, file.bytes, file.partition, file.order, file.fresh):
-        if number is not None and not 0 <= number < 1 << 62:
-            raise ValueError(f"it has the number {number}"[:100])
+    check_fields(file, _CHECKS)
     return file
+
+
+def _check_score(value: Any) -> None:
+    if type(value) not in (int, float) or math.isnan(value):
+        raise ValueError(f"is no score: {value!r}"[:100])
+
+
+def _check_order(value: Any) -> None:
+    if type(value) is not int or not 0 <= value < 1 << 62:  # it is only compared
+        raise ValueError(f"is no number that can be: {value!r}"[:100])
+
+
+# The fields of a description, besides names of files.
+_CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("rows", "bytes", "partition"), check_count),
+    "order": _check_order,
+    **dict.fromkeys(("statuses", "fresh", "crc32"), unless_none(check_count)),
+    **dict.fromkeys(("min_time", "max_time"), unless_none(check_number)),
+    **dict.fromkeys(("first", "last"), unless_none(check_text)),
+    "max_score": unless_none(_check_score),
+}
 
 
 def _is_range(file: DataFile) -> bool:

@@ -17,10 +17,12 @@ import pyarrow as pa
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
+from ..storage.file_errors import repair_advice
 from ..storage.parquet_files import (
     ROW_GROUP_ROWS,
     collect,
     has_cheap_seeks,
+    row_count,
     row_groups,
     scan,
     schema_of,
@@ -30,6 +32,7 @@ from .tablets import ROW_NUMBER, Tablet, with_number
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 _AT = "_row_of_files"
+_FEW_ROWS = 1_000_000
 
 
 def read_tablets(
@@ -66,8 +69,14 @@ def read_tablets(
     if plain:
         return collect(rows.select(columns))
     found = collect(rows.select(*columns, _AT))
-    live = np.concatenate([_live(tablet, _numbers(root, tablet)) for tablet in some])
-    return found.filter(pl.Series(live[found.get_column(_AT).to_numpy()])).drop(_AT)
+    masks = []
+    for tablet in some:
+        _check_rows(root, tablet)
+        masks.append(_live(tablet, _numbers(root, tablet)))
+    live, at = np.concatenate(masks), found.get_column(_AT).to_numpy()
+    if len(at) and at.max() >= len(live):
+        raise _damaged(root, some[0], f"the list names {len(live):,} rows in all")
+    return found.filter(pl.Series(live[at])).drop(_AT)
 
 
 def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
@@ -111,8 +120,11 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     found = collect(rows.filter(_within(keys) & hashes)).filter(has_keys(keys))
     if not tablet.runs:  # the rows of a base have their own order as numbers
         return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
+    _check_rows(root, tablet)
     numbers = _numbers(root, tablet)
     at = found.get_column(_AT).to_numpy()
+    if len(at) and at.max() >= tablet.rows:
+        raise _damaged(root, tablet, f"the list names {tablet.rows:,} rows with its runs")
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
     return (
         found.drop(_AT)
@@ -189,11 +201,14 @@ def folded(
         For each row group of the base: its rows, and the rows of runs up to its
         last key (``group_bounds``). At the end, the remaining rows of runs, if any.
     """
+    _check_rows(root, tablet)
     groups = _groups(root, schema, tablet, only)
     if not tablet.runs and over is None:
         yield from (rows for _, rows in groups)
         return
     runs = newest_rows(root, schema, tablet, over)
+    if runs.get_column(ROW_NUMBER).null_count():
+        raise _damaged(root, tablet, "rows of its runs have no numbers")
     numbers = runs.get_column(ROW_NUMBER).to_numpy()
     live = np.ones(tablet.base.rows, dtype=bool)
     live[numbers[numbers < tablet.base.rows]] = False
@@ -201,6 +216,8 @@ def folded(
     keys = runs.get_column("key")
     done = int(keys.search_sorted(only.after, side="right")) if only.after else 0
     for begin, rows in groups:
+        if rows.is_empty() or begin + len(rows) > len(live):
+            raise _damaged(root, tablet, f"the list names {len(live):,} rows")
         upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
         kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
         yield pl.concat([kept, runs.slice(done, upto - done)]).sort("key") if upto > done else kept
@@ -211,6 +228,7 @@ def folded(
 
 def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``folded`` yields them."""
+    _check_rows(root, tablet)
     base, rows = root / tablet.base.path, tablet.base.rows
     schema = pa.schema([("key", TEXT)])
     if not has_cheap_seeks(base):
@@ -257,6 +275,22 @@ def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
             raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
         found.append(numbers.to_numpy())
     return found
+
+
+def _check_rows(root: Folder, tablet: Tablet) -> None:
+    """Checks that large files of a tablet have as many rows as the list says, before memory for them.
+
+    Raises:
+        UserError: One has another number of rows.
+    """
+    for file in (tablet.base, *tablet.runs):
+        if file.rows > _FEW_ROWS and row_count(root / file.path) != file.rows:
+            raise _damaged(root, tablet, f"the list names {file.rows:,} rows", file.path)
+
+
+def _damaged(root: Folder, tablet: Tablet, reason: str, path: str = "") -> UserError:
+    place = root / (path or tablet.base.path)
+    return UserError(f"data file is not as its list says: {place}: {reason}{repair_advice(place)}")
 
 
 def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:

@@ -14,6 +14,7 @@ from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
+from ..snapshots.past_jobs import damaged_history
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import crc32_of, size_of
 from ..storage.formats import NewerFormat
@@ -22,6 +23,7 @@ from ..storage.places import Folder, Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 
+HISTORY_PROBLEM = "history"
 _CHANGED = "is not what was written: its checksum differs"
 _KEY = pa.schema([("key", TEXT)])
 
@@ -33,7 +35,7 @@ class Problem:
     Attributes:
         kind: Kind of the defect: ``manifest``, ``list``, ``missing``, ``size``,
             ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``,
-            ``batch``, ``clock``; in Bigtable ``changes`` and ``cell``, too.
+            ``batch``, ``clock``, ``history``; in Bigtable ``changes`` and ``cell``, too.
         path: Path of the file, relative to the table; COMPONENT/KEY for a cell;
             FIRST to LAST for consecutive manifests.
         message: Description of the defect.
@@ -97,6 +99,14 @@ def check_manifests(table: WebTable) -> list[Problem]:
     problems += _missing(table, gaps(there, first, newest), "")
     beyond = gaps(there, max(first, newest + 1), seen)
     return problems + list(_missing(table, beyond, ": an operation has read or made {}"))
+
+
+def check_history(table: WebTable) -> list[Problem]:
+    """Finds damaged files of jobs whose snapshots have expired."""
+    return [
+        Problem(HISTORY_PROBLEM, below(table, path), without(error, path))
+        for path, error in damaged_history(table)
+    ]
 
 
 def _missing(table: WebTable, some: list[tuple[int, int]], why: str) -> Iterator[Problem]:

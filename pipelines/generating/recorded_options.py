@@ -28,6 +28,17 @@ def as_recorded(options: _Of, record: Mapping[str, Any]) -> _Of:
     0.5
     """
     present = [name for name in _FIELDS if hasattr(options, name)]
-    values = {name: record.get(name, _FIELDS[name].default) for name in present}
-    given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+    found = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items() if n in present}
+    default = {name: _FIELDS[name].default for name in present}
+    # A value of another type is a stranger's.
+    right = {n: v for n, v in found.items() if _is_like(v, default[n])}
+    given: dict[str, Any] = default | right
     return dataclasses.replace(options, **given)
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    if isinstance(default, tuple):
+        return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+    if isinstance(default, float) or default is None:
+        return type(value) in (int, float)
+    return type(value) is type(default)

@@ -1,5 +1,6 @@
 """Refuses to call a batch done that was done with other options than those of a command."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,7 +41,10 @@ def check_done_alike(address: str, batch: str, phase: str, options: Any, kind: t
             break
     if newest is None or made is None or batch not in newest.batches:
         return
-    before, now = made.options[phase], recorded_options(options, kind)
+    names = {field.name for field in dataclasses.fields(kind)}
+    # Others are of another version, or a stranger's.
+    before = {name: value for name, value in made.options[phase].items() if name in names}
+    now = recorded_options(options, kind)
     if before != now:
         raise UsageError(
             f"batch {batch!r} was {phase} with other options: {_difference(before, now)}; "

@@ -23,8 +23,10 @@ from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile
 from ...io.upkeep.clock_repair import CLOCK_PROBLEM, check_clock, repair_clock
 from ...io.upkeep.fsck import (
+    HISTORY_PROBLEM,
     Problem,
     Rows,
+    check_history,
     check_lists,
     check_manifests,
     file_problem,
@@ -160,7 +162,8 @@ def run(invocation: Invocation) -> int:
 def _repair(table: WebTable, found: CheckResult, options: Options) -> Repair:
     """Makes a snapshot of intact files and rows, and then one with corrected times."""
     done, operation = Repair(None), f"{new_id()}.fsck"
-    if any(problem.kind != CLOCK_PROBLEM for problem in found.problems):
+    others = (CLOCK_PROBLEM, HISTORY_PROBLEM)
+    if any(problem.kind not in others for problem in found.problems):
         drop: dict[str, frozenset[str]] = {}
         for problem in found.damage if options.drop else ():
             if problem.component and problem.kind not in ("list", CLOCK_PROBLEM):
@@ -183,7 +186,7 @@ def _schedule(options: Options) -> ScheduleOptions:
 
 def check_table(table: WebTable, options: Options) -> CheckResult:
     """Checks all manifests of a table, and the files and rows of the newest that can be read."""
-    problems = [*check_manifests(table), *check_operations(table)]
+    problems = [*check_manifests(table), *check_history(table), *check_operations(table)]
     found = CheckResult(table.latest_snapshot(), tuple(problems), Left())
     if found.of_newer_version:
         return found  # only the newer version can determine its files

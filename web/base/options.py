@@ -17,6 +17,7 @@ from .quoting import refused
 
 # Values of the suffixes, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+LARGEST = 2**53  # the largest number that records of a table hold
 LONGEST_S = 2**31 - 1  # the longest duration: columns of intervals hold no longer ones
 SIZES = {
     prefix.lower() + binary: float(base**power)
@@ -379,6 +380,8 @@ def _check_item(option: Option, value: Any) -> Any:
     most = option.maximum
     if most is None and option.unit in DURATIONS:
         most = LONGEST_S / DURATIONS[option.unit]
+    if option.item is int and abs(value) > LARGEST:
+        raise _refused(option, f"at most {LARGEST:,}", value)
     if most is not None and value > most:
         raise _refused(option, f"at most {most:.12g}{unit}", value)
     return value

@@ -204,3 +204,26 @@ def test_a_file_list_cut_short(tmp_path, part):
 def test_open_batches(phase, blocks_until, is_open):
     manifest = Manifest(batches={"b": Batch(phase, 0, 1, 1, blocks_until)})
     assert manifest.open_batches(now=10) == (["b"] if is_open else [])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rules": None}, {"rules": [1]}, {"rules": {"scope": {}}}, {"rules": {"depth": 2**53 + 1}},
+        {"options": {"parsed": [1]}}, {"options": {"updated": {"exclude": [["x"]]}}},
+        {"options": {"min_score": float("nan")}}, {"options": {"top_n": {"a": 1}}},
+    ],
+)  # fmt: skip
+def test_options_and_rules_that_cannot_be_are_damage(tmp_path, fields):
+    made = dataclasses.replace(MANIFEST, **fields)
+    assert store_manifest(open_table(str(tmp_path)), made)
+    with pytest.raises(UserError, match=r"^manifest is damaged: .*00000003.json: [^\n]+$"):
+        manifest_at(tmp_path, 3)
+
+
+def test_options_and_rules_of_jobs_come_back(tmp_path):
+    rules = {"scope": "host", "exclude": ["/a", "b"], "depth": 2, "max_parameters": None}
+    options = {"parsed": rules, "updated": {}, "min_score": 0.5, "filter": False}
+    made = dataclasses.replace(MANIFEST, rules=rules, options=options)
+    assert store_manifest(open_table(str(tmp_path)), made)
+    assert manifest_at(tmp_path, 3) == made

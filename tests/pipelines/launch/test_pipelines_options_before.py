@@ -4,6 +4,7 @@ import json
 
 import pytest
 from crawling import manifest_of, nutbeam, reach, tree
+from hostile_tables import change_manifest
 from simulated_web import served_web
 
 web = served_web(hosts=2, pages=4, scope="module")
@@ -93,3 +94,30 @@ def test_rules_in_a_file_are_not_missing_and_stay_until_another_job_has_others(
     assert nutbeam("crawl", table, *reach(web), "--rounds", "1") == 0
     assert "lacks" not in caplog.text
     assert manifest_of(table).rules == {}
+
+
+def test_recorded_names_that_are_no_options_are_ignored_and_long_values_are_cut(
+    table, web, capsys, caplog
+):
+    batch = ("--batch", fetched_batch(table, web))
+    assert nutbeam("parse", table, *batch) == 0
+
+    def change(record):
+        record["options"] = {"parsed": {"__class__": "secret", "exclude": ["y" * 5_000] * 50}}
+        record["rules"] = {"__class__": "secret", "exclude": ["y" * 5_000] * 50}
+
+    change_manifest(table, change)
+    said = error_of(capsys, "parse", table, *batch)
+    assert "y" * 100 in said
+    assert "40 more of --exclude" in said
+    assert "secret" not in said
+    assert "y" * 101 not in said
+    change_manifest(
+        table, lambda record: record.update(options={"parsed": {"__class__": "secret"}})
+    )
+    caplog.clear()
+    assert nutbeam("parse", table, *batch) == 0
+    said = caplog.text
+    assert "y" * 100 in said
+    assert "secret" not in said
+    assert "y" * 101 not in said

@@ -3,12 +3,18 @@
 import json
 import shutil
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from crawling import nutbeam, tree
-from hostile_tables import HOSTILE, list_of
+from hostile_tables import HOSTILE, change_manifest, list_of, with_rows
 
 from nutbeam.io.snapshots.record_checks import check_number
+from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.tablets.fold import folded, group_bounds, read_tablets, rows_with_keys
+from nutbeam.io.tablets.tablets import Tablet
+from nutbeam.policy.components.kinds import kind_of
+from nutbeam.web.base.errors import UserError
 
 SECRET = "com.secret:http/"
 
@@ -88,3 +94,78 @@ def test_a_number_far_beyond_the_others_costs_no_memory(place, made, tmp_path, c
 def test_a_number_in_a_record_is_whole_and_fits(value):
     with pytest.raises(ValueError, match="is no number that can be"):
         check_number(value)
+
+
+@pytest.mark.parametrize("command", ["readdb", "fsck", "compact", "generate"])
+def test_a_list_of_far_more_rows_than_the_file_has_takes_no_memory(command, made, tmp_path, capsys):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    with_rows(rows=2**53, bytes=2**53, crc32=None)(tmp_path / "table")
+    change_manifest(
+        tmp_path / "table",
+        lambda record: record["components"]["state"].update(rows=2**53, bytes=2**53),
+    )
+    code = nutbeam(command, tmp_path / "table")
+    out, err = capsys.readouterr()
+    assert code in (0, 1, 3)
+    assert not any(bad in out + err for bad in ("internal error", "Traceback", "allocate"))
+    if command == "fsck":
+        assert code == 3
+        assert "should have 9,007,199,254,740,992" in out
+
+
+@pytest.mark.parametrize("rows", [0, 2**53])
+def test_a_tablet_whose_rows_are_not_as_its_list_says_is_one_line(rows, made):
+    table = made / "table"
+    (row,) = pq.read_table(list_of(table)).to_pylist()
+    base = DataFile(row["path"], rows, 2**53, row["first"], row["last"])
+    run = DataFile(row["path"], rows, 2**53, row["first"], row["last"], row["path"], order=1)
+    tablet, schema = Tablet(base, (run,)), kind_of("state").schema
+    keys = pl.Series([row["first"]])
+    for read in (
+        lambda: read_tablets(table, "state", [tablet], ["key"]),
+        lambda: rows_with_keys(table, "state", tablet, keys),
+        lambda: list(folded(table, schema, tablet)),
+        lambda: group_bounds(table, tablet) if rows else list(folded(table, schema, tablet)),
+    ):
+        with pytest.raises(UserError, match=r"^[^\n]*state/[^\n]*$"):
+            read()
+
+
+def test_a_stranger_s_options_of_a_generate_cause_no_error_in_explain(made, tmp_path, capsys):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    assert nutbeam("generate", tmp_path / "table") == 0
+    odd = {"top_n": "x", "min_score": [1], "expr": 7, "exclude": [1], "of_later": None}
+    change_manifest(tmp_path / "table", lambda record: record.update(options=odd))
+    assert nutbeam("explain", tmp_path / "table", "http://h0.example.com/") == 0
+    assert "internal error" not in capsys.readouterr().err
+
+
+HISTORY = {
+    "snapshot": 1, "operation": "1-x.inject", "job": "inject", "batch": None, "time": 4,
+    "counts": {"a": 1}, "restores": None, "undone": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"snapshot": 2**53 + 1}, {"time": 1.5}, {"counts": {"a": 2**60}}, {"counts": [1]},
+        {"operation": "\x1b[2J"}, {"job": 7}, {"batch": "../x"}, {"restores": "1"},
+    ],
+)  # fmt: skip
+def test_history_of_a_stranger_is_checked_where_it_is_read(fields, made, tmp_path, capsys):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "table" / "history" / "00000001-00000001.jsonl"
+    file.parent.mkdir()
+    file.write_text(json.dumps(HISTORY | {"snapshot": 0}))
+    assert nutbeam("fsck", tmp_path / "table") == 0
+    file.write_text(json.dumps(HISTORY | fields))
+    capsys.readouterr()
+    assert nutbeam("history", tmp_path / "table", "--counts", "--last", "0") == 3
+    line = capsys.readouterr().err.strip()
+    assert "file is damaged: " in line
+    assert "\n" not in line
+    assert nutbeam("fsck", tmp_path / "table", "--repair") == 3
+    assert "history/00000001-00000001.jsonl: file is damaged: remove it" in capsys.readouterr().out
+    file.unlink()
+    assert nutbeam("fsck", tmp_path / "table") == 0

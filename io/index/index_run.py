@@ -14,10 +14,10 @@ from ...policy.components.index_schema import INDEX_RUNS, index_component
 from ...policy.components.schema import to_frame
 from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.base.errors import UserError
+from ..disk.record_checks import check_count
 from ..disk.table_names import checked_part
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
-from ..snapshots.record_checks import check_count
 from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place

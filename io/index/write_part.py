@@ -37,10 +37,10 @@ from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
 from ...web.urls.key_columns import from_keys
 from ..batches.batches import live_file
+from ..disk.record_checks import check_number
 from ..disk.table_names import checked_name
 from ..snapshots.commit import check_can_commit
 from ..snapshots.operations import Operation
-from ..snapshots.record_checks import check_number
 from ..storage.exclusive import create_exclusive
 from ..storage.file_errors import first_line
 from ..storage.files import LARGEST_BYTES, read_if_there

@@ -16,13 +16,13 @@ from typing import Any
 from ...policy.components.component_names import present_name
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
+from ..disk.record_checks import MANIFEST_CHECKS, check_fields
 from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
 from ..storage.formats import WRITER, check_format, this_version
 from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
-from .record_checks import MANIFEST_CHECKS, check_fields
 
 # Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
 # its base. Format 1 is the same without runs.

@@ -13,13 +13,13 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
+from ..disk.record_checks import PAST_CHECKS, check_fields
 from ..storage.errors import MissingFile
 from ..storage.exclusive import create_exclusive
 from ..storage.files import Found, list_files, read_bytes
 from ..storage.places import Place
 from ..table.web_table import WebTable
 from .manifest import Manifest, lineage, load_manifest
-from .record_checks import PAST_CHECKS, check_fields
 
 HISTORY = "history"
 _KEPT = ("snapshot", "operation", "job", "batch", "time", "counts", "restores")

@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
-from ..disk.table_names import checked_name
-from ..snapshots.record_checks import (
+from ..disk.record_checks import (
     Check,
     check_count,
     check_fields,
@@ -28,6 +27,7 @@ from ..snapshots.record_checks import (
     check_text,
     unless_none,
 )
+from ..disk.table_names import checked_name
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.parquet_files import ParquetWriter, check_growth

@@ -123,9 +123,9 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     _check_rows(root, tablet)
     numbers = _numbers(root, tablet)
     at = found.get_column(_AT).to_numpy()
-    if len(at) and at.max() >= tablet.rows:
-        raise _damaged(root, tablet, f"the list names {tablet.rows:,} rows with its runs")
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
+    if len(at) and at.max() >= len(all_numbers):
+        raise _damaged(root, tablet, f"the list names {tablet.base.rows:,} rows")
     return (
         found.drop(_AT)
         .with_columns(pl.Series(ROW_NUMBER, all_numbers[at], dtype=pl.UInt32))

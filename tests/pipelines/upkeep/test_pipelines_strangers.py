@@ -9,7 +9,7 @@ import pytest
 from crawling import nutbeam, tree
 from hostile_tables import HOSTILE, change_manifest, list_of, with_rows
 
-from nutbeam.io.snapshots.record_checks import check_number
+from nutbeam.io.disk.record_checks import check_number
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.fold import folded, group_bounds, read_tablets, rows_with_keys
 from nutbeam.io.tablets.tablets import Tablet

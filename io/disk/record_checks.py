@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..disk.table_names import LONGEST_NAME, checked_name, checked_part
+from .table_names import LONGEST_NAME, checked_name, checked_part
 
 Check = Callable[[Any], object]
 _MOST = 1 << 53

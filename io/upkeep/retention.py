@@ -13,7 +13,7 @@ sweep deletes the rest.
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ...policy.components.clocks import COUNT
@@ -109,7 +109,7 @@ def is_cleaned(table: WebTable, folder: str) -> bool:
     top = folder.partition("/")[0]
     if not is_linked(table / top):
         return True
-    if has_manifests(table / top / "manifest"):
+    if has_manifests(Path(str(table / top / "manifest"))):  # only folders are links
         return False
     try:
         components = load_manifest(table, table.latest_snapshot()).components.values()

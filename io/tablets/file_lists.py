@@ -121,12 +121,14 @@ def file_of_record(record: Mapping[str, Any], *, in_rows: bool = False) -> DataF
         ValueError: It names a file outside of the table, or has a value that cannot be.
     """
     file = DataFile(**{_FIELDS.get(name, name): value for name, value in record.items()})
-    if not (in_rows and _is_range(file)):
+    is_range = in_rows and _is_range(file)
+    if not is_range:
         checked_name(file.path)
         for name in (file.base, file.formerly):
             if name is not None:
                 checked_name(name)
-    check_fields(file, _CHECKS)
+    # The rows of a range are counted from an estimate, so they may be below zero.
+    check_fields(file, _CHECKS | ({"rows": check_number} if is_range else {}))
     return file
 
 
@@ -141,7 +143,7 @@ def _check_order(value: Any) -> None:
 
 
 # The fields of a description, besides names of files.
-_CHECKS: Mapping[str, Check] = {
+_CHECKS: dict[str, Check] = {
     **dict.fromkeys(("rows", "bytes", "partition"), check_count),
     "order": _check_order,
     **dict.fromkeys(("statuses", "crc32"), unless_none(check_count)),

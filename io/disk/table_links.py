@@ -1,6 +1,6 @@
 """Symbolic links in the folders of tables: only a moved folder is one.
 
-A folder directly in a table, such as ``batches``, may be a link to another disk. It is told apart
+A folder directly in a table, such as ``batches``, may be a link to another disk. It differs
 from a link that a stranger made: the link has the name of a folder of tables, and leads to a folder
 that is neither in this table, nor above it, nor in another table. Every other link in a table leads
 to nothing: it is not followed when files are read, written, listed or deleted.

@@ -70,9 +70,8 @@ def past_jobs(table: WebTable) -> list[PastJob]:
         UserError: A file is damaged.
     """
     jobs: dict[int, PastJob] = {}
-    kept = set(
-        table.snapshots()
-    )  # listed first: a file is written before its snapshots are deleted
+    # Listed first: a file is written before its snapshots are deleted.
+    kept = set(table.snapshots())
     for file in _files(table):
         jobs |= {job.manifest.snapshot: job for job in _read(file.path)}
     return [jobs[number] for number in sorted(jobs) if number not in kept]

@@ -1,6 +1,6 @@
 """Keeps the working folder off the module search path of Python processes.
 
-Whoever can write into the working folder could otherwise run code, and a file ``random.py`` there
+Anyone who can write into the working folder could otherwise run code, and a file ``random.py`` there
 would replace Python's own module. ``PYTHONPATH``, installed packages and ``.pth`` files still count.
 """
 

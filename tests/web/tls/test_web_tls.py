@@ -39,7 +39,7 @@ def serving(file, change=lambda context: None):
 
 @contextlib.contextmanager
 def answering(data, last=True):
-    """Serves fixed bytes to whoever connects; yields the port."""
+    """Serves fixed bytes to each client; yields the port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def answer():

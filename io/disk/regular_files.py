@@ -54,9 +54,9 @@ def stat_file(path: Path) -> os.stat_result:
     """
     if not check_links(path):
         return path.stat()
-    found = path.lstat()
-    _check_regular(found)
-    return found
+    facts = path.lstat()
+    _check_regular(facts)
+    return facts
 
 
 def read_whole(path: Path, most: int) -> bytes:
@@ -81,7 +81,7 @@ def kind_of_entry(path: Path) -> str:
         return ""
 
 
-def _check_regular(found: os.stat_result) -> None:
-    kind = stat.S_IFMT(found.st_mode)
+def _check_regular(facts: os.stat_result) -> None:
+    kind = stat.S_IFMT(facts.st_mode)
     if kind != stat.S_IFREG:
         raise NotRegular(f"it is {_KINDS.get(kind, 'something else')}, not a file")

@@ -89,8 +89,8 @@ def damaged_history(table: WebTable) -> Iterator[tuple[Place, UserError]]:
 
 
 def _files(table: WebTable) -> list[Found]:
-    found = (file for file in list_files(table / HISTORY) if file.path.suffix == ".jsonl")
-    return sorted(found, key=lambda file: file.path.name)
+    history_files = (f for f in list_files(table / HISTORY) if f.path.suffix == ".jsonl")
+    return sorted(history_files, key=lambda file: file.path.name)
 
 
 def _read(path: Place) -> list[PastJob]:

@@ -51,11 +51,11 @@ def encode_query(href: str, charset: str) -> str:
     """
     if href.isascii() or charset.startswith(_ALWAYS_UTF8):
         return href
-    found = _UP_TO_FRAGMENT.match(href)
-    if found is None:
+    parts = _UP_TO_FRAGMENT.match(href)
+    if parts is None:
         return href
-    query = _BEYOND_ASCII.sub(lambda run: _escaped(run[0], charset), found[2])
-    return f"{found[1]}{query}{href[found.end() :]}"
+    query = _BEYOND_ASCII.sub(lambda run: _escaped(run[0], charset), parts[2])
+    return f"{parts[1]}{query}{href[parts.end() :]}"
 
 
 def _escaped(text: str, charset: str) -> str:

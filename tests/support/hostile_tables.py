@@ -139,7 +139,6 @@ HOSTILE = {
     "rows for exabytes": with_rows(rows=2**61, bytes=2**61, crc32=None),
     "bytes beyond the limit": with_rows(bytes=2**53 + 1),
     "time beyond the limit": with_rows(min_fetch_time=-(2**60)),
-    "score is no number": with_rows(max_score=float("nan")),
     "statuses that cannot be": with_rows(statuses=-1),
     "data unpacks to gigabytes": grown_data,
     "component outside": lambda table: change_manifest(

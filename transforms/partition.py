@@ -110,7 +110,13 @@ def hashes_of(keys: pl.Series) -> NDArray[np.uint64]:
     values = keys.cast(pl.Binary).fill_null(b"").to_arrow().cast(pa.large_binary())
     starts = np.frombuffer(values.buffers()[1], np.int64)[values.offset :][: len(values) + 1]
     data = np.frombuffer((values.buffers()[2] or b""), np.uint8)
-    # All words of eight bytes, at every byte.
+    # values     "ab"  "c"  "defghijklm"      Each round takes eight more bytes of the values that
+    # data       a b c d e f g h i j k l m    have some left:
+    # starts     0   2 3                  13
+    # lengths    2   1 10                     round 0: ab, c, defghijk; round 1: lm
+    #
+    # ``words[n]`` is the number in the eight bytes from ``data[n]`` on, also across the end of a value.
+    # A shift moves the bytes after the end out: "ab" is read as "abcdefgh", and six bytes leave.
     padded = np.concatenate([data, np.zeros(8, np.uint8)])
     words = np.ndarray(len(data) + 1, np.dtype("<u8"), padded.data, strides=(1,))
     lengths = np.diff(starts)

@@ -187,8 +187,16 @@ def _split(
     header = (
         np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
     )
-    # Start and end of each variable column. The rows are contiguous, so one array over the
-    # same bytes holds all pieces, without a copy.
+    # Two rows with two variable columns, of 2 and 3, and of 0 and 1 bytes:
+    #
+    #   data      H H H H a a b b b H H H H c
+    #   offsets   0                 9         14
+    #   lengths           2   3               0 1
+    #   bounds            4   6             13 13 14    a row: where its columns begin, and the end
+    #
+    # The end of a row is where the next header begins, so the bounds of all rows, one after the other,
+    # are the offsets of one array over the same bytes, without a copy: aa, bbb, HHHH, (empty), c. The
+    # variable column n of row r is its piece r * (columns + 1) + n.
     bounds = np.empty((number, len(layout.variable) + 1), np.int64)
     bounds[:, 0] = offsets[:-1] + dtype.itemsize
     np.cumsum(header["lengths"], axis=1, dtype=np.int64, out=bounds[:, 1:])

@@ -175,6 +175,18 @@ def _unpack_columns(
     Raises:
         ValueError: The lengths do not fit the bytes.
     """
+    # Two lists of pairs: [("ab", "c")] and [("d", null), ("", "e")].
+    #
+    #   data      1 2 1 a b c  2 1 -1 0 1 d e     counts and lengths have 4 bytes each, drawn as one sign
+    #   starts      ^            ^
+    #   bodies          ^                 ^
+    #   stops                 ^                ^
+    #   counts    1            2                  entries of each list
+    #   lengths   [2 1]        [1 -1] [0 1]       a row per entry; -1 is null
+    #   ends      0  1  3                         entries of the lists, summed up
+    #   before    0  3  4  5                      bytes of the entries, summed up
+    #
+    # ``start`` is where the next value of each entry begins: at a, d, e; after the first part at c, e, e.
     width = len(parts)
     bodies = starts + counts * 4 * width  # start of the bytes of each value's entries
     if (counts < 0).any() or (bodies > stops).any():

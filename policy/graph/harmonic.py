@@ -59,6 +59,10 @@ class Harmonic(Ranking):
     def add(
         self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
     ) -> None:
+        # targets, sorted    2  2  2  5  5  9      a step takes some of them
+        # starts             0        3     5      where another target begins
+        # counters[sources]  a  b  c  d  e  f      a row of bytes each
+        # met                a|b|c    d|e   f      reduceat unites from one start to the next
         counters, union = values["counters"], self._union(block)
         order = np.argsort(piece.targets, kind="stable")
         targets, sources = piece.targets[order], piece.sources[order]

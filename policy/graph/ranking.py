@@ -161,6 +161,13 @@ def one_block(
         before: The values of all blocks before; they are read one after another.
         totals: The sums of the round before.
     """
+    # Block 1 of three, in a round of LinkRank. Each cell has the links from one block to another, and
+    # values of one block of sources at a time are in memory:
+    #
+    #                 to block 0   1   2        piece of (0, 1)     sources   0   0   3
+    #   from block 0           .   +   .                            targets   2   7   2
+    #              1           .   +   .        share of block 0    s0  s1  s2  s3  ...
+    #              2           .   +   .        sums of block 1     [2] += s0 + s3, [7] += s0
     sums = ranking.zeros(number, block)
     backward = ranking.backward(number)
     for other in range(graph.blocks):

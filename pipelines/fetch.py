@@ -40,10 +40,10 @@ from ..policy.hosting.host_limits import without_blocked_hosts
 from ..policy.hosting.host_settings import HostSettings, pause_of
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
-from ..transforms.fetch_pages import PARTITIONS, FetchBatch, FetchPages
+from ..transforms.fetch_pages import PARTITIONS, FetchBatch
 from ..transforms.fetching import Fetching
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.parse_pages import parser_of
+from ..transforms.parse_pages import ParsePagesOptions, parser_of
 from ..transforms.partition import SLOTS, hash_buckets
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.errors import UserError
@@ -64,14 +64,13 @@ from .fetching.requested import Requested
 from .fetching.time_left import in_time_left
 from .launch.done_before import PARSED_PHASE, done_with
 from .launch.job import BatchOptions, run_job
-from .parse import ParseBatchOptions
 
 ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
 class FetchBatchOptions(
-    FetchOptions, HttpOptions, RedirectOptions, OutlinkOptions, ParseBatchOptions, LeaseOptions
+    FetchOptions, HttpOptions, RedirectOptions, OutlinkOptions, ParsePagesOptions, LeaseOptions
 ):
     """Options of fetching, without those of launching."""
 
@@ -116,7 +115,7 @@ def build(
     The ticket that it returns is for the next job.
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
-    written = operations | FetchPages(options, batch=FetchBatch(_partitions, partition_fetching))
+    written = operations | FetchBatch(_partitions, partition_fetching, options)
     phase = PARSED_PHASE if options.parse_while_fetching else "fetched"
     return (operations, written) | Commit(
         reads=("batches/{batch}/fetchlist",),
@@ -303,7 +302,7 @@ def _have(table: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
     return collect(pages.select("key", "depth"))
 
 
-def _parser(part: Partition, options: ParseBatchOptions, outlinks: Outlinks | None) -> Parser:
+def _parser(part: Partition, options: ParsePagesOptions, outlinks: Outlinks | None) -> Parser:
     def done(parsed: Parsed) -> None:
         PROGRESS.add(0, parsed=parsed.counts.get("parsed", 0))
         if outlinks is not None:

@@ -37,7 +37,7 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.locate_hosts import LocateHosts, LocateOptions
 from ..transforms.operations import Begin, Commit, Ticket, Together
-from ..transforms.partition import PartitionByHost
+from ..transforms.partition import GroupByHost
 from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
@@ -120,14 +120,12 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     files = beam.pvalue.AsSingleton(
         criteria | "Files" >> beam.Map(_files_of).with_output_types(int)
     )
-    by_host = PartitionByHost(options.num_fetchers, host="place", slot="slot")
-    write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
-    fetchlists = (
-        chosen
-        # To limit the size of files, the rows of a host are spread over its partition's files.
-        | by_host.grouped(files, key="key", drop=("place",))
-        | "Write" >> write.with_output_types(Written)
+    # To limit the size of files, the rows of a host are spread over its partition's files.
+    by_host = GroupByHost(
+        options.num_fetchers, "place", slot="slot", files=files, key="key", drop=("place",)
     )
+    write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
+    fetchlists = chosen | by_host | "Write" >> write.with_output_types(Written)
     committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from ..io.batches.batches import batch_component
-from ..io.parsing.pool_options import PoolOptions
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.parse_pages import PAGE_FILES, PageFile, ParsePages
+from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch, ParsePagesOptions
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -28,12 +27,7 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class ParseBatchOptions(DocumentOptions, PoolOptions):
-    """Options of parsing, without those of launching."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Options(ParseBatchOptions, BatchOptions):
+class Options(ParsePagesOptions, BatchOptions):
     """Options of parse."""
 
 
@@ -63,11 +57,11 @@ def _check_in_time(address: str, batch: str) -> None:
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: ParseBatchOptions
+    tickets: beam.PCollection[Ticket], options: ParsePagesOptions
 ) -> beam.PCollection[Ticket]:
     """Parses a fetched batch; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("parse", needs="fetched", allows=UPKEEP)
-    documents = operations | ParsePages(options, batch=_files)
+    documents = operations | ParseBatch(_files, options)
     return (operations, documents) | Commit(
         reads=("batches/{batch}/pages",),
         phase=PARSED_PHASE,

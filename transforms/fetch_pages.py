@@ -38,8 +38,8 @@ from .fetching import (
     fetch_pages,
 )
 from .for_each import ForEach
-from .partition import PartitionByHost
-from .wiring.display import displayed
+from .partition import GroupByHost
+from .wiring.display import Displayed, displayed
 from .wiring.keywords import options_from, with_keywords
 from .wiring.metrics import Throttling, count
 
@@ -47,20 +47,6 @@ _NEEDED = {"url": ["url"]}
 _FLUSH_SECONDS = 5.0
 # The step of a batch: Commit gets the numbers of partitions and of those done.
 PARTITIONS = "Partitions"
-
-
-@dataclasses.dataclass(frozen=True)
-class FetchBatch:
-    """The partitions of a batch, for ``FetchPages``.
-
-    Attributes:
-        divide: Yields the partitions of an operation's batch.
-        fetching: ``fetching(partition, options)`` is a context, such as that of a lease: what to
-            fetch, or None if this is done. It yields ``Written``.
-    """
-
-    divide: Callable[[Operation], Iterable[Any]]
-    fetching: Callable[[Any, Any], contextlib.AbstractContextManager[Fetching | None]]
 
 
 @with_keywords(FetchPagesOptions)
@@ -103,9 +89,6 @@ class FetchPages(beam.PTransform):
         spool: Folder for pages, for retries; all workers must reach it. Use a new
             one for each run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: the partitions of a batch, with their leases and files,
-            in place of rows. The input is operations, the output ``Written``; see
-            ``pipelines/fetch.py``.
     """
 
     def __init__(
@@ -115,7 +98,6 @@ class FetchPages(beam.PTransform):
         partitions: int = 1,
         spool: str = "",
         error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
-        batch: Optional[FetchBatch] = None,  # noqa: UP045
         **keywords: Any,
     ) -> None:
         super().__init__()
@@ -125,15 +107,12 @@ class FetchPages(beam.PTransform):
         if self.options.queue_mode == "ip" and partitions > 1:
             # Partitions by address need another shuffle: each host is looked up in one place.
             raise ValueError(f"queue_mode 'ip' needs partitions=1, got {partitions}")
-        self.partitions, self.spool, self.batch = partitions, spool, batch
+        self.partitions, self.spool = partitions, spool
         self.dead_letters = error_output(error_handling, PAGES_OUTPUT)
         # Identifies this transform among others in one process; the same in all retries.
         self._id = uuid.uuid4().hex
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
-        if self.batch is not None:
-            args = (self.batch.fetching, self.options)
-            return given | ForEach(self.batch.divide, _fetch_part, args, Written, step=PARTITIONS)
         outputs = {PAGES_OUTPUT: FetchedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
 
@@ -158,12 +137,43 @@ class FetchPages(beam.PTransform):
         return {**displayed(self.options), "partitions": self.partitions}
 
 
+@dataclasses.dataclass
+class FetchBatch(Displayed):
+    """Fetches the pages of a batch, with the politeness of ``FetchPages``.
+
+    Input:  operations; an idle one has no partitions.
+    Output: ``Written``: the files of pages.
+
+    Cost: a shuffle of the partitions, which are descriptions of work. One engine fetches a partition.
+
+    Attributes:
+        divide: Yields the partitions of an operation's batch.
+        fetching: ``fetching(partition, options)`` is a context, such as that of a lease: what to
+            fetch, or None if this is done. It yields ``Written``.
+        options: How to fetch.
+    """
+
+    divide: Callable[[Operation], Iterable[Any]]
+    fetching: Callable[[Any, Any], contextlib.AbstractContextManager[Fetching | None]]
+    options: FetchOptions
+
+    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Written]:
+        args = (self.fetching, self.options)
+        return operations | ForEach(self.divide, _fetch_partition, args, Written, step=PARTITIONS)
+
+
+def _fetch_partition(partition: Any, fetching: Any, options: Any) -> Iterator[Written]:
+    with fetching(partition, options) as wanted:
+        if wanted is not None:
+            yield from fetch_pages(wanted)
+
+
 def _by_queue(wanted: beam.PCollection[Chunk], mode: str, partitions: int) -> Any:
     """Groups URLs so that those of one queue are in one partition."""
     if mode != "domain":
-        return wanted | PartitionByHost(partitions).grouped()
+        return wanted | GroupByHost(partitions)
     domains = wanted | "Domains" >> beam.Map(_with_domains).with_output_types(Chunk)
-    return domains | PartitionByHost(partitions, host="domain").grouped(drop=("domain",))
+    return domains | GroupByHost(partitions, host="domain", drop=("domain",))
 
 
 def _with_domains(chunk: Chunk) -> Chunk:
@@ -226,13 +236,6 @@ class _Fetch(beam.DoFn):
             )
             yield from attempt.elements
             attempt.check()
-
-
-def _fetch_part(part: Any, fetching: Any, options: Any) -> Iterator[Written]:
-    """Fetches a partition of a batch."""
-    with fetching(part, options) as some:
-        if some is not None:
-            yield from fetch_pages(some)
 
 
 class _ChunksFetching(RowsFetching):

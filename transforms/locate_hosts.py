@@ -13,7 +13,7 @@ from ..policy.components.schema import to_frame
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
 from ..web.rules.url_rules import host_keys
 from .elements.chunks import Chunk, to_chunks
-from .partition import PartitionByHost
+from .partition import GroupByHost
 from .wiring.display import Displayed
 
 COUNTS = "counts"
@@ -40,16 +40,16 @@ class LocateHosts(Displayed):
     options: LocateOptions
 
     def expand(self, rows: beam.PCollection[Chunk]) -> Any:
-        by_host = PartitionByHost(self.options.num_fetchers, host="place", salt="address")
-        found = (
+        by_host = GroupByHost(self.options.num_fetchers, host="place", salt="address")
+        located = (
             rows
-            | by_host.grouped()
+            | by_host
             | "Locate"
             >> beam.FlatMap(_locate, self.options)
             .with_output_types(Chunk)
             .with_outputs(COUNTS, main="main")
         )
-        return found["main"], found[COUNTS]
+        return located["main"], located[COUNTS]
 
 
 def _locate(grouped: tuple[int, Iterable[Chunk]], options: LocateOptions) -> Iterator[Any]:

@@ -45,7 +45,7 @@ from .fetch_pages import error_output
 from .fetching import DEAD, DEAD_LETTERS_OUTPUT, FETCHED, URL_OPTIONS
 from .for_each import ForEach
 from .partition import hosts_of
-from .wiring.display import displayed
+from .wiring.display import Displayed, displayed
 from .wiring.keywords import options_from, with_keywords
 from .wiring.metrics import count
 
@@ -110,9 +110,6 @@ class ParsePages(beam.PTransform):
     Args:
         options: The options as one object; else each is a keyword.
         error_handling: ``{"output": name}`` names the output of dead letters.
-        batch: For the jobs of a table: ``batch(operation)`` yields the files of pages of a batch,
-            in place of rows. The input is operations, the output ``Written``: a file of
-            documents for each file of pages. See ``pipelines/parse.py``.
     """
 
     def __init__(
@@ -120,21 +117,14 @@ class ParsePages(beam.PTransform):
         options: Optional[DocumentOptions] = None,  # noqa: UP045 - Beam reads it
         *,
         error_handling: Optional[Mapping[str, str]] = None,  # noqa: UP045
-        batch: Optional[Callable[[Operation], Iterable[PageFile]]] = None,  # noqa: UP045
         **keywords: Any,
     ) -> None:
         super().__init__()
         self.options: Any = options_from(ParsePagesOptions, options, keywords, **_DEFAULTS)
-        self.batch = batch
-        if batch is None:
-            UrlRules(self.options)  # fails now if a file of rules is missing or wrong
+        UrlRules(self.options)  # fails now if a file of rules is missing or wrong
         self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
-        if self.batch is not None:
-            return given | ForEach(
-                self.batch, _parse_file, (self.options,), Written, step=PAGE_FILES
-            )
         outputs = {DOCUMENTS_OUTPUT: ParsedPage, self.dead_letters: DeadLetter}
         return through_chunks(given, self._parse, "ParsePages", _NEEDED, outputs)
 
@@ -148,6 +138,29 @@ class ParsePages(beam.PTransform):
 
     def display_data(self) -> dict[str, Any]:
         return displayed(self.options)
+
+
+@dataclasses.dataclass
+class ParseBatch(Displayed):
+    """Parses the pages of a batch as ``ParsePages`` does.
+
+    Input:  operations; an idle one has no files.
+    Output: ``Written``: a file of documents for each file of pages.
+
+    Cost: a shuffle of the names of files. A worker holds a group of pages and its results.
+
+    Attributes:
+        divide: Yields the files of pages of an operation's batch.
+        options: What to extract, and the parse processes.
+    """
+
+    divide: Callable[[Operation], Iterable[PageFile]]
+    options: ParsePagesOptions
+
+    def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Written]:
+        return operations | ForEach(
+            self.divide, _parse_file, (self.options,), Written, step=PAGE_FILES
+        )
 
 
 def parse_pages(

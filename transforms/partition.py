@@ -1,10 +1,9 @@
 """Sends all rows of a key to one worker."""
 
-import copy
 import dataclasses
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -202,15 +201,12 @@ class PartitionByHost(Displayed):
     salt: str = ""
     slot: str = ""
     url: str = ""
-    _groups: ClassVar[Any] = None
 
     def __post_init__(self) -> None:
         if self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
     def expand(self, given: beam.PCollection[Any]) -> Any:
-        if self._groups is not None:
-            return self._group(given, *self._groups)
         needed = {"url": [self.url]} if self.url else {"host": [self.host]}
         row_type = row_type_of(given, "PartitionByHost")
         if row_type is None:
@@ -219,35 +215,47 @@ class PartitionByHost(Displayed):
         outputs = extended_row_type(row_type, dict.fromkeys(more, int), "PartitionByHost")
         return through_chunks(given, self._deal_rows, "PartitionByHost", needed, outputs)
 
-    def grouped(
-        self, files: int | beam.pvalue.AsSideInput = 1, key: str = "", drop: tuple[str, ...] = ()
-    ) -> "PartitionByHost":
-        """Returns this transform with another output, for chunks only: (number, chunks).
-
-        The partition is ``number // files``. With one file, a partition is one group. Else
-        ``key`` divides it into files, and a host may be in all files of its partition.
-
-        Args:
-            files: Number of files per partition, or a side input with this number.
-            key: Name of the column that determines the file.
-            drop: Columns to remove before the shuffle.
-        """
-        other = copy.copy(self)
-        vars(other)["_groups"] = (key, drop, files)
-        return other
-
-    def _group(self, chunks: beam.PCollection[Chunk], *groups: Any) -> Any:
-        how = (self.partitions, self.host, self.salt, self.slot, self.url)
-        deal = beam.FlatMap(_deal, how, *groups).with_output_types(tuple[int, Chunk])
-        # Politeness needs all rows of a host on one worker.
-        return chunks | "Deal" >> deal | "ByPartition" >> beam.GroupByKey()
-
     def _deal(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
         bounded = beam.FlatMap(_bounded).with_output_types(tuple[int, Chunk])
-        return self._group(chunks, "", (), 1) | "Chunks" >> bounded
+        groups = GroupByHost(self.partitions, self.host, self.salt, self.slot, self.url)
+        return chunks | groups | "Chunks" >> bounded
 
     def _deal_rows(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
         return self._deal(chunks) | "Number" >> beam.MapTuple(_numbered).with_output_types(Chunk)
+
+
+@dataclasses.dataclass
+class GroupByHost(Displayed):
+    """Groups chunks so that all rows of a host are in one partition.
+
+    Input:  chunks with a text column ``host``, or with one of URLs.
+    Output: (number, its chunks). The partition is ``number // files``. With one file, a partition is
+        one group. Else ``key`` divides it into files, and a host may be in all files of its partition.
+
+    Cost: one shuffle of all rows. See ``PartitionByHost``, whose attributes these have, too.
+
+    Attributes:
+        files: Number of files per partition, or a side input with this number.
+        key: Name of the column that determines the file.
+        drop: Columns to remove before the shuffle.
+    """
+
+    partitions: int
+    host: str = "host"
+    salt: str = ""
+    slot: str = ""
+    url: str = ""
+    files: int | beam.pvalue.AsSideInput = 1
+    key: str = ""
+    drop: tuple[str, ...] = ()
+
+    def expand(
+        self, chunks: beam.PCollection[Chunk]
+    ) -> beam.PCollection[tuple[int, Iterable[Chunk]]]:
+        partition = (self.partitions, self.host, self.salt, self.slot, self.url)
+        deal = beam.FlatMap(_deal, partition, self.key, self.drop, self.files)
+        # Politeness needs all rows of a host on one worker.
+        return chunks | "Deal" >> deal.with_output_types(tuple[int, Chunk]) | beam.GroupByKey()
 
 
 def _deal(

@@ -195,15 +195,15 @@ def test_the_graphs_in_the_docs_are_up_to_date():
         ("inject", ["Begin", "ForEach", "ApplyChanges", "Commit"]),
         (
             "generate",
-            ["Begin", "ForEach", "TopNPerKey", "LocateHosts", "PartitionByHost", "Commit"],
+            ["Begin", "ForEach", "TopNPerKey", "LocateHosts", "GroupByHost", "Commit"],
         ),
-        ("fetch", ["Begin", "FetchPages", "Commit"]),
-        ("parse", ["Begin", "ParsePages", "Commit"]),
+        ("fetch", ["Begin", "FetchBatch", "Commit"]),
+        ("parse", ["Begin", "ParseBatch", "Commit"]),
         ("updatedb", ["Begin", "ForEach", "ApplyChanges", "Commit"]),
         ("dedup", ["Begin", *3 * ["ForEach"], "Judge", "ApplyChanges", "Commit"]),
     ],
 )
-def test_a_job_is_made_of_the_transforms_that_are_offered(job, transforms):
+def test_a_job_has_its_transforms_in_order(job, transforms):
     names = [
         step.split('"')[1].split(": ")[-1]
         for step in graphs.draw_graph(graphs.job_pipeline(job))

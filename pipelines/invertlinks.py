@@ -47,7 +47,7 @@ from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.job import BatchOptions, run_job
+from .launch.job import BatchOptions, run_each_batch, run_job
 from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
@@ -86,15 +86,7 @@ def run(invocation: Invocation) -> int:
     waiting = newest_manifest(str(invocation.table)).waiting_for(LINKS_COMPONENT)
     if len(waiting) < 2:
         return run_job(invocation, build, "invertlinks")
-    operation = invocation.options.operation
-    codes = []
-    for number, batch in enumerate(waiting, 1):
-        own = f"{operation}-{number}" if operation else ""
-        options = dataclasses.replace(invocation.options, operation=own, batch=batch)
-        codes.append(
-            run_job(dataclasses.replace(invocation, options=options), build, "invertlinks")
-        )
-    return max(codes)
+    return run_each_batch(invocation, waiting, build, "invertlinks")
 
 
 def build(

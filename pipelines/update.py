@@ -61,7 +61,7 @@ from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .launch.done_before import UPDATED_PHASE, check_done_alike, done_with
-from .launch.job import BatchOptions, run_job
+from .launch.job import BatchOptions, run_each_batch, run_job
 from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
@@ -116,7 +116,7 @@ def run(invocation: Invocation) -> int:
         given = invocation.options.batch
         raise UsageError(f"--batch must be one id for a job that is only submitted, got {given!r}")
     _check(address, batches, invocation.options.batch)
-    return max(run_job(each, build, "update", name) for name, each in _each(invocation, batches))
+    return run_each_batch(invocation, batches, build, "update")
 
 
 def _check(address: str, batches: list[str], given: str) -> None:
@@ -133,15 +133,6 @@ def _check(address: str, batches: list[str], given: str) -> None:
     manifest = newest_manifest(address)
     for name in batches:
         phase_of(manifest, name, "fetched", "update")
-
-
-def _each(invocation: Invocation, batches: list[str]) -> Iterator[tuple[str, Invocation]]:
-    """Yields each batch with its command, which has an operation of its own."""
-    for number, name in enumerate(batches, 1):
-        operation = invocation.options.operation
-        own = f"{operation}-{number}" if operation else ""
-        options = dataclasses.replace(invocation.options, operation=own, batch=name)
-        yield name, dataclasses.replace(invocation, options=options)
 
 
 def build(

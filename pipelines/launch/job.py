@@ -296,6 +296,21 @@ def run_job(
     return code
 
 
+def run_each_batch(invocation: Invocation, batches: Sequence[str], build: Build, job: str) -> int:
+    """Runs one job on some batches, one after the other; returns the highest exit code.
+
+    Each run has an operation of its own: the id of the command's operation with a number.
+    """
+    codes = []
+    for number, batch in enumerate(batches, 1):
+        operation = invocation.options.operation
+        options = dataclasses.replace(
+            invocation.options, operation=f"{operation}-{number}" if operation else "", batch=batch
+        )
+        codes.append(run_job(dataclasses.replace(invocation, options=options), build, job))
+    return max(codes)
+
+
 def _had_no_work(command: str, manifest: Manifest) -> bool:
     """Returns whether nothing waited for a job that needs no batch: no due URL, no change.
 

@@ -38,7 +38,10 @@ NOT_FETCHED: Mapping[str, Explanation] = {
         "robots.txt asks for a longer delay than --max_crawl_delay",
         "--max_crawl_delay allows more than {max_crawl_delay:g} s",
     ),
-    "robots_deferred": ("robots.txt answers 425, 429 or 5xx", _LATER),
+    "robots_deferred": (
+        "robots.txt answers 425, 429 or 5xx, or its redirects do not end",
+        f"{_LATER}, or with --http_cookies; `nutbeam robotsparser` shows the answer",
+    ),
     "robots_redirects": (
         "robots.txt redirects to a host that got too many such requests",
         "--robots_redirect_targets allows more than {robots_redirect_targets}",

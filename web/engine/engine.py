@@ -29,6 +29,7 @@ from .host_queue import HostQueue, HostTurn, origin_of, turn_of
 from .host_records import HostRecord, KnownHosts
 from .pace import FetchOptions, Throughput
 from .queues import Queues
+from .robots_search import RobotsAnswers
 from .robots_turns import RobotsTurns, earlier_record
 from .tasks import Hop, Result, Task
 
@@ -95,8 +96,9 @@ class Engine:
         limit = options.fetch_time_limit
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         self._known_hosts = known_hosts
-        self._queues = Queues(options, self._known, deadline, requested_until, on_drop)
-        self._robots = RobotsTurns(options, client, self._queues.answers)
+        answers = RobotsAnswers(client.cookies)
+        self._queues = Queues(options, self._known, deadline, requested_until, on_drop, answers)
+        self._robots = RobotsTurns(options, client, answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._broken)
         self._paused = False

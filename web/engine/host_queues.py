@@ -18,7 +18,7 @@ from .host_queue import HostQueue, HostTurn, origin_of
 from .host_records import HostRecord
 from .pace import FetchOptions
 from .ready_queues import ReadyQueues
-from .robots_search import RobotsHops
+from .robots_search import RobotsAnswers, RobotsHops
 from .tasks import Result, Task, body_bytes
 
 _MAX_KEPT_BYTES = 128 << 20
@@ -33,6 +33,7 @@ class HostQueues:
         requested_until: Time on the monotonic clock until which other engines may have sent
             requests to the same hosts.
         on_drop: Called with each page that will have no result and the reason, in any thread.
+        answers: Responses to requests for robots.txt; empty at first.
 
     Attributes:
         answers: Responses to requests for robots.txt.
@@ -48,10 +49,11 @@ class HostQueues:
         known: Callable[[str], HostRecord | None],
         requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
+        answers: RobotsAnswers | None = None,
     ) -> None:
         self._options, self._known = options, known
         self._requested_until, self._on_drop = requested_until, on_drop
-        self._hops = RobotsHops(options.robots_redirect_targets)
+        self._hops = RobotsHops(options.robots_redirect_targets, answers or RobotsAnswers())
         self.answers = self._hops.answers
         self.demands: dict[str, tuple[float | None, int]] = {}
         self.dropped: Counter[str] = Counter()

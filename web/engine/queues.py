@@ -14,6 +14,7 @@ from .host_queue import HostQueue, HostTurn
 from .host_queues import HostQueues
 from .host_records import HostRecord
 from .pace import FetchOptions, Waited
+from .robots_search import RobotsAnswers
 from .tasks import Result, Task, body_bytes
 
 _MAX_RESULTS = 1000
@@ -30,6 +31,7 @@ class Queues(HostQueues):
         deadline: Time on the monotonic clock after which no turn begins.
         requested_until: See ``HostQueues``.
         on_drop: See ``HostQueues``.
+        answers: See ``HostQueues``.
 
     Attributes:
         workers: Largest number of turns at a time.
@@ -44,8 +46,9 @@ class Queues(HostQueues):
         deadline: float,
         requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
+        answers: RobotsAnswers | None = None,
     ) -> None:
-        super().__init__(options, known, requested_until, on_drop)
+        super().__init__(options, known, requested_until, on_drop, answers)
         self._deadline = deadline
         self.workers = self._idle = 0
         self.alert: Callable[[], None] | None = None

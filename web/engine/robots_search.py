@@ -6,17 +6,22 @@ queue, under its limits. One response is used for all searches that lead to the 
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable
 from typing import cast
 
 from ..base.size_cache import SizeCache
 from ..exchange.response import Response
 from ..robots.robots import RobotsRules, RobotsSteps
+from ..robots.robots_redirects import is_outdated
 from ..urls.domains import is_shared_suffix, registered_domain
 from .tasks import Task
 
 _MAX_BYTES = 16 << 20
 _ENTRY_BYTES = 1000
-_KEPT_HEADERS = ("location", "retry-after")
+_KEPT_HEADERS = (
+    *("location", "retry-after", "set-cookie"),
+    *("content-type", "content-encoding", "content-range"),
+)
 
 
 class RobotsSearch:
@@ -62,16 +67,17 @@ class RobotsHops:
 
     Args:
         most: Largest number of requests to hosts of one owner that hosts of other owners cause.
+        answers: The responses.
 
     Attributes:
         answers: The responses.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, answers: "RobotsAnswers") -> None:
         self._most = most
         self._searches: dict[str, list[RobotsSearch]] = {}
         self._made: Counter[str] = Counter()
-        self.answers = RobotsAnswers()
+        self.answers = answers
 
     @property
     def urls(self) -> list[str]:
@@ -104,6 +110,9 @@ class RobotsHops:
 class RobotsAnswers:
     """The latest answers to requests for robots.txt, by URL; safe for threads.
 
+    Args:
+        cookies: Function that returns the cookies that a request for a URL would send.
+
     >>> answers = RobotsAnswers()
     >>> answers.put(Response("http://a/robots.txt", status=404, body=b"x" * 1000)).body
     b''
@@ -111,9 +120,15 @@ class RobotsAnswers:
     (404, None)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cookies: Callable[[str], str] = lambda url: "") -> None:
+        self._cookies = cookies
         self._answers: SizeCache[str, Response] = SizeCache(_MAX_BYTES, _bytes_of)
-        self.get = self._answers.get
+
+    def get(self, url: str) -> Response | None:
+        """Returns the answer for a URL; None if there is none, or a new cookie may change it."""
+        answer = self._answers.get(url)
+        is_old = answer is not None and is_outdated(answer, self._cookies(url))
+        return None if is_old else answer
 
     def put(self, answer: Response) -> Response:
         """Stores and returns the part of a response that matters for robots.txt."""

@@ -1,6 +1,5 @@
 """Applies robots.txt (RFC 9309): the URLs of a site that may be fetched, and the delay."""
 
-import contextlib
 import operator
 import re
 import zlib
@@ -12,11 +11,11 @@ from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
 from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
-from ..exchange.status import BUSY_STATUSES, classify, redirect_target
-from ..network.dialer import request_url
+from ..exchange.status import BUSY_STATUSES, classify
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
-from .robots_text import MAX_ROBOTS_BYTES, decode_robots
+from .robots_redirects import follow_redirects
+from .robots_text import MAX_ROBOTS_BYTES, decode_robots, incomplete_of
 from .rules import RobotsRule, UsageRule, read_robots_rules
 
 ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
@@ -56,7 +55,8 @@ class RobotsRecord(NamedTuple):
         status: HTTP status; 0 if the server could not be reached.
         text: Its text; while the server fails, the last text that it sent.
         fetched_at: Time of the fetch, UTC ms.
-        failing_since: UTC ms of the first of consecutive failures; 0 if it does not fail.
+        failing_since: UTC ms of the first of consecutive failures; 0 if it does not fail. A
+            redirect fails if it has no end.
     """
 
     status: int
@@ -73,14 +73,14 @@ class RobotsRules:
     Args:
         record: The robots.txt as the server sent it.
         agents: Product tokens of the agent; the groups for all of them apply.
-        error: Reason why the server could not be reached, or None.
+        error: Reason why the server could not be reached, or why its redirects have no end; or None.
         retry_after: Pause in s that the server demands, if it does.
 
     Attributes:
         state: ``rules``; ``allow`` for 4xx, which means that there is no
-            robots.txt; ``defer`` for 425, 429, 5xx and no answer: nothing may be
-            fetched at present (RFC 9309 2.3.1). After 30 days of 5xx or no answer
-            the last robots.txt applies, or none if there was none (2.3.1.4).
+            robots.txt; ``defer`` for 425, 429, 5xx, redirects without an end and no answer:
+            nothing may be fetched at present (RFC 9309 2.3.1). After 30 days of that, except 425
+            and 429, the last robots.txt applies, or none if there was none (2.3.1.4).
         crawl_delay: Seconds, if the agent's group has a delay; while the server fails,
             that of the last robots.txt.
         odd_delay: The value of its crawl delay, if that is no time and so is not obeyed.
@@ -212,19 +212,15 @@ def is_exempt(host: str, allowlist: Iterable[str]) -> bool:
     return any(host == name or host.endswith(f".{name}") for name in names)
 
 
-def _fails(status: int) -> bool:
-    """Returns whether a server with such an answer is "unreachable" (RFC 9309 2.3.1.4)."""
-    return not status or status >= 500
-
-
 def _state(record: RobotsRecord) -> str:
     status, text, fetched_at, failing_since = record
     if 200 <= status < 300:
         return RULES
-    if _fails(status) and failing_since and fetched_at - failing_since >= FAILING_MS:
-        return RULES if text.strip() else ALLOW
-    # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; a redirect that leads
-    # nowhere counts as 4xx (2.3.1.2). 425 and 429 are not "unavailable".
+    if failing_since:  # "unreachable" (RFC 9309 2.3.1.4)
+        is_over = fetched_at - failing_since >= FAILING_MS
+        return DEFER if not is_over else RULES if text.strip() else ALLOW
+    # RFC 9309 2.3.1.3: 4xx is "unavailable", and everything is allowed; so is what many redirects
+    # lead to (2.3.1.2). 425 and 429 are not "unavailable".
     return ALLOW if 300 <= status < 500 and status not in BUSY_STATUSES else DEFER
 
 
@@ -270,34 +266,22 @@ def robots_steps(
 
     ``agents`` begins with the client's product token.
     """
-    response = yield from _follow(f"{origin}/robots.txt", redirects)
+    response, error = yield from follow_redirects(f"{origin}/robots.txt", redirects)
     now = response.started or now_ms()
-    # An incomplete body may lack the rule that matters.
-    broken = response.error is not None or response.truncated in ("disconnect", "time", "encoding")
-    broken = broken and response.status < 300
-    status = 0 if broken else response.status
-    text, since = "", 0
+    status, text, since = response.status, "", 0
+    if status < 300 and (error := incomplete_of(response)):
+        status = 0
+    fails = error is not None or not status or status >= 500
     if 200 <= status < 300:
         text = decode_robots(response.body, response.header("content-type"))
-    elif _fails(status) or status in BUSY_STATUSES:
+    elif fails or status in BUSY_STATUSES:
         text = earlier.text if earlier else ""
-        since = _failing_since(earlier, now) if _fails(status) else 0
+        since = _failing_since(earlier, now) if fails else 0
     record = RobotsRecord(status, text, now, since)
-    return RobotsRules(record, agents, response.error, classify(response).retry_after_s)
+    return RobotsRules(record, agents, error or response.error, classify(response).retry_after_s)
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:
     """Returns the time of the first of consecutive failures; ignores impossible times."""
     since = earlier.failing_since if earlier else 0
     return since if EARLIEST_MS < since <= now else now
-
-
-def _follow(url: str, redirects: int) -> Generator[str, Response, Response]:
-    while True:
-        response = yield url
-        target = redirect_target(response) if 300 <= response.status < 400 else None
-        if target is None or not redirects or not target.startswith(("http://", "https://")):
-            return response
-        with contextlib.suppress(ValueError):  # an unsendable URL gives an error response
-            target = request_url(target)
-        url, redirects = target, redirects - 1

@@ -16,7 +16,8 @@ class RobotsOptions:
     )
     robots_redirect_max: int = option(
         5,
-        "Most redirects of a robots.txt that are followed.",
+        "Most redirects of a robots.txt that are followed. If it is less than 5, the pages of a host "
+        "whose robots.txt has more stay due.",
         nutch="http.robots.redirect.max",
         minimum=0,
     )

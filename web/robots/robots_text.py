@@ -6,6 +6,7 @@ import zlib
 from ..content.charset import decode_as_declared
 from ..content.gzip_members import GZIP_MARK, unpack_gzip
 from ..content.whatwg_encodings import decode_as
+from ..exchange.response import Response
 from ..urls.userinfo import mask_users
 from .rules import number_of_lines
 from .sitemap_bytes import escape_sitemaps
@@ -27,6 +28,8 @@ _MARKS = re.compile(
     r"(?<![^\r\n])[ \t]*+(?:[\ufeff\ufffd\u00ad\u200b-\u200f\u2060]|ï»¿)"
     r"[ \t\ufeff\ufffd\u00ad\u200b-\u200f\u2060ï»¿]*+"
 )
+_BROKEN = ("disconnect", "time", "encoding")
+_RANGE = re.compile(r"bytes 0-([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
 _SITEMAP_LINE = re.compile(r"^[ \t]*site-?maps?\b.*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -56,6 +59,31 @@ def decode_robots(body: bytes, content_type: str | None = None) -> str:
     if not text.isascii():
         text = _MARKS.sub("", text)
     return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
+
+
+def incomplete_of(answer: Response) -> str | None:
+    """Returns why an answer is no whole robots.txt, so that it may lack the rule that matters.
+
+    It broke off, is a part of the file (206), or has a coding that cannot be undone. None: it is
+    whole, or there is no answer.
+    """
+    if answer.error is not None or answer.truncated in _BROKEN:
+        return answer.error or "incomplete"
+    if answer.status == 206 and not _is_whole_range(answer.header("content-range") or ""):
+        return "incomplete"
+    if answer.header("content-encoding") and not number_of_lines(decode_robots(answer.body)):
+        return "bad_encoding" if "\ufffd" in answer.body.decode("utf-8", "replace") else None
+    return None
+
+
+def _is_whole_range(value: str) -> bool:
+    """Returns whether a Content-Range (RFC 9110 14.4) is that of the whole file.
+
+    >>> _is_whole_range("bytes 0-9/10"), _is_whole_range("bytes 0-8/10"), _is_whole_range("")
+    (True, False, False)
+    """
+    match = _RANGE.fullmatch(value.strip())
+    return match is not None and int(match[1]) + 1 == int(match[2])
 
 
 def _unpacked(body: bytes) -> bytes:

@@ -140,3 +140,21 @@ def test_content_usage_of_robots_txt_is_stored_with_pages():
 
     results, _, _ = run(answer, urls(2))
     assert {r.task.url: r.usage for r in results} == {f"{A}/0": None, f"{A}/1": "train-ai=n"}
+
+
+@pytest.mark.parametrize(
+    ("robots", "denied"),
+    [
+        (reply(b"<p>User-agent: *<br>Disallow: /1", "200 OK", "Content-Type: text/html"), True),
+        (reply(b"User-agent: *", "206 Part", "Content-Range: bytes 0-12/99"), None),
+    ],
+)
+def test_headers_of_a_robots_txt_count(robots, denied):
+    def answer(path, connection):
+        return robots if path == "/robots.txt" else pages(path, connection)
+
+    results, engine, _ = run(answer, urls(2))
+    if denied:
+        assert sorted(result.fetch_status for result in results) == [33, 37]
+    else:
+        assert [result.message for result in results] == ["incomplete"] * len(results) != []

@@ -212,14 +212,18 @@ def test_five_hops_over_hosts_are_followed_and_no_sixth():
     assert [len(site.paths(f"h{n}.example.com")) for n in range(7)] == [2, 1, 1, 1, 1, 1, 0]
 
 
-def test_loops_end():
+def test_a_loop_defers_its_pages():
     def answer(host, path):
         back = {"h0.example.com": VICTIM, VICTIM: "h0.example.com"}[host]
         return moved(f"http://{back}/robots.txt") if path == "/robots.txt" else reply(b"page")
 
-    results, _, site = crawl(answer, ["http://h0.example.com/", f"http://{VICTIM}/"])
-    assert [r.fetch_status for r in results] == [33, 33]
-    assert Counter(site.paths()) == {"/robots.txt": 2, "/": 2}
+    results, engine, site = crawl(answer, ["http://h0.example.com/", f"http://{VICTIM}/"])
+    assert (results, engine.dropped) == ([], {"robots_deferred": 2})
+    assert Counter(site.paths()) == {"/robots.txt": 2}
+    # The next fetch requests nothing before the pause is over.
+    known = {record.host: record for record in engine.hosts()}
+    host, *_ = [host for host, record in known.items() if record.robots_status == 302]
+    assert crawl(answer, [f"http://{host}/"], known=known)[2].paths() == []
 
 
 @pytest.mark.parametrize("mode", ["host", "domain"])

@@ -1,5 +1,6 @@
 import codecs
 import gzip
+import lzma
 import time
 
 import pytest
@@ -44,7 +45,7 @@ def rules_of(text, token="nutbot"):
             (503, "defer"),
             (599, "defer"),
         ),
-        *((304, "allow"), (301, "allow"), (999, "defer")),
+        *((304, "defer"), (301, "defer"), (999, "defer")),
     ],
 )
 def test_each_status(status, state):
@@ -130,10 +131,44 @@ def test_bytes_of_a_sitemap_that_are_not_utf_8_are_escaped_as_they_are():
     assert not rules.allowed(f"{ORIGIN}/%E9")
 
 
+def moved(path, number=1, *headers):
+    """Redirects to a longer path each time."""
+    target = f"{path}x" * bool(number) or "/robots.txt"
+    return reply(b"", "301 Moved", f"Location: {target}", *headers)
+
+
 def test_a_sixth_redirect_allows_all():
-    rules, server = fetch(lambda _: reply(b"", "301 Moved", "Location: /again"))
+    rules, server = fetch(moved)
     assert len(server.paths) == 6
-    assert (rules.status, rules.state) == (301, "allow")
+    assert (rules.status, rules.state, rules.error) == (301, "allow", None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "requests"),
+    [
+        (lambda _: reply(b"", "301 Moved", "Location: /robots.txt#again"), "redirect_loop", 1),
+        (lambda _: reply(b"", "301 Moved", "Location: //A.Example.com:80/x"), "redirect_loop", 2),
+        (lambda path: moved(path, path != "/robots.txtxx"), "redirect_loop", 3),
+        # It never ends, with another query each time, or because a cookie is not sent back.
+        (lambda path: moved(f"{path}?"), "too_many_redirects", 6),
+        (lambda path: moved(path, 1, "Set-Cookie: a=1"), "too_many_redirects", 6),
+        (lambda _: reply(b"", "302 Found"), "no_location", 1),
+    ],
+)
+def test_redirects_that_do_not_end_defer(answer, error, requests):
+    rules, server = fetch(answer)
+    assert (rules.state, rules.error, len(server.paths)) == ("defer", error, requests)
+    assert not rules.allowed(f"{ORIGIN}/x")
+    # As while a server fails, also when the record is read again; see the 30 days below.
+    assert rules.failing_since == rules.fetched_at
+    assert RobotsRules(rules.record, "nutbot").state == "defer"
+
+
+def test_fewer_redirects_than_five_allow_nothing():
+    with serve(lambda path, connection: moved(path)) as server:
+        client = Client(HttpOptions(agent_name="nutbot", connect_to=connect_to(server.port)))
+        states = [fetch_robots(client, ORIGIN, most).state for most in (0, 4, 5, 6)]
+    assert states == ["defer", "defer", "allow", "allow"]
 
 
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "gopher://127.0.0.1/"])
@@ -324,6 +359,7 @@ DAY = 86_400_000
     ("status", "days", "text", "state"),
     [
         *((503, 29, "", "defer"), (503, 31, "", "allow"), (0, 31, "", "allow")),
+        *((302, 29, "", "defer"), (302, 31, "", "allow"), (302, 31, DENY_ALL.decode(), "rules")),
         *((0, 29, DENY_ALL.decode(), "defer"), (503, 31, DENY_ALL.decode(), "rules")),
         (429, 31, "", "defer"),
     ],
@@ -347,6 +383,33 @@ def test_failures_count_from_the_first_and_end_with_an_answer():
     assert rules.failing_since == rules.fetched_at
     rules, _ = fetch(lambda _: reply(b"", "404 No"))
     assert rules.failing_since == 0
+
+
+@pytest.mark.parametrize(
+    ("header", "state"),
+    [
+        *(("bytes 0-25/26", "rules"), ("bytes 0-25/90", "defer"), ("bytes 9-34/35", "defer")),
+        *(("bytes 0-25/*", "defer"), ("", "defer")),
+    ],
+)
+def test_a_part_of_a_robots_txt_defers(header, state):
+    rules, _ = fetch(lambda _: reply(DENY_ALL, "206 Partial Content", f"Content-Range: {header}"))
+    assert (rules.state, rules.error) == (state, "incomplete" if state == "defer" else None)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "state"),
+    [
+        *(
+            ("xz", lzma.compress(DENY_ALL * 50), "defer"),
+            ("zstd", b"\x28\xb5\x2f\xfd\x00", "defer"),
+        ),
+        *(("utf-8", DENY_ALL, "rules"), ("none", b"", "rules"), ("gzip", DENY_ALL, "rules")),
+    ],
+)
+def test_a_robots_txt_in_a_coding_that_cannot_be_undone_defers(coding, body, state):
+    rules, _ = fetch(lambda _: reply(body, "200 OK", f"Content-Encoding: {coding}"))
+    assert (rules.state, rules.error) == (state, "bad_encoding" if state == "defer" else None)
 
 
 @pytest.mark.parametrize(("value", "seconds"), [("120", 120.0), ("-5", None), ("soon", None)])

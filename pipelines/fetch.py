@@ -292,7 +292,9 @@ class _PartitionFetching(Fetching):
     def _counts(self) -> dict[str, int]:
         left_out = {f"dropped/{reason}": n for reason, n in self._engine.dropped.items() if n}
         outlinks = self._outlinks.counts if self._outlinks else {}
-        return sum_counts([self._dropped, left_out, self._redirects.counts, outlinks])
+        odd = self._engine.odd_crawl_delays
+        odd_delays = {"odd_crawl_delay": odd} if odd else {}
+        return sum_counts([self._dropped, left_out, odd_delays, self._redirects.counts, outlinks])
 
 
 def _have(table: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:

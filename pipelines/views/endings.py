@@ -223,8 +223,10 @@ def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
     return [f"{name} is due at {when}: --add_days {days} fetches it now"]
 
 
-def crawl_warnings(work: Work, counts: Mapping[str, int], options: Any) -> list[dict[str, Any]]:
-    """Returns what a crawl has left out because of limits, and what index writers have refused.
+def crawl_warnings(
+    work: Work, counts: Mapping[str, int], options: Any, odd_delay: tuple[str, str] = ("", "")
+) -> list[dict[str, Any]]:
+    """Returns what a crawl has left out because of limits, and what it could not read or index.
 
     Each has its count, its reason, and a line for people.
 
@@ -232,6 +234,7 @@ def crawl_warnings(work: Work, counts: Mapping[str, int], options: Any) -> list[
         work: What its jobs did.
         counts: Counts of all its jobs.
         options: Its options.
+        odd_delay: An origin whose crawl delay is no time, and its value.
     """
     found = [
         _warning(name, counts[name], things, options, option, what)
@@ -242,6 +245,14 @@ def crawl_warnings(work: Work, counts: Mapping[str, int], options: Any) -> list[
         why = f"{reason}{detail(reason, NOT_FETCHED, '', options)}"
         text = f"{counted(number, 'URLs')} stayed due: {why}"
         found.append({"count": number, "reason": f"dropped/{reason}", "message": text})
+    if number := counts.get("odd_crawl_delay", 0):
+        origin, value = odd_delay
+        such = f": {value[:100]!r} in {origin}/robots.txt" if origin else ""
+        verb = "has" if number == 1 else "have"
+        text = (
+            f"{counted(number, 'hosts')} {verb} a crawl delay that is no time, so it is not obeyed"
+        )
+        found.append({"count": number, "reason": "odd_crawl_delay", "message": f"{text}{such}"})
     found += [
         {"count": refusal.number, "reason": "refused", "message": refusal.line}
         for refusal in refusals(work.index)

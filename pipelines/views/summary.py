@@ -17,16 +17,18 @@ from ...io.storage.errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import is_place
 from ...io.table.opening import open_table
-from ...policy.components.schema import PAGES
+from ...policy.components.kinds import kind_of
 from ...policy.components.vocabulary import iso
 from ...policy.hosting.slow_hosts import all_together, slow_hosts, slow_record
 from ...policy.rule_counts import capped, is_of_rule
 from ...web.base import json_logs
+from ...web.base.agent import agent_token
 from ...web.base.counting import counted
 from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
 from ...web.base.terminal import unwrapped
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
+from ...web.robots.rules import read_robots_rules
 from ...web.urls.row_keys import from_key
 from ..base.command import Invocation
 from ..base.live import duration
@@ -57,6 +59,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
     # Computed in this process, because a job on a cluster would take long to start.
     known, best = read_statistics(address, options, (), Figures(BEST))
     waiting = next_url(address, options)
+    odd_delay = _odd_delay(address, made, options) if counts["odd_crawl_delay"] else ("", "")
     examples = {} if work.fetched else _examples(address, made)
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []
     if len(seeds) == 1 and not is_place(seeds[0]):
@@ -68,7 +71,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
         "exit_code": ending.code,
         "ending": ending.reason,
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
-        "warnings": crawl_warnings(work, counts, options),
+        "warnings": crawl_warnings(work, counts, options, odd_delay),
         "next": _next(waiting),
         "rounds": work.rounds,
         "requests": work.requests,
@@ -103,7 +106,7 @@ def _slow_hosts(address: str, made: Sequence[Manifest], options: Any) -> list[di
     """Returns the hosts that the fetches waited for, and what to do about each."""
     found = [
         host
-        for pages in _read_pages(address, made, ("key", "fetch_time"))
+        for pages in _read_batches(address, made, "pages", ("key", "fetch_time"))
         for host in slow_hosts(pages)
     ]
     if not found:
@@ -117,27 +120,38 @@ def _slow_hosts(address: str, made: Sequence[Manifest], options: Any) -> list[di
     return records
 
 
-def _read_pages(
-    address: str, made: Sequence[Manifest], columns: Sequence[str]
+def _odd_delay(address: str, made: Sequence[Manifest], options: Any) -> tuple[str, str]:
+    """Returns the origin of a robots.txt whose crawl delay is no time, and its value; or empty."""
+    agents = (agent_token(options), *options.robots_agents)
+    columns = ("robots_origin", "robots_text")
+    for hosts in _read_batches(address, made, "host_findings", columns):
+        for origin, text in hosts.drop_nulls().iter_rows():
+            odd = read_robots_rules(text, agents).odd_delay
+            if odd is not None:
+                return origin, odd
+    return "", ""
+
+
+def _read_batches(
+    address: str, made: Sequence[Manifest], name: str, columns: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
-    """Yields the pages of each batch that was fetched, of a limited number of files."""
+    """Yields rows of a component of each batch that was fetched, of a limited number of files."""
     table, files = open_table(address), 0
     for manifest in made:
         if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
             # A purge beside the crawl deletes files that it has written again.
             with contextlib.suppress(MissingFile):
-                found = batch_files(table, manifest, manifest.batch, "pages")[: _MOST_FILES - files]
+                found = batch_files(table, manifest, manifest.batch, name)[: _MOST_FILES - files]
                 files += len(found)
                 if found:
-                    yield collect(
-                        scan([table / file.path for file in found], PAGES).select(columns)
-                    )
+                    paths, schema = [table / file.path for file in found], kind_of(name).schema
+                    yield collect(scan(paths, schema).select(columns))
 
 
 def _examples(address: str, made: Sequence[Manifest]) -> dict[str, str]:
     """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
     found = dict[str, str]()
-    for rows in _read_pages(address, made, ("key", *COUNTED_OF_PAGES)):
+    for rows in _read_batches(address, made, "pages", ("key", *COUNTED_OF_PAGES)):
         same = ["protocol_status", "protocol_message", "http_code"]
         for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
             reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]

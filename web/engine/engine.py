@@ -72,6 +72,7 @@ class Engine:
             too_many_exceptions, backoff,
             time_limit, throughput, agent_missing, proxy_error, stopped (by the
             client's gate), or the reason given to ``stop``.
+        odd_crawl_delays: Number of robots.txt read whose crawl delay is no time.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Engine:
         self._robots = RobotsTurns(options, client, answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._broken)
-        self._paused = False
+        self._paused, self.odd_crawl_delays = False, 0
 
     @property
     def dropped(self) -> Counter[str]:
@@ -267,6 +268,7 @@ class Engine:
         if rules.status or rules.state != DEFER:
             self._keep_rules(queue, origin, rules)
             if rules.odd_delay is not None:
+                self.odd_crawl_delays += 1
                 log_odd_delay(task.host, rules.odd_delay)
             turn.again, turn.wait = True, rules.retry_after or 0.0
             turn.purge = "robots_deferred" if rules.state == DEFER else None

@@ -204,6 +204,20 @@ def test_warnings_name_number_and_option():
     assert crawl_warnings(Work(), {}, OPTIONS) == []
 
 
+def test_a_warning_names_a_crawl_delay_that_is_no_time():
+    text = "a crawl delay that is no time, so it is not obeyed"
+    for number, odd, message in (
+        (
+            1,
+            ("http://a.example", "soon"),
+            f"1 host has {text}: 'soon' in http://a.example/robots.txt",
+        ),
+        (2_000, ("", ""), f"2,000 hosts have {text}"),
+    ):
+        (found,) = crawl_warnings(Work(), {"odd_crawl_delay": number}, OPTIONS, odd)
+        assert found == {"count": number, "reason": "odd_crawl_delay", "message": message}
+
+
 def test_a_warning_counts_documents_that_index_writers_refused():
     def refused(**counts):
         return [(w["count"], w["message"]) for w in crawl_warnings(Work(index=counts), {}, OPTIONS)]

@@ -53,7 +53,8 @@ def test_a_crawl_delay_that_is_no_time_is_logged(caplog):
         return reply(b"User-agent: *\nCrawl-delay: soon" if "robots" in path else b"x")
 
     caplog.set_level(logging.INFO, "nutbeam.hosts")
-    run(answer, urls(2))
+    _, engine, _ = run(answer, urls(2))
+    assert engine.odd_crawl_delays == 1
     (event,) = [record.nutbeam_fields for record in caplog.records]
     assert (event["event"], event["host"], event["reason"]) == (
         "odd_crawl_delay", "a.example.com", "soon"

@@ -153,7 +153,7 @@ def test_headers_of_a_robots_txt_count(robots, denied):
     def answer(path, connection):
         return robots if path == "/robots.txt" else pages(path, connection)
 
-    results, engine, _ = run(answer, urls(2))
+    results, _, _ = run(answer, urls(2))
     if denied:
         assert sorted(result.fetch_status for result in results) == [33, 37]
     else:

@@ -254,7 +254,7 @@ def robots_of(url: str, host: dict[str, Any] | None, options: ShownRobotsOptions
     agents = (agent_token(options), *options.robots_agents)
     text, read = host["robots_text"] or "", host["robots_time"] or 0
     record = RobotsRecord(host["robots_status"], text, read, host["robots_failing_since"] or 0)
-    rules = RobotsRules(record, agents)
+    rules = RobotsRules(record, agents, host=urls.host(url) or "")
     found |= {"read": iso(read), "status": rules.status, "crawl_delay": rules.crawl_delay}
     found["odd_delay"] = rules.odd_delay
     if rules.state == DEFER:

@@ -252,7 +252,7 @@ class Engine:
         record = earlier_record(queue, host, origin)
         if record is None or not record.status:
             return None
-        rules = RobotsRules(record, self._robots.agents)
+        rules = RobotsRules(record, self._robots.agents, host=host)
         most = options.robots_defer_delay if rules.state == DEFER else options.robots_max_age
         if not 0 <= now_ms() - record.fetched_at <= most * 1000:
             return None

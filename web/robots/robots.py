@@ -12,6 +12,7 @@ from ..clients.client_base import ClientBase
 from ..content.usage import joined_usage, read_usage, usage_text
 from ..exchange.response import Response
 from ..exchange.status import BUSY_STATUSES, classify
+from ..urls.url_parts import host_of_url
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
 from .robots_redirects import follow_redirects
@@ -75,6 +76,7 @@ class RobotsRules:
         agents: Product tokens of the agent; the groups for all of them apply.
         error: Reason why the server could not be reached, or why its redirects have no end; or None.
         retry_after: Pause in s that the server demands, if it does.
+        host: Its host; empty if unknown.
 
     Attributes:
         state: ``rules``; ``allow`` for 4xx, which means that there is no
@@ -94,7 +96,7 @@ class RobotsRules:
     """
 
     __slots__ = (
-        *("_agents", "_packed", "_cache", "crawl_delay", "error", "failing_since"),
+        *("_agents", "_host", "_packed", "_cache", "crawl_delay", "error", "failing_since"),
         *("odd_delay", "fetched_at", "retry_after", "sitemaps", "state", "status", "usages"),
     )
 
@@ -104,6 +106,7 @@ class RobotsRules:
         agents: str | Iterable[str],
         error: str | None = None,
         retry_after: float | None = None,
+        host: str = "",
     ) -> None:
         self.status, text, self.fetched_at, self.failing_since = record
         self.state = _state(record)
@@ -114,11 +117,11 @@ class RobotsRules:
         self.sitemaps: tuple[str, ...] = ()
         self.usages: tuple[UsageRule, ...] = ()
         self._agents = (agents,) if isinstance(agents, str) else tuple(agents)
-        self._packed = b""
+        self._host, self._packed = host, b""
         self._cache = _LARGE if len(text) > _LARGE_CHARS else _OTHERS
         if self.state != ALLOW and text.strip():
             self._packed = zlib.compress(text.encode("utf-8", "replace"))
-            reading = read_robots_rules(text, self._agents)
+            reading = read_robots_rules(text, self._agents, host)
             self.crawl_delay, self.odd_delay = reading.crawl_delay, reading.odd_delay
             self.usages = reading.usages
             self.sitemaps = _sitemaps(reading.sitemaps)
@@ -194,7 +197,7 @@ class RobotsRules:
     def _matcher(self) -> Matcher:
         matcher = self._cache.get(self)
         if matcher is None:
-            matcher = Matcher(read_robots_rules(self._text(), self._agents).rules)
+            matcher = Matcher(read_robots_rules(self._text(), self._agents, self._host).rules)
             self._cache.put(self, matcher)
         return matcher
 
@@ -278,7 +281,8 @@ def robots_steps(
         text = earlier.text if earlier else ""
         since = _failing_since(earlier, now) if fails else 0
     record = RobotsRecord(status, text, now, since)
-    return RobotsRules(record, agents, error or response.error, classify(response).retry_after_s)
+    error, wait = error or response.error, classify(response).retry_after_s
+    return RobotsRules(record, agents, error, wait, host_of_url(origin) or "")
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:

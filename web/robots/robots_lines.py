@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..urls.url_parts import host_of_url
 from .match import TooCostly
 from .robots import RobotsRecord, RobotsRules
 from .rules import read_robots_rules, split_lines
@@ -32,7 +33,7 @@ def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
     >>> deciding_line(robots, "http://a/x/y", ("bot",))
     Line(number=3, text='Allow: /x/y')
     """
-    rules = RobotsRules(RobotsRecord(200, text, 0), agents)
+    rules = RobotsRules(RobotsRecord(200, text, 0), agents, host=host_of_url(url) or "")
     return line_of(rules, url, rule_lines(text, agents))
 
 

@@ -1,5 +1,6 @@
 """Decodes the body of a robots.txt."""
 
+import html
 import re
 import zlib
 
@@ -14,20 +15,24 @@ from .sitemap_bytes import escape_sitemaps
 MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
 _HTML_TYPE = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 _HTML = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+# The inside of a tag. It may go over lines, but not over one that begins as those of robots.txt.
+_INSIDE = r"(?:[^<>\r\n]|\r?\n(?![^\S\n]*+(?:user|allow|dis|crawl|site)))*+"
 # Elements after which a browser begins a line. What follows is looked at, so no line is added
 # where the text has one.
 _BREAK = re.compile(
-    r"<(?:br|/?(?:p|div|pre|li|ul|ol|tr|table|h[1-6]|head|title|body|html))\b[^<>\n]*>"
+    rf"<(?:br|/?(?:p|div|pre|li|ul|ol|tr|table|h[1-6]|head|title|body|html))\b{_INSIDE}>"
     r"(?=[^\S\n]*+\S)",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"<[^<>\n]+>")
+_TAG = re.compile(rf"<{_INSIDE}>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});", re.IGNORECASE)
 # At the start of a line: byte-order marks (one more for each file that was appended, also as
 # windows-1252 shows them), other characters that nobody sees, and what stands for wrong bytes.
 _MARKS = re.compile(
     r"(?<![^\r\n])[ \t]*+(?:[\ufeff\ufffd\u00ad\u200b-\u200f\u2060]|ï»¿)"
     r"[ \t\ufeff\ufffd\u00ad\u200b-\u200f\u2060ï»¿]*+"
 )
+_ZLIB_MARKS = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 2.2, by level
 _BROKEN = ("disconnect", "time", "encoding")
 _RANGE = re.compile(r"bytes 0-([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
 _SITEMAP_LINE = re.compile(r"^[ \t]*site-?maps?\b.*$", re.IGNORECASE | re.MULTILINE)
@@ -36,7 +41,7 @@ _SITEMAP_LINE = re.compile(r"^[ \t]*site-?maps?\b.*$", re.IGNORECASE | re.MULTIL
 def decode_robots(body: bytes, content_type: str | None = None) -> str:
     r"""Returns the text of a robots.txt: of at most 500 KiB, up to the end of a line.
 
-    The body may be a gzip file without a header that says so. Its encoding is UTF-8 (RFC 9309
+    The body may be a gzip file or zlib data without a header that says so. Its encoding is UTF-8 (RFC 9309
     2.2.2), or what a byte-order mark or the zero bytes of UTF-16 and UTF-32 show; bytes that are
     wrong in it become U+FFFD, but those in URLs of sitemaps are escaped. A robots.txt that has become a page of HTML loses its tags, as in
     Nutch. Marks at the start of a line and users in URLs of sitemaps are left out.
@@ -54,8 +59,9 @@ def decode_robots(body: bytes, content_type: str | None = None) -> str:
     text = _decoded(body[:MAX_ROBOTS_BYTES])
     if len(body) > MAX_ROBOTS_BYTES:
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
-    if "<" in text and (_HTML_TYPE.match(content_type or "") or _HTML.search(text)):
+    if _HTML_TYPE.match(content_type or "") or ("<" in text and _HTML.search(text)):
         text = _TAG.sub("", _BREAK.sub("\n", text)).lstrip("\n")
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if not text.isascii():
         text = _MARKS.sub("", text)
     return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
@@ -87,12 +93,14 @@ def _is_whole_range(value: str) -> bool:
 
 
 def _unpacked(body: bytes) -> bytes:
-    if not body.startswith(GZIP_MARK):
-        return body
     try:
-        return unpack_gzip(body, MAX_ROBOTS_BYTES + 1)
+        if body.startswith(GZIP_MARK):
+            return unpack_gzip(body, MAX_ROBOTS_BYTES + 1)
+        if body.startswith(_ZLIB_MARKS):
+            return zlib.decompressobj().decompress(body, MAX_ROBOTS_BYTES + 1)
     except zlib.error:
-        return body
+        pass
+    return body
 
 
 def _decoded(body: bytes) -> str:

@@ -10,12 +10,21 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# A field and its value; the colon may be missing.
+_FIELD = (
+    r"user[-_ \u2010-\u2015]?agents?|(?:allow|dis{1,2}al{1,2}ow|diasllow|disallaw)(?:ed|s)?"
+    r"|site-?maps?|crawl[-_ ]?delay|content-usage|request[- ]rate|visit[- ]time"
+)
+_COLON = "[:\uff1a\ufe55\u2236\ua789]"  # also as East Asian keyboards write it
+# A field and its value. The colon may be missing, or be ";" or "=" before white space.
 _LINE = re.compile(
-    r"^[^\S\n]*+(user[-_ \u2010-\u2015]?agents?|allow|dis{1,2}al{1,2}ow|diasllow|disallaw"
-    r"|site-?maps?|crawl[-_ ]?delay|content-usage|request[- ]rate|visit[- ]time)"
-    r"(?:[^\S\n]*+(:)|(?=[\s#])|\Z)([^#\n]*+)",
+    rf"^[^\S\n]*+({_FIELD})"
+    rf"(?:[^\S\n]*+({_COLON})|([;=])(?=[^\S\n])|(?=[\s#])|\Z)([^#\n]*+)",
     re.IGNORECASE | re.MULTILINE,
+)
+# Other ends of lines, Unicode's and those of old printers. They count where a field comes next.
+_OTHER_END = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")
+_BEFORE_FIELD = re.compile(
+    rf"(?<![^\S\n])[^\S\n]++(?=(?:{_FIELD})[^\S\n]*+{_COLON})", re.IGNORECASE
 )
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _USAGE, _OTHER = range(7)
 # By the first three letters.
@@ -34,12 +43,15 @@ _KINDS = {
 # ignored: marks such as quotes, a version, a comment.
 _COMMENT = re.compile(r"\([^()]*+\)?")
 _NAME = re.compile(r"[^\w*-]*+(?:\**+([A-Za-z0-9_-]+)|\*)")
+_BETWEEN_NAMES = re.compile("[,;]")
 _ALL = "*"
+_URL = re.compile(r"https?://([^/?:]+)(?::[0-9]*)?", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\+?([0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)\s*\(?(ms|milli[a-z]*|[a-z]*)\)?[.;,]*", re.IGNORECASE
 )
 # Seconds in a unit, by its first letter.
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_OF_PATHS = (_ALLOW, _DISALLOW)
 MAX_USAGES = 100
 
 
@@ -91,56 +103,112 @@ _Line = tuple[int, str, int]  # kind, value, number
 
 
 class _Group(NamedTuple):
-    """A group of lines for the agents in the User-agent lines before them.
+    """Lines for the agents in the User-agent lines before them.
 
     Attributes:
         names: Those of its names that are the agent's, and ``*``.
-        lines: Lines of the group; empty without such a name.
+        lines: The lines; empty without such a name.
     """
 
     names: set[str]
     lines: list[_Line]
 
 
-def read_robots_rules(text: str, agents: tuple[str, ...]) -> RobotsReading:
+class _Groups:
+    """The groups of a robots.txt for one agent.
+
+    A group ends only where a User-agent line follows a line that allows or denies: no other line
+    ends it (RFC 9309 2.2.4), as for Google and Nutch. The other lines, such as a crawl delay, are for
+    the agents right above them, not for those that are named later.
+
+    Args:
+        names: The names of the agent.
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        self._own, self._named = names, {*names, _ALL}
+        self._groups: list[_Group] = []
+        self._above = set[str]()  # names in the User-agent lines right above
+        self._others: list[tuple[set[str], _Line]] = []
+        self._is_above, self._has_ended = False, True
+
+    def add(self, line: _Line) -> None:
+        """Adds a line that is no sitemap."""
+        kind, value, _ = line
+        if kind == _AGENT:
+            self._add_names(names_of_agents(value) & self._named)
+            return
+        self._is_above = False
+        if kind not in _OF_PATHS:
+            if value and self._above:
+                self._others.append((self._above, line))
+            return
+        self._has_ended = True
+        if value and self._groups and self._groups[-1].names:
+            self._groups[-1].lines.append(line)
+
+    def _add_names(self, names: set[str]) -> None:
+        if self._has_ended:
+            self._groups.append(_Group(set(), []))
+        if names:
+            self._groups[-1].names.update(names)
+        self._above = self._above | names if self._is_above else names
+        self._is_above, self._has_ended = True, False
+
+    def lines(self) -> tuple[list[_Line], list[_Line]]:
+        """Returns the lines that apply: those that allow or deny, and the others."""
+        names = self._own
+        if not any(names & group.names for group in self._groups):
+            names = {_ALL}
+        of_paths = [line for group in self._groups if names & group.names for line in group.lines]
+        return of_paths, [line for above, line in self._others if names & above]
+
+
+def read_robots_rules(text: str, agents: tuple[str, ...], host: str = "") -> RobotsReading:
     """Returns the part of a robots.txt for one agent.
 
     All groups with one of its names apply together (RFC 9309 2.2.1). If there are none, the groups
-    for all agents apply. See ``names_of_agents``.
+    for all agents apply. See ``names_of_agents``. A path that is denied may be a URL of the
+    host.
 
     Args:
         text: The robots.txt.
         agents: Product tokens.
+        host: Its host; empty if unknown.
 
     >>> robots = "User-agent: Bot/2.0 (us) # we\\nDisallow: /a\\nUser-agent: *\\nDisallow: /"
     >>> [rule.pattern for rule in read_robots_rules(robots, ("bot",)).rules]
     ['/a']
     """
-    own = {agent.lower() for agent in agents}
-    groups: list[_Group] = []
+    groups = _Groups({agent.lower() for agent in agents})
     sitemaps: list[str] = []
-    of_agents = False
     for line in _lines(text):
-        kind, value, _ = line
-        if kind == _SITEMAP:
-            sitemaps.append(value)
-        elif kind == _AGENT:
-            if not of_agents:
-                groups.append(_Group(set(), []))
-            of_agents = True
-            groups[-1].names.update(names_of_agents(value) & {*own, _ALL})
+        if line[0] == _SITEMAP:
+            sitemaps.append(line[1])
         else:
-            of_agents = False
-            if value and groups and groups[-1].names:
-                groups[-1].lines.append(line)
-    if not any(own & group.names for group in groups):
-        own = {_ALL}
-    lines = [line for group in groups if own & group.names for line in group.lines]
-    of_paths = (line for line in lines if line[0] in (_ALLOW, _DISALLOW))
-    rules = [RobotsRule(kind == _ALLOW, value, at) for kind, value, at in of_paths]
-    usages = (_usage_rule(value) for kind, value, _ in lines if kind == _USAGE)
+            groups.add(line)
+    of_paths, others = groups.lines()
+    rules = [
+        RobotsRule(True, value, at)
+        if kind == _ALLOW
+        else RobotsRule(False, _own_path(value, host) if value[0] in "hH" else value, at)
+        for kind, value, at in of_paths
+    ]
+    usages = (_usage_rule(value) for kind, value, _ in others if kind == _USAGE)
     first_usages = tuple(itertools.islice(usages, MAX_USAGES))
-    return RobotsReading(rules, *_delays(lines), sitemaps, first_usages)
+    return RobotsReading(rules, *_delays(others), sitemaps, first_usages)
+
+
+def _own_path(pattern: str, host: str) -> str:
+    """Returns the path of a pattern that is a URL of the host; else the pattern.
+
+    >>> _own_path("http://a.example/x*", "a.example"), _own_path("http://b.example/", "a.example")
+    ('/x*', 'http://b.example/')
+    """
+    match = _URL.match(pattern) if host else None
+    if match is None or match[1].lower() != host:
+        return pattern
+    return f"/{pattern[match.end() :].removeprefix('/')}"
 
 
 def _usage_rule(value: str) -> UsageRule:
@@ -156,7 +224,10 @@ def _usage_rule(value: str) -> UsageRule:
 
 
 def split_lines(text: str) -> list[str]:
-    """Splits a robots.txt into lines, for line numbers (RFC 9309 2.2: CR, LF or both)."""
+    """Splits a robots.txt into lines, for line numbers.
+
+    They end with CR, LF or both (RFC 9309 2.2), and at other separators of lines before a field.
+    """
     return _with_newlines(text).split("\n")
 
 
@@ -166,7 +237,10 @@ def number_of_lines(text: str) -> int:
 
 
 def _with_newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not _OTHER_END.search(text):
+        return text
+    return _BEFORE_FIELD.sub(lambda space: "\n" if _OTHER_END.search(space[0]) else space[0], text)
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -174,9 +248,9 @@ def _lines(text: str) -> Iterator[_Line]:
     text = _with_newlines(text)
     number, counted = 1, 0
     for found in _LINE.finditer(text):
-        field, colon, value = found.groups()
+        field, colon, mark, value = found.groups()
         kind = _KINDS[field[:3].lower()]
-        if not colon and _has_other_field(value):
+        if not (colon or mark) and _has_other_field(value):
             continue
         begins = found.start()
         number += text.count("\n", counted, begins)
@@ -199,14 +273,16 @@ def names_of_agents(value: str) -> set[str]:
 
     A token ends before the first character that is no letter of ASCII, digit, "-" or "_". Google
     and Nutch end it before a digit, too; here digits belong to it, since agents have names such as
-    ``bot2`` and ``360spider``. Commas separate several names. Asterisks beside a token do not count.
+    ``bot2`` and ``360spider``. Commas and semicolons separate several names. Asterisks beside a token do not count.
 
     >>> sorted(names_of_agents("MyBot/1.0 (what, and why; http://bot.example/)"))
     ['mybot']
     >>> sorted(names_of_agents("*, Other Images, bot2*")), names_of_agents("* (all robots)")
     (['*', 'bot2', 'other'], {'*'})
     """
-    matches = map(_NAME.match, _COMMENT.sub(" ", value).split(","))
+    value = _COMMENT.sub(" ", value) if "(" in value else value
+    names = _BETWEEN_NAMES.split(value) if "," in value or ";" in value else (value,)
+    matches = map(_NAME.match, names)
     return {(match[1] or _ALL).lower() for match in matches if match}
 
 

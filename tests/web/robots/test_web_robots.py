@@ -2,6 +2,7 @@ import codecs
 import gzip
 import lzma
 import time
+import zlib
 
 import pytest
 from http_clients import Client, HttpOptions
@@ -263,6 +264,8 @@ def test_crawl_delays_as_people_write_them(value, seconds):
             "\ufeff".encode("utf-16-le") + DENY_ALL.decode().encode("utf-16-le"), mtime=0
         ),
         gzip.compress(DENY_ALL + b"# the end\n", mtime=0)[:-4],
+        # zlib's data without a header.
+        *(zlib.compress(DENY_ALL, level) for level in (0, 5, 6, 9)),
     ],
 )
 def test_odd_bytes(body):
@@ -287,6 +290,13 @@ def test_paths_beyond_ascii_are_read_in_each_encoding(codec):
         ("<html><head><title>robots</title></head><body>User-agent: *<br>Disallow: /x<br/>", None),
         ("<HTML><BODY><DIV>User-agent: *</DIV><DIV>Disallow: <B>/x</B></DIV></BODY></HTML>", None),
         ("\ufeff<html>\n<body>\nUser-agent: *<br />\nDisallow: /x<br />\n", None),
+        (
+            "<html\nlang='en'>\n<pre\r\n class='a'\r\n>User-agent: *<br\n/>Disallow: /x</pre\n>",
+            None,
+        ),
+        ("<p>User-agent:&nbsp;*</p><p>&#160;Disallow&#58;&nbsp;&#x2F;x&nbsp;</p>", "text/html"),
+        ("User-agent:&nbsp;*\nDisallow: /x", "text/html"),
+        ("<p\nUser-agent: *\nDisallow: /x\n>", "text/html"),
     ],
 )
 def test_rules_in_a_page_of_html_are_obeyed(body, content_type):

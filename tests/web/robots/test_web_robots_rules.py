@@ -1,5 +1,7 @@
 """What rules of a robots.txt mean: as Protego has it, but where RFC 9309 says otherwise."""
 
+import re
+
 import pytest
 from protego import Protego
 from robots_texts import honest, honest_urls, made_up, made_up_urls
@@ -20,8 +22,11 @@ def rules_of(text, *agents):
 
 def compare(text, urls):
     """Compares what is said of URLs with Protego; returns which verdicts there were."""
-    ours, oracle = rules_of(text), Protego.parse(text)
-    assert ours.crawl_delay == oracle.crawl_delay(TOKEN)
+    ours = rules_of(text)
+    assert ours.crawl_delay == Protego.parse(text).crawl_delay(TOKEN)
+    # A crawl delay ends no group; for Protego it does.
+    lines = r"(?i)(?<![^\r\n]) *(crawl-delay|request-rate|visit-time)[^\r\n]*"
+    oracle = Protego.parse(re.sub(lines, "", text))
     verdicts = {url: ours.verdict(url) for url in urls}
     expected = {url: "allowed" if oracle.can_fetch(url, TOKEN) else "denied" for url in urls}
     assert verdicts == expected, text
@@ -52,9 +57,10 @@ DIFFERENCES = [
     ("User-agent: nutbot\nNoindex: /x\nUser-agent: *\nDisallow: /a", "/a", "denied"),
     ("User-agent: nutbot\nClean-param: x\nUser-agent: *\nDisallow: /a", "/a", "denied"),
     ("User-agent: nutbot\nDisallow /b: c\nUser-agent: *\nDisallow: /a", "/a", "denied"),
+    ("User-agent: nutbot\nCrawl-delay: 5\nUser-agent: *\nDisallow: /a", "/a", "denied"),
     # 2.2: lines end with CR, LF or both; a path may have all other characters that are no ASCII.
     ("User-agent: *\nDisallow: /a\u2028b", "/a", "allowed"),
-    ("User-agent: *\nDisallow: /\u0085Disallow: /a", "/a", "allowed"),
+    ("User-agent: *\nDisallow: /a\u0085b", "/a", "allowed"),
     # 2.2.1: names are compared as a whole; one that is only the beginning of ours is another robot.
     ("User-agent: *\nDisallow: /a\n\nUser-agent: nutb\nDisallow:", "/a", "denied"),
     ("User-agent: nutb*\nDisallow: /a", "/a", "allowed"),
@@ -142,6 +148,7 @@ def test_names_with_digits(token):
     [
         "NutBot/1.0 (what it is for; http://bot.example/)",
         *("nutbot/1.0 (what, why)", "nutbot Images", "nutbot;", "nutbot;q=1", "nutbot, Other"),
+        *("Other; nutbot", "Other/1; nutbot/2 (x)"),
         *("Other, nutbot", "Other/2.0 (x), nutbot/1", "nutbot*", "*nutbot*", "nutbot.", "nutbot|x"),
         *('"nutbot"', "'nutbot'", "“nutbot”", "<nutbot>", "[nutbot]", ": nutbot", "= nutbot"),
         *("\u200bnutbot\u200b", "\xa0nutbot\xa0x", "nutboté", "nutbot日本", "*, nutbot"),
@@ -171,6 +178,93 @@ def test_the_group_of_another_agent_neither_opens_nor_locks(value):
     opening = rules_of(f"User-agent: {value}\nDisallow:\n\nUser-agent: *\nDisallow: /x")
     locking = rules_of(f"User-agent: {value}\nDisallow: /")
     assert (opening.allowed("http://a/x"), locking.allowed("http://a/x")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *(
+            "Crawl-delay: 5",
+            "Request-rate: 1/5",
+            "Sitemap: http://a/s.xml",
+            "Noindex: /y",
+            "Host: a",
+        ),
+        *(
+            "Clean-param: s",
+            "# a comment",
+            "",
+            "Content-Usage: train-ai=n",
+            "Nothing that is known",
+        ),
+    ],
+)
+def test_only_lines_about_paths_end_a_group(other):
+    one = f"User-agent: nutbot\n{other}\nUser-agent: b\nDisallow: /x\nUser-agent: c\nDisallow: /y"
+    for agent in ("nutbot", "b"):
+        assert [rules_of(one, agent).allowed(f"http://a/{path}") for path in "xy"] == [False, True]
+    two = f"User-agent: nutbot\nDisallow: /y\n{other}\nUser-agent: b\nDisallow: /x"
+    assert [rules_of(two).allowed(f"http://a/{path}") for path in "xy"] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "delays"),
+    [
+        # A delay is for the agents right above it, also if the rules below are for all of them.
+        ("User-agent: a\nCrawl-delay: 5\nUser-agent: b\nDisallow: /x", (5, None, None)),
+        ("User-agent: a\nUser-agent: b\nCrawl-delay: 5\nUser-agent: c\nCrawl-delay: 9", (5, 5, 9)),
+        ("User-agent: *\nCrawl-delay: 5\n\nUser-agent: b\nDisallow: /x", (5, None, 5)),
+        (
+            "User-agent: a\nDisallow: /x\nCrawl-delay: 5\nUser-agent: b\nDisallow: /y",
+            (5, None, None),
+        ),
+        ("User-agent: a\nSitemap: /s\nUser-agent: b\nCrawl-delay: 5", (5, 5, None)),
+        ("Crawl-delay: 7\nUser-agent: a\nDisallow: /x", (None, None, None)),
+    ],
+)
+def test_a_crawl_delay_is_for_the_agents_right_above_it(text, delays):
+    assert tuple(rules_of(text, agent).crawl_delay for agent in "abc") == delays
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("Disallow\uff1a /x", "Disallow\uff1a/x", "Disallow \ufe55/x", "Disallow\u2236 /x"),
+        *("Disallow; /x", "Disallow= /x", "Disallowed: /x", "DISALLOWS: /x", "Disallow : /x"),
+        *("Disallow /x", "Disallow\t/x", "  Disallow:/x", "\xa0Disallow:\xa0/x\xa0"),
+        *(f"Disallow: /y{end}Disallow: /x" for end in "\v\f\x1c\x1d\x1e\x85\u2028\u2029"),
+        "# a comment\u2028Disallow: /x\u2028",
+        "Disallow: http://host.example/x",
+        "Disallow: HTTPS://Host.Example:8080/x*",
+    ],
+)
+def test_lines_as_people_write_them(line):
+    text = f"User-agent: *\n{line}\n"
+    rules = RobotsRules(RobotsRecord(200, text, 0), TOKEN, host="host.example")
+    assert [rules.allowed(f"http://host.example/{path}") for path in "xz"] == [False, True]
+    decided = deciding_line(text, "http://host.example/x", (TOKEN,))
+    assert decided
+    assert decided.text.endswith(("/x", "/x*"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *('"/x"', "'/x'", "x", "x/", "\\x\\", "./x", "//host.example/x", "http://other.example/x"),
+        *("/a\u2028x", "host.example/x", "[/x]", "(/x)", "…/x"),
+    ],
+)
+def test_a_path_that_begins_with_no_slash_or_asterisk_denies_nothing(value):
+    rules = RobotsRules(
+        RobotsRecord(200, f"User-agent: *\nDisallow: {value}", 0), TOKEN, host="host.example"
+    )
+    assert rules.allowed("http://host.example/x/")
+
+
+def test_a_url_of_the_host_opens_nothing_but_what_is_denied_by_one():
+    text = "User-agent: *\nDisallow: /\nAllow: http://host.example/x"
+    rules = RobotsRules(RobotsRecord(200, text, 0), TOKEN, host="host.example")
+    assert not rules.allowed("http://host.example/x")
 
 
 @pytest.mark.parametrize("number", first(30, range(600)))

@@ -311,6 +311,25 @@ def test_pages_that_only_cookies_show_are_fetched(walls, tmp_path, client, redir
     assert Counter(asked(walls))["http://over.example.com/"] == 2
 
 
+@pytest.mark.parametrize("with_b", [True, False])
+def test_a_cookie_from_another_host_needs_a_page_of_it_in_the_partition(tmp_path, with_b):
+    a, b = "http://a.example.com/", "http://b.example.com/"
+
+    def answer(path, _):
+        head = _head_of(server, path)
+        if path == "/set":
+            cookie = "Set-Cookie: c=1; Domain=example.com; Path=/"
+            return reply(b"", "302 Found", f"Location: {a}", cookie)
+        if path != "/robots.txt" and "Host: a." in head and "c=1" not in head:
+            return reply(b"", "302 Found", f"Location: {b}set", "Set-Cookie: x=1")
+        return reply(b"page")
+
+    with serve(answer) as server:
+        words = (*reach(server), "--http_cookies", "--server_delay", "0", "--rounds", "1")
+        nutbeam("crawl", str(tmp_path / "table"), a, *[b] * with_b, *words)
+    assert statuses_of(str(tmp_path / "table"))[a] == ("db_fetched" if with_b else "db_redir_temp")
+
+
 def test_cookies_last_for_the_crawl_and_end_with_the_host(walls, tmp_path):
     table = str(tmp_path / "table")
     words = (*reach(walls), "--server_delay", "0.01")

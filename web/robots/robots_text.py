@@ -20,7 +20,8 @@ _INSIDE = r"(?:[^<>\r\n]|\r?\n(?![^\S\n]*+(?:user|allow|dis|crawl|site)))*+"
 # Elements after which a browser begins a line. What follows is looked at, so no line is added
 # where the text has one.
 _BREAK = re.compile(
-    rf"<(?:br|/?(?:p|div|pre|li|ul|ol|tr|table|h[1-6]|head|title|body|html))\b{_INSIDE}>"
+    r"<(?:br|hr|/?(?:p|div|pre|li|ul|ol|dl|dt|dd|tr|table|h[1-6]|head|title|body|html|section"
+    rf"|article|main|header|footer|nav|aside|blockquote|center|address|form|textarea))\b{_INSIDE}>"
     r"(?=[^\S\n]*+\S)",
     re.IGNORECASE,
 )
@@ -32,6 +33,14 @@ _MARKS = re.compile(
     r"(?<![^\r\n])[ \t]*+(?:[\ufeff\ufffd\u00ad\u200b-\u200f\u2060]|ï»¿)"
     r"[ \t\ufeff\ufffd\u00ad\u200b-\u200f\u2060ï»¿]*+"
 )
+# Characters that nobody sees, beside a field or a value; inside a path they may be part of it.
+_UNSEEN = "\u00ad\u200b-\u200f\u2060\ufeff"
+_EDGES = re.compile(
+    rf"(?<=:)[ \t]*+[{_UNSEEN}][ \t{_UNSEEN}]*+"
+    rf"|(?<![{_UNSEEN}])[{_UNSEEN}]++(?=[ \t]*+(?:[:\r\n#]|\Z))"
+)
+# First bytes of files that are packed: gzip, zstd, xz, bzip2, zip.
+_PACKED_MARKS = (GZIP_MARK, b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\3\4")
 _ZLIB_MARKS = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 2.2, by level
 _BROKEN = ("disconnect", "time", "encoding")
 _RANGE = re.compile(r"bytes 0-([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
@@ -63,7 +72,7 @@ def decode_robots(body: bytes, content_type: str | None = None) -> str:
         text = _TAG.sub("", _BREAK.sub("\n", text)).lstrip("\n")
         text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if not text.isascii():
-        text = _MARKS.sub("", text)
+        text = _EDGES.sub("", _MARKS.sub("", text))
     return _SITEMAP_LINE.sub(lambda line: mask_users(line[0]), text) if "@" in text else text
 
 
@@ -77,7 +86,8 @@ def incomplete_of(answer: Response) -> str | None:
         return answer.error or "incomplete"
     if answer.status == 206 and not _is_whole_range(answer.header("content-range") or ""):
         return "incomplete"
-    if answer.header("content-encoding") and not number_of_lines(decode_robots(answer.body)):
+    is_packed = answer.header("content-encoding") or answer.body.startswith(_PACKED_MARKS)
+    if is_packed and not number_of_lines(decode_robots(answer.body)):
         return "bad_encoding" if "\ufffd" in answer.body.decode("utf-8", "replace") else None
     return None
 

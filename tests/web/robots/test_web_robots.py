@@ -1,3 +1,4 @@
+import bz2
 import codecs
 import gzip
 import lzma
@@ -251,6 +252,7 @@ def test_crawl_delays_as_people_write_them(value, seconds):
         # What an editor makes of a mark; what nobody sees; one that is cut.
         "ï»¿".encode() + DENY_ALL,
         "\u200b\u00ad \u2060".encode() + DENY_ALL,
+        "User-agent\u200b:\u200e *\u200b\r\nDisallow: \ufeff/\u200b # why".encode(),
         b"\xbb\xbf" + DENY_ALL,
         # Lines that were appended in another encoding.
         "\ufeffUser-agent: *\r\n".encode("utf-16-le") + b"Disallow: /\n",
@@ -296,6 +298,7 @@ def test_paths_beyond_ascii_are_read_in_each_encoding(codec):
         ),
         ("<p>User-agent:&nbsp;*</p><p>&#160;Disallow&#58;&nbsp;&#x2F;x&nbsp;</p>", "text/html"),
         ("User-agent:&nbsp;*\nDisallow: /x", "text/html"),
+        ("<dl><dt>User-agent: *<dd>Disallow: /x<hr>Allow: /y</dl>", "text/html"),
         ("<p\nUser-agent: *\nDisallow: /x\n>", "text/html"),
     ],
 )
@@ -415,10 +418,13 @@ def test_a_part_of_a_robots_txt_defers(header, state):
             ("zstd", b"\x28\xb5\x2f\xfd\x00", "defer"),
         ),
         *(("utf-8", DENY_ALL, "rules"), ("none", b"", "rules"), ("gzip", DENY_ALL, "rules")),
+        *((None, lzma.compress(DENY_ALL * 50), "defer"), (None, b"\x1f\x8b\x08\x00\xff", "defer")),
+        *((None, b"\xff\x00", "rules"), (None, bz2.compress(DENY_ALL), "defer")),
     ],
 )
 def test_a_robots_txt_in_a_coding_that_cannot_be_undone_defers(coding, body, state):
-    rules, _ = fetch(lambda _: reply(body, "200 OK", f"Content-Encoding: {coding}"))
+    headers = [f"Content-Encoding: {coding}"] if coding else []
+    rules, _ = fetch(lambda _: reply(body, "200 OK", *headers))
     assert (rules.state, rules.error) == (state, "bad_encoding" if state == "defer" else None)
 
 

@@ -22,7 +22,6 @@ from ...policy.hosting.host_limits import blocked_hosts
 from ...policy.hosting.host_settings import HostSettings, pause_of
 from ...policy.scope import Seeds
 from ...policy.sitemaps.sitemap_list import (
-    DEFAULT_PATH,
     NONE_NAMED,
     OTHERS_NAMED,
     Sitemap,
@@ -37,6 +36,7 @@ from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
 from ...web.content.whole_bodies import WHOLE
 from ...web.engine.engine import Engine, FetchOptions
+from ...web.engine.host_queue import origin_of
 from ...web.engine.tasks import Hop, Result, Task, repeat_at
 from ...web.exchange.http_options import HttpOptions
 from ...web.exchange.status import FETCH_SUCCESS, PROTOCOL_STATUS_NAMES
@@ -166,10 +166,11 @@ class SitemapFetching(Fetching):
 
     def screen(self, task: Task, rules: RobotsRules) -> str | None:
         sitemap = self._of[task.key]
-        if not sitemap.of_host:
-            return None
-        origin = sitemap.url.removesuffix(DEFAULT_PATH)
-        return self._sitemaps.add_of_robots(sitemap, absolute_sitemaps(rules.sitemaps, origin))
+        urls = absolute_sitemaps(rules.sitemaps, origin_of(sitemap.url))
+        if sitemap.of_host:
+            return self._sitemaps.add_of_robots(sitemap, urls)
+        self._of[task.key] = self._sitemaps.vouched(sitemap, urls)
+        return None
 
     def may_send(self) -> bool:
         return self._lease.may_send()

@@ -124,6 +124,19 @@ class SitemapList:
             return None if sitemap.url in named else OTHERS_NAMED
         return None if self._options.sitemap_url_default_sitemap_xml else NONE_NAMED
 
+    def vouched(self, sitemap: Sitemap, urls: Iterable[str]) -> Sitemap:
+        """Returns a sitemap; it may name all URLs of its host if robots.txt of its host names it.
+
+        Args:
+            sitemap: The sitemap.
+            urls: URLs in that robots.txt.
+        """
+        home = site_of(sitemap.url)
+        if home in sitemap.vouching or not any(self._is_same(sitemap, url) for url in urls):
+            return sitemap
+        places = (*sitemap.places, f"{home}/")
+        return dataclasses.replace(sitemap, places=places, vouching=(*sitemap.vouching, home))
+
     def add_child(self, parent: Sitemap, url: str) -> None:
         """Adds a sitemap that an index names; strictly, it must be on a host of its index."""
         found = self._admitted(url)
@@ -145,9 +158,12 @@ class SitemapList:
 
     def is_own(self, sitemap: Sitemap, url: str) -> bool:
         """Returns whether the target of a redirect is the URL of the sitemap in another spelling."""
-        key = self._rules.key_of(url.strip(), "default")
         same_host = (host_of_url(url) or "").rstrip(".") == host_of_url(sitemap.url)
-        return same_host and key == self._rules.key_of(sitemap.url, "default")
+        return same_host and self._is_same(sitemap, url)
+
+    def _is_same(self, sitemap: Sitemap, url: str) -> bool:
+        key = self._rules.key_of(url.strip(), "default")
+        return key == self._rules.key_of(sitemap.url, "default")
 
     def redirected(self, sitemap: Sitemap, url: str, hops: int) -> Sitemap | None:
         """Returns the target of a redirect, or None if it is not followed.

@@ -1,12 +1,16 @@
 """Decides whether a body is whole although the frame of its answer is wrong.
 
 Many servers send a length that is too large, or leave out the last chunk. A document that has its own
-end is whole if the end has come. Others are whole if the frame lacks a few bytes at most.
+end is whole if the end has come, and little comes after it. Others are whole if the frame lacks a few
+bytes at most.
 """
 
 import json
 import re
 import zlib
+
+from .gzip_members import GZIP_MARK, MAX_MEMBERS
+from .markup_end import find_markup_end
 
 # Values of ``truncated`` for bodies that are whole: the answer ended early or late, or the checksum of
 # its coding is wrong.
@@ -17,8 +21,11 @@ _FEW_BYTES = 16
 _TAIL_BYTES = 4_096
 _MAX_UNPACKED_BYTES = 64 << 20
 _PIECE_BYTES = 1 << 20
-_ROOTS = frozenset(["html", "rss", "feed", "urlset", "sitemapindex", "rdf:rdf", "svg", "opml"])
-_LAST_TAG = re.compile(rb"</([A-Za-z_][A-Za-z0-9_:.-]*)\s*>")
+_XML_ROOTS = frozenset([b"rss", b"feed", b"urlset", b"sitemapindex", b"rdf:rdf", b"svg", b"opml"])
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+# The first end of a PDF that is made for the web names no place, and others come after it.
+_PDF_END = re.compile(rb"startxref\s+0*[1-9][0-9]*\s+%%EOF")
+_MOST_BYTES_AFTER = 1_024
 _FIRST_TAG = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*"
     rb"(?:(?:<!--(?:[^-]|-(?!->))*+-->|<\?[^>]*+>|<![^-][^>]*+>)\s*)*+<([A-Za-z_][A-Za-z0-9_:.-]*)"
@@ -41,52 +48,95 @@ def is_whole_document(body: bytes, content_type: str = "", missing: int | None =
     if not body:
         return False
     if body.startswith(b"%PDF-"):
-        return b"%%EOF" in body[-1_024:]
+        return _is_whole_pdf(body)
     if body.startswith(b"PK\x03\x04"):
         return _is_whole_archive(body)
-    if body.startswith(b"\x1f\x8b"):
+    if body.startswith(GZIP_MARK):
         return _is_whole_gzip(body)
-    if (root := _root_of(body)) is not None:
-        return _ends(body, root)
     kind = content_type.partition(";")[0].strip().lower()
+    text = _as_ascii(body)
+    root = _root_of(text)
+    if root is not None or kind in _HTML_TYPES:
+        return _is_whole_markup(text, root or b"", missing)
     if kind.endswith(("/json", "+json")):
         return _is_json(body)
     return kind in _PLAIN and missing is not None and missing <= _FEW_BYTES
 
 
-def _root_of(body: bytes) -> bytes | None:
+def _as_ascii(body: bytes) -> bytes:
+    """Returns a text in UTF-16 in UTF-8, and others as they are."""
+    for encoding, mark, start in (
+        ("utf-16-le", b"\xff\xfe", b"<\0"),
+        ("utf-16-be", b"\xfe\xff", b"\0<"),
+    ):
+        if body.startswith((mark, start)):
+            return body.decode(encoding, "replace").lstrip("\ufeff").encode("utf-8", "replace")
+    return body
+
+
+def _root_of(text: bytes) -> bytes | None:
     """Returns the name of the first tag, in lower case; None if the body does not begin as markup."""
-    head = body[:_TAIL_BYTES].replace(b"\0", b"")  # of UTF-16, every other byte
+    head = text[:_TAIL_BYTES]
     match = _FIRST_TAG.match(head)
     if match is None:
         return b"" if head.lstrip().startswith(b"<") else None
     return match[1].lower()
 
 
-def _ends(body: bytes, root: bytes) -> bool:
-    """Returns whether the end tag of the root has come; scripts and comments may follow it."""
-    tail = body[-_TAIL_BYTES:].replace(b"\0", b"")
-    ends = [match.lower() for match in _LAST_TAG.findall(tail)]
-    if root.decode("ascii") in _ROOTS or body.lstrip().startswith(b"<?xml"):
-        return root in ends
-    return b"html" in ends  # the start tag of HTML may be left out
+def _is_whole_markup(text: bytes, root: bytes, missing: int | None) -> bool:
+    """Returns whether the end tag of the root has come.
+
+    That of HTML may be left out (HTML 13.1.2.4). A page without it is whole if its length lacks a few
+    bytes, and if it does not end within a tag, a comment or a script.
+    """
+    is_xml = root in _XML_ROOTS or (text.lstrip().startswith(b"<?xml") and root != b"html")
+    if is_xml:
+        return find_markup_end(text, root, False).has_root_end
+    # The start tag of HTML may be left out, too.
+    end = find_markup_end(text, b"html", True)
+    few = missing is not None and 0 < missing <= _FEW_BYTES  # 0: chunks, one of which may lack
+    return end.has_root_end or (end.in_text and few)
+
+
+def _is_whole_pdf(body: bytes) -> bool:
+    """Returns whether the last end of a PDF is there, and no object after it."""
+    ends = list(_PDF_END.finditer(body, max(0, len(body) - _TAIL_BYTES)))
+    return (
+        bool(ends)
+        and len(rest := body[ends[-1].end() :]) <= _MOST_BYTES_AFTER
+        and b"obj" not in rest
+    )
 
 
 def _is_whole_archive(body: bytes) -> bool:
-    """Returns whether a zip archive has its last record, which gives the length of its comment."""
+    """Returns whether a zip archive has its last record, after its directory and before its comment.
+
+    An archive within it has a last record, too; its directory begins elsewhere than the record says.
+    """
     at = body.rfind(b"PK\x05\x06")
-    return at >= 0 and at + 22 + int.from_bytes(body[at + 20 : at + 22], "little") <= len(body)
+    if at < 0 or at + 22 > len(body):
+        return False
+    size, start = (int.from_bytes(body[at + n : at + n + 4], "little") for n in (12, 16))
+    is_large = start == 0xFFFFFFFF or size == 0xFFFFFFFF  # ZIP64 has the place in another record
+    in_place = start + size == at or is_large
+    return in_place and at + 22 + int.from_bytes(body[at + 20 : at + 22], "little") <= len(body)
 
 
 def _is_whole_gzip(body: bytes) -> bool:
-    reader, unpacked, rest = zlib.decompressobj(zlib.MAX_WBITS | 16), 0, body
-    try:
-        while rest and not reader.eof and unpacked < _MAX_UNPACKED_BYTES:
-            unpacked += len(reader.decompress(rest, _PIECE_BYTES))
-            rest = reader.unconsumed_tail
-    except zlib.error:
-        return False
-    return reader.eof
+    """Returns whether all members of a gzip file have their ends."""
+    rest, unpacked = body, 0
+    for _ in range(MAX_MEMBERS):
+        reader = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            while rest and not reader.eof and unpacked < _MAX_UNPACKED_BYTES:
+                unpacked += len(reader.decompress(rest, _PIECE_BYTES))
+                rest = reader.unconsumed_tail
+        except zlib.error:
+            return False
+        rest = reader.unused_data
+        if not reader.eof or rest[:1] != GZIP_MARK[:1]:
+            return reader.eof
+    return False
 
 
 def _is_json(body: bytes) -> bool:

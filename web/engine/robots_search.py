@@ -131,11 +131,15 @@ class RobotsAnswers:
         return None if is_old else answer
 
     def put(self, answer: Response) -> Response:
-        """Stores and returns the part of a response that matters for robots.txt."""
+        """Stores and returns the part of a response that matters for robots.txt.
+
+        One that ended early is not stored, for it is requested once more.
+        """
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
         kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
-        self._answers.put(answer.url, kept)
+        if answer.truncated != "disconnect":
+            self._answers.put(answer.url, kept)
         return kept
 
 

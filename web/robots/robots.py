@@ -1,5 +1,6 @@
 """Applies robots.txt (RFC 9309): the URLs of a site that may be fetched, and the delay."""
 
+import dataclasses
 import operator
 import re
 import zlib
@@ -10,6 +11,7 @@ from ..base.clock import EARLIEST_MS, now_ms
 from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
 from ..content.usage import joined_usage, read_usage, usage_text
+from ..content.whole_bodies import FRAME
 from ..exchange.response import Response
 from ..exchange.status import BUSY_STATUSES, classify
 from ..urls.url_parts import host_of_url
@@ -24,6 +26,8 @@ ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last li
 FAILING_MS = 30 * 86_400_000
 MAX_SITEMAPS = 100
 MAX_SITEMAP_CHARS = 2048
+# What people put around a URL. No URL begins or ends with them.
+_QUOTES = "\"'`<>\u00ab\u00bb\u2018\u2019\u201c\u201d\u201e"
 # A URL, or what is relative to that of robots.txt; "none" is neither.
 _SITEMAP = re.compile(
     r"(?:https?://|(?![a-z][a-z0-9+.-]*:)(?=\S*[./?]))[!-~\u00a1-\U0010ffff]+", re.IGNORECASE
@@ -231,8 +235,9 @@ def _state(record: RobotsRecord) -> str:
 NO_RULES = RobotsRules(RobotsRecord(404, "", 0), "")
 
 
-def _sitemaps(found: Iterable[str]) -> tuple[str, ...]:
-    urls = (url for url in found if len(url) <= MAX_SITEMAP_CHARS and _SITEMAP.fullmatch(url))
+def _sitemaps(values: Iterable[str]) -> tuple[str, ...]:
+    bare = (value.strip(_QUOTES).strip() for value in values)
+    urls = (url for url in bare if len(url) <= MAX_SITEMAP_CHARS and _SITEMAP.fullmatch(url))
     return tuple(list(dict.fromkeys(urls))[:MAX_SITEMAPS])
 
 
@@ -270,6 +275,7 @@ def robots_steps(
     ``agents`` begins with the client's product token.
     """
     response, error = yield from follow_redirects(f"{origin}/robots.txt", redirects)
+    response = yield from _whole(response)
     now = response.started or now_ms()
     status, text, since = response.status, "", 0
     if status < 300 and (error := incomplete_of(response)):
@@ -283,6 +289,22 @@ def robots_steps(
     record = RobotsRecord(status, text, now, since)
     error, wait = error or response.error, classify(response).retry_after_s
     return RobotsRules(record, agents, error, wait, host_of_url(origin) or "")
+
+
+def _whole(response: Response) -> Generator[str, Response, Response]:
+    """Requests a robots.txt that ended early once more: the same one again is all that there is."""
+    if not _ended_early(response):
+        return response
+    again = yield response.url
+    if _ended_early(again) and again.body == response.body:
+        return dataclasses.replace(again, truncated=FRAME, error=None)
+    return again if 200 <= again.status < 300 else response
+
+
+def _ended_early(response: Response) -> bool:
+    # Not where the connection broke, or nothing came any more: something on the way may cut it.
+    early = response.truncated == "disconnect" and response.error in (None, "incomplete")
+    return early and bool(response.body) and 200 <= response.status < 300
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:

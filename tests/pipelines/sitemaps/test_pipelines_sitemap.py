@@ -112,6 +112,18 @@ def test_sitemaps_as_sites_have_them(tmp_path):
     assert "/sitemap.xml" not in site.seen
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_given_sitemap_names_all_urls_of_its_host_only_if_robots_txt_names_it(tmp_path, named):
+    pages = {
+        "/robots.txt": 'Sitemap: "/news/index.xml"\n' if named else "User-agent: *\n",
+        "/news/index.xml": index("/news/s.xml"),
+        "/news/s.xml": urls("/news/1", "/2"),
+    }
+    with serve(Site(pages).answer) as server:
+        run(server, tmp_path / "table", f"{HOME}/news/index.xml")
+    assert known(tmp_path / "table") == {f"{HOME}/news/1", *([f"{HOME}/2"] if named else [])}
+
+
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
 def test_sitemaps_of_every_kind(tmp_path, kind, request):
     pages = {

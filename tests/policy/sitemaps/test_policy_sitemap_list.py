@@ -134,3 +134,20 @@ def test_redirects_are_limited_and_end():
     assert sitemaps.redirected(target, "https://c.com/", 3) is None
     assert sitemaps.redirected(target, "file:///etc/passwd", 1) is None
     assert sitemaps.dropped == {"repeated": 1, "too_many_redirects": 1, "scheme_not_allowed": 1}
+
+
+@pytest.mark.parametrize(
+    ("named", "is_vouched"),
+    [
+        ([GIVEN], True),
+        (["http://example.com/", "HTTP://EXAMPLE.com/news/./sitemap.xml"], True),
+        (["http://example.com/sitemap.xml", "https://example.com/news/sitemap.xml"], False),
+        ([], False),
+    ],
+)
+def test_a_given_sitemap_that_robots_txt_names_may_name_all_urls_of_its_host(named, is_vouched):
+    sitemaps, first = begun()
+    vouched = sitemaps.vouched(first, named)
+    assert ("example.com/" in vouched.places) == is_vouched
+    sitemaps.add_child(vouched, "http://example.com/news/2.xml")
+    assert ("example.com/" in sitemaps.take()[0].places) == is_vouched

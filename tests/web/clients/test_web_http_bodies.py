@@ -2,8 +2,10 @@
 
 import functools
 import gzip
+import io
 import random
 import tracemalloc
+import zipfile
 import zlib
 
 import brotli
@@ -225,6 +227,20 @@ GZIP = "Content-Encoding: gzip\r\n"
 TEXT, HTML_TYPE = "Content-Type: text/plain\r\n", "Content-Type: text/html\r\n"
 
 
+PDF = b"%PDF-1.4 x startxref 9 %%EOF\n"
+
+
+def archive(name, content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr(name, content)
+    return file.getvalue()
+
+
+PACKED = archive("a", b"b")
+OUTER = archive("a.zip", PACKED)
+
+
 def by_length(body, more, headers=""):
     return f"{headers}Content-Length: {len(body) + more}\r\n\r\n".encode() + body
 
@@ -257,8 +273,13 @@ WHOLE = {
     "rss": (by_length(RSS, 500), RSS, "frame"),
     "xml of its own": (by_length(b"<?xml version='1.0'?><a:b><c/></a:b>", 500),
                        b"<?xml version='1.0'?><a:b><c/></a:b>", "frame"),
-    "pdf": (by_length(b"%PDF-1.4 x %%EOF\n", 500), b"%PDF-1.4 x %%EOF\n", "frame"),
-    "zip": (by_length(b"PK\3\4..PK\5\6" + bytes(18), 500), b"PK\3\4..PK\5\6" + bytes(18), "frame"),
+    "html without an end tag": (by_length(b"<title>a</title><p>b < c", 16),
+                                b"<title>a</title><p>b < c", "frame"),
+    "html without any tag": (by_length(b"a &lt; b", 16, HTML_TYPE), b"a &lt; b", "frame"),
+    "a script after the end": (by_length(b"<html>a</html><script>'<a'</script>\n<!-- b -->", 99),
+                               b"<html>a</html><script>'<a'</script>\n<!-- b -->", "frame"),
+    "pdf": (by_length(PDF, 500), PDF, "frame"),
+    "zip": (by_length(PACKED, 500), PACKED, "frame"),
     "a file of gzip": (by_length(ZIPPED, 500), ZIPPED, "frame"),
     "json": (by_length(b'{"a": [1]}', 500, "Content-Type: application/json\r\n"), b'{"a": [1]}',
              "frame"),
@@ -267,15 +288,30 @@ WHOLE = {
 }  # fmt: skip
 CUT = {
     "gzip": by_length(ZIPPED[:-20], 20, GZIP),
-    "html": by_length(HTML[:5000], 5, HTML_TYPE),
+    "html": by_length(HTML[:5000], 17, HTML_TYPE),
+    "html in an attribute": by_length(b"<html><p title='</html>'", 5, HTML_TYPE),
+    "html whose comment has its end": by_length(b"<html><!-- </html> -->", 50, HTML_TYPE),
+    "html in a comment": by_length(b"<html>a<!-- </html>", 5, HTML_TYPE),
+    "html in a script": by_length(b"<html>a<script>'</html>'", 5, HTML_TYPE),
+    "html whose script has its end": by_length(b"<html><script>'</html>'</script>a", 50, HTML_TYPE),
+    "html in a script after its end": by_length(b"<html>a</html><script>'a", 5, HTML_TYPE),
+    "html with text after its end": by_length(b"<html>a</html>" + b"a " * 200, 99, HTML_TYPE),
+    "html after html": by_length(b"<html>a</html><html>b", 99, HTML_TYPE),
     "html, no last chunk": in_chunks(HTML[:5000], HTML_TYPE),
     "html whose script has an end tag": by_length(
         b"<html><script>'</a>'" + b" " * 5000, 5, HTML_TYPE
     ),
     "rss": by_length(RSS[:-8], 8),
+    "rss with an end in a text": by_length(b"<rss><item><![CDATA[</rss>]]></item>", 8),
+    "rss within a text": by_length(b"<rss><item><![CDATA[</rss>", 8),
     "xml": by_length(b"<?xml version='1.0'?><a><c></c>", 4),
+    "xml with an element like its root": by_length(b"<?xml version='1.0'?><a><a></a><b>", 4),
     "pdf": by_length(b"%PDF-1.4 x", 5),
-    "zip": by_length(b"PK\3\4..PK\5\6" + bytes(16) + b"\2\0", 5),
+    "pdf after its first end": by_length(PDF.replace(b"9", b"0") + b"2 0 obj", 5),
+    "pdf whose change is cut": by_length(PDF + b"2 0 obj <<", 5),
+    "zip": by_length(PACKED[:-1], 5),
+    "zip after a zip in it": by_length(OUTER[: OUTER.index(PACKED) + len(PACKED)], 5),
+    "a file of gzip with two members": by_length(ZIPPED + ZIPPED[:-9], 5),
     "json": by_length(b'{"a": [1', 5, "Content-Type: application/json\r\n"),
     "text": by_length(b"One line", 300, TEXT),
     "text in the middle of a chunk": in_chunks(b"One", TEXT, rest=b"9\r\nline"),

@@ -1,5 +1,6 @@
 """What robots.txt makes of the pages of a run."""
 
+import socket
 import time
 
 import pytest
@@ -22,6 +23,22 @@ def test_robots_txt_denies():
     assert by_url == {f"{A}/0": (33, 1, False), f"{A}/1": (37, 18, True), f"{A}/2": (33, 1, False)}
     assert "/1" not in server.paths
     assert next(engine.hosts()).counts == {"success": 2, "robots_denied": 1}
+
+
+def test_a_robots_txt_whose_length_is_always_too_large_is_requested_twice_and_obeyed():
+    text = b"User-agent: *\nDisallow: /1\n"
+
+    def answer(path, connection):
+        if path != "/robots.txt":
+            return pages(path, connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 528\r\n\r\n" + text)
+        connection.shutdown(socket.SHUT_WR)
+        return b""
+
+    results, engine, server = run(answer, urls(3))
+    assert sorted(result.fetch_status for result in results) == [33, 33, 37]
+    assert server.paths.count("/robots.txt") == 2
+    assert next(engine.hosts()).robots_text == text.decode()
 
 
 @pytest.mark.parametrize("status", [425, 429, 500, 503])

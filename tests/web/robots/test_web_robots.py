@@ -77,9 +77,12 @@ def test_no_whole_answer_defers(wire, error):
     ("framing", "state"),
     [
         ("Content-Length: {more}\r\n\r\n{text}", "rules"),  # two bytes too many
-        ("Content-Length: {much}\r\n\r\n{text}", "defer"),
+        ("Content-Length: {much}\r\n\r\n{text}", "rules"),  # the same again
+        ("Content-Length: {much}\r\n\r\n", "defer"),
+        ("Content-Length: {much}\r\n\r\n{text}#{request}", "defer"),
         ("Transfer-Encoding: chunked\r\n\r\n{chunk}\r\n{text}\r\n", "rules"),
-        ("Transfer-Encoding: chunked\r\n\r\n{longer}\r\n{text}", "defer"),
+        ("Transfer-Encoding: chunked\r\n\r\n{longer}\r\n{text}", "rules"),
+        ("Content-Encoding: gzip\r\n\r\n\x1f\x8b", "defer"),
     ],
 )
 @pytest.mark.parametrize("kept", [False, True])
@@ -87,14 +90,34 @@ def test_a_robots_txt_with_a_wrong_frame_counts_if_it_is_whole(framing, state, k
     text = "User-agent: *\r\nDisallow: /private\r\n"
     sizes = {"more": len(text) + 2, "much": len(text) + 100}
     chunks = {"chunk": f"{len(text):x}", "longer": f"{len(text) + 5:x}"}
-    wire = f"HTTP/1.1 200 OK\r\n{framing.format(text=text, **sizes, **chunks)}".encode()
-    with serve(lambda _, connection: connection.sendall(wire)) as server:
+
+    def answer(_, connection):
+        wire = framing.format(text=text, request=len(server.paths), **sizes, **chunks)
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{wire}".encode("latin-1"))
+
+    with serve(answer) as server:
         options = {"agent_name": "nutbot", "keep_incomplete": kept}
         client = Client(HttpOptions(connect_to=connect_to(server.port), **options))
         rules = fetch_robots(client, ORIGIN)
     assert rules.state == state
     assert rules.allowed(f"{ORIGIN}/open") == (state == "rules")
     assert not rules.allowed(f"{ORIGIN}/private")
+
+
+@pytest.mark.parametrize(
+    ("second", "state"),
+    [
+        (reply(b"Disallow: /"), "rules"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", "defer"),
+        (reply(b"", "404 Not Found"), "defer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nDis", "defer"),
+    ],
+)
+def test_a_robots_txt_that_ended_early_counts_as_its_second_answer(second, state):
+    wires = iter([b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nDisallow", second])
+    with serve(lambda _, connection: connection.sendall(next(wires))) as server:
+        client = Client(HttpOptions(connect_to=connect_to(server.port), agent_name="nutbot"))
+        assert fetch_robots(client, ORIGIN).state == state
 
 
 def test_a_host_that_does_not_resolve_defers():
@@ -363,6 +386,12 @@ def test_sitemaps_may_be_relative_to_robots_txt():
         "https://a.example.com:81/a.xml", "https://a.example.com:81/b.xml", "https://c.example/d.xml",
         "HTTP://e.example/f",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("quoted", ['"{}"', "'{}'", "\u201c{}\u201d", "<{}>", "`{}`"])
+def test_quotes_around_the_url_of_a_sitemap_do_not_count(quoted):
+    text = f"Sitemap: {quoted.format('http://a.example/s.xml')}\nSitemap: {quoted.format('')}"
+    assert rules_of(text).sitemaps == ("http://a.example/s.xml",)
 
 
 DAY = 86_400_000

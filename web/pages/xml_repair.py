@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html.entities import html5
 
 # XML 1.0, 2.2: characters that no document may have. They are common in text from databases.
@@ -17,19 +17,26 @@ _SUSPECT = re.compile(
     rb"|#(?:3[2-9]|[4-9][0-9]|1(?:[01][0-9]|2[0-7]|[6-9][0-9])|[2-9][0-9]{2}|[1-9][0-9]{3});)"
 )
 _NUMBER = re.compile(rb"&#(?:([0-9]{1,9})|[xX]([0-9A-Fa-f]{1,8}));?")
+_Replacement = Callable[[re.Match[bytes]], bytes]
+_DOCTYPE, _PROLOGUE_BYTES = b"<!DOCTYPE", 8_192
 _CDATA, _CDATA_END = b"<![CDATA[", b"]]>"
+_CDATA_SECTION = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
+_BARE = re.compile(rb"&(?!#[0-9]|#[xX][0-9A-Fa-f]|[A-Za-z_:][\w.:-]{0,63};)")
 _REFERENCE = re.compile(
-    rb"<!\[CDATA\[.*?(?:\]\]>|\Z)"
-    rb"|(?P<numbers>(?:&#(?:[0-9]{1,9}|[xX][0-9A-Fa-f]{1,8});?)+)"
-    rb"|&(?P<name>[A-Za-z_:][\w.:-]{0,63});"
-    rb"|&",
-    re.DOTALL,
+    rb"(?P<numbers>(?:&#(?:[0-9]{1,9}|[xX][0-9A-Fa-f]{1,8});?)+)"
+    rb"|&(?!(?:amp|lt|gt|quot|apos);)(?P<name>[A-Za-z_:][\w.:-]{0,63};)"
 )
+_NAMES = {
+    name.encode(): html.escape(text).encode() for name, text in html5.items() if name[-1] == ";"
+}
 # No reference, and no mark of CDATA, is longer than the end of a piece that waits for the next one.
 _TAIL_BYTES = 80
 _TAIL = re.compile(rb"[&<\]]")
 _HIGH_SURROGATE = re.compile(rb"&#(?:5529[6-9]|55[3-9]..|56[0-2]..|5631.|[xX][Dd][89ABab]..);\Z")
 _REFERENCE_BYTES = 8
+_HALVES = re.compile(
+    r"(?i)&#(xd[89ab][0-9a-f]{2}|5[5-7][0-9]{3});&#(xd[c-f][0-9a-f]{2}|5[67][0-9]{3});"
+)
 
 
 def without_controls(piece: bytes) -> bytes:
@@ -43,7 +50,8 @@ def without_controls(piece: bytes) -> bytes:
 def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the pieces of a document in UTF-8, with references that a strict parser accepts.
 
-    An ``&`` that begins no reference stands for itself. Names are those of HTML; others stay. Two
+    An ``&`` that begins no reference stands for itself, as does one before a name that HTML does not
+    know, if there is no DTD, which might declare it. Two
     references to surrogates (an emoji, as some languages write it) become their letter. References
     to numbers that are no characters, and control characters, are dropped. References to the numbers
     128 to 159 become the characters of windows-1252, as in HTML.
@@ -51,19 +59,37 @@ def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
     >>> b"".join(repaired([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
     '<a>R&amp;D 😀 \\xa0&lt;</a>'
     """
-    waiting, in_cdata = b"", False
+    waiting, in_cdata, replacement = b"", False, _replacement
     for piece in pieces:
         text = waiting + without_controls(piece)
+        if _DOCTYPE in text[:_PROLOGUE_BYTES]:
+            replacement = _replacement_with_dtd
         cut = _end_of_whole(text)
         text, waiting = text[:cut], text[cut:]
-        yield _repair(text, in_cdata)
+        yield _repair(text, in_cdata, replacement)
         in_cdata = _ends_in_cdata(text, in_cdata)
-    yield _repair(waiting, in_cdata)
+    yield _repair(waiting, in_cdata, replacement)
 
 
 def repaired_text(text: str) -> str:
     """Returns a document as ``repaired`` yields it."""
     return b"".join(repaired([text.encode("utf-8", "replace")])).decode("utf-8", "replace")
+
+
+def joined_surrogates(text: str) -> str:
+    """Returns HTML in which two references to the halves of a character are that character.
+
+    >>> joined_surrogates("&#55357;&#56832; &#xD83D;&#xDE00; &#55357; &lt;")
+    '😀 😀 &#55357; &lt;'
+    """
+    return _HALVES.sub(_joined_halves, text) if "&#" in text else text
+
+
+def _joined_halves(match: re.Match[str]) -> str:
+    high, low = (int(said[1:], 16) if said[0] in "xX" else int(said) for said in match.groups())
+    if 0xD800 <= high < 0xDC00 <= low < 0xE000:
+        return chr(0x10000 + (high - 0xD800 << 10) + low - 0xDC00)
+    return match[0]
 
 
 def _end_of_whole(text: bytes) -> int:
@@ -83,23 +109,34 @@ def _ends_in_cdata(text: bytes, in_cdata: bool) -> bool:
     return in_cdata if begin == end == -1 else begin > end
 
 
-def _repair(text: bytes, in_cdata: bool) -> bytes:
+def _repair(text: bytes, in_cdata: bool, replacement: _Replacement) -> bytes:
     start = 0
     if in_cdata:
         end = text.find(_CDATA_END)
         start = len(text) if end < 0 else end
     if b"&" not in text or not _SUSPECT.search(text, start):
         return text
-    return text[:start] + _REFERENCE.sub(_replacement, text[start:])
+    parts = [text[:start]]
+    for section in _CDATA_SECTION.finditer(text, start):
+        parts += [_with_references(text[start : section.start()], replacement), section[0]]
+        start = section.end()
+    return b"".join([*parts, _with_references(text[start:], replacement)])
+
+
+def _with_references(text: bytes, replacement: _Replacement) -> bytes:
+    """Returns a text outside of CDATA with all its references repaired."""
+    return _REFERENCE.sub(replacement, _BARE.sub(b"&amp;", text))
 
 
 def _replacement(match: re.Match[bytes]) -> bytes:
-    if match["numbers"]:
-        return _characters(match["numbers"])
-    if match["name"]:
-        text = html5.get(f"{match['name'].decode('ascii', 'replace')};")
-        return match[0] if text is None else html.escape(text).encode()
-    return b"&amp;" if match[0] == b"&" else match[0]
+    if match.lastgroup == "numbers":
+        return _characters(match[0])
+    return _NAMES.get(match["name"]) or b"&amp;" + match["name"]
+
+
+def _replacement_with_dtd(match: re.Match[bytes]) -> bytes:
+    is_unknown = match.lastgroup == "name" and match["name"] not in _NAMES
+    return match[0] if is_unknown else _replacement(match)
 
 
 def _characters(numbers: bytes) -> bytes:

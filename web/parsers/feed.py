@@ -6,6 +6,7 @@ from ..pages.directives import obey_nofollow
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse
+from ..pages.xml_repair import joined_surrogates
 from ..urls import row_keys as urls
 from ..urls.userinfo import parse_target
 from .feed_items import Feed, FeedItem, FeedText
@@ -116,7 +117,8 @@ class _Filler:
 
     def _as_page(self, text: FeedText, url: str) -> Page:
         """Parses a text with mark-up as a page."""
-        body = text.value.encode("utf-8", "replace")
+        value = joined_surrogates(text.value) if text.is_markup else text.value
+        body = value.encode("utf-8", "replace")
         if not text.is_markup:
             return Page(text=collapse(text.value), base=url, body=body)
         return parse_markup(Source(url, body), body, self._page.charset, self._options)

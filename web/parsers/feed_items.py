@@ -6,6 +6,7 @@ from typing import NamedTuple
 # Texts of feeds are kept in memory; no honest feed is that long.
 MAX_FEED_CHARS = 16 << 20
 MAX_TAGS = 50
+MAX_PAGES = 100
 
 
 class FeedText(NamedTuple):
@@ -64,7 +65,7 @@ class Feed:
     Attributes:
         form: ``rss``, ``rdf``, ``feed`` (Atom), or ``json``.
         channel: What it says about itself; ``summary`` is its subtitle.
-        pages: (URL, rel) of its further pages (RFC 5005 3 and 4).
+        pages: (URL, rel) of its further pages (RFC 5005 3 and 4), at most 100.
         items: Its items, in its order.
         items_left_out: Number of items after the limit.
     """

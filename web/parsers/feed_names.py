@@ -1,4 +1,4 @@
-"""FeedNames of elements in feeds: what they are, whatever prefix a feed gives them."""
+"""Names of elements in feeds: what they are, whatever prefix a feed gives them."""
 
 from typing import NamedTuple
 
@@ -47,14 +47,19 @@ FIELDS = {
     "summary": FeedField("summary", 0, True),
     "subtitle": FeedField("summary", 0, True),
     "tagline": FeedField("summary", 0, True),
+    "abstract": FeedField("summary", 0, True),
+    "dcterms:abstract": FeedField("summary", 1, True),
     "media:description": FeedField("summary", 1, True),
     "dc:description": FeedField("summary", 2, True),
     "itunes:summary": FeedField("summary", 3, True),
     "itunes:subtitle": FeedField("summary", 4, True),
     "content:encoded": FeedField("content", 0, True),
     "content": FeedField("content", 1, True),
+    "fullitem": FeedField("content", 1, True),
     "xhtml:body": FeedField("content", 2, True),
+    "body": FeedField("content", 2, True),
     "xhtml:div": FeedField("content", 3, True),
+    "div": FeedField("content", 3, True),
     "link": FeedField("link", 0),
     "guid": FeedField("link", 2),
     "id": FeedField("link", 3),
@@ -67,16 +72,28 @@ FIELDS = {
     "issued": FeedField("published", 0),
     "dcterms:issued": FeedField("published", 1),
     "dcterms:created": FeedField("published", 2),
+    "created": FeedField("published", 2),
     "updated": FeedField("updated", 0),
     "modified": FeedField("updated", 0),
     "dcterms:modified": FeedField("updated", 1),
     "dc:date": FeedField("updated", 2),
+    "date": FeedField("updated", 2),
+    "lastbuilddate": FeedField("updated", 3),
     "language": FeedField("language", 0),
     "dc:language": FeedField("language", 1),
     "category": FeedField("tags", 0),
     "dc:subject": FeedField("tags", 0),
     "media:category": FeedField("tags", 0),
 }  # fmt: skip
+
+
+ITEMS = frozenset({"item", "entry"})
+# Fields of which one counts, so that further ones need not be read.
+ONCE = frozenset({"title", "summary", "content", "author", "published", "updated", "language"})
+# Elements that the start of the next field or item ends, if their own end tag is missing.
+ENDS_AT_NEXT = FIELDS.keys() - {
+    *("author", "name", "content", "fullitem", "body", "div", "xhtml:body", "xhtml:div"),
+}
 
 
 class FeedNames:

@@ -3,10 +3,10 @@
 Pages of a crawl and the job ``sitemap`` read feeds by this.
 """
 
+import base64
 import html
 import re
 from collections.abc import Iterable
-from urllib.parse import urljoin
 
 from ..pages.page import ParseFailed
 from ..pages.xml_events import (
@@ -19,15 +19,15 @@ from ..pages.xml_events import (
     text_events,
 )
 from ..pages.xml_soup import soup_events
-from .feed_items import MAX_FEED_CHARS, NO_TEXT, Feed, FeedItem, FeedText
-from .feed_names import FIELDS, FeedField, FeedNames
+from .feed_bases import BaseUrls
+from .feed_items import MAX_FEED_CHARS, MAX_PAGES, NO_TEXT, Feed, FeedItem, FeedText
+from .feed_names import ENDS_AT_NEXT, FIELDS, ITEMS, ONCE, FeedField, FeedNames
 
 MALFORMED_FEED = "malformed_feed"
 _ROOTS = frozenset({"rss", "rdf", "feed"})
 _CHANNELS = frozenset({"channel", "feed"})
-_ITEMS = frozenset({"item", "entry"})
 # An item within one is the next: that one was left open.
-_AROUND_ITEMS = _ROOTS | _CHANNELS | _ITEMS
+_AROUND_ITEMS = _ROOTS | _CHANNELS | ITEMS
 _MEDIA_GROUPS = frozenset({"media:group", "media:content"})
 _FURTHER_PAGES = frozenset({"next", "prev-archive"})
 _WEB_URL = re.compile(r"(?i)https?://[^\s]")
@@ -64,7 +64,7 @@ def read_feed(text: str, url: str, most_items: int) -> Feed:
     try:
         return _Reader(url, most_items).read(text_events(text, prefixes=True))
     except MalformedXml:
-        return _Reader(url, most_items).read(soup_events(text))
+        return _Reader(url, most_items).read(soup_events(text, ENDS_AT_NEXT, FIELDS.keys() | ITEMS))
 
 
 class _Reader:
@@ -82,13 +82,14 @@ class _Reader:
         self._names = FeedNames()
         self._feed: Feed | None = None
         self._path: list[str] = []
-        self._bases = [url]
+        self._bases = BaseUrls(url)
         self._item: FeedItem | None = None
         self._item_depth = 0
+        self._is_left_out = False  # the item
         # Rank of the element that each field of channel and item comes from.
         self._ranks: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._field: FeedField | None = None
-        self._field_depth = 0
+        self._inner_depth = 0  # of elements within a field
         self._attributes: Attributes = NO_ATTRIBUTES
         self._pieces: list[str] = []
         self._has_elements = False
@@ -97,11 +98,18 @@ class _Reader:
         for kind, value, attributes in events:
             if kind == CHARACTERS:
                 if self._field is not None:
-                    self._pieces.append(html.escape(value) if self._has_elements else value)
+                    self._pieces.append(_escaped(value) if self._has_elements else value)
+            elif self._field is None:
+                self._start(value, attributes) if kind == START else self._end()
             elif kind == START:
-                self._start(value, attributes)
+                self._start_within(self._field, value, attributes)
+            elif self._inner_depth:
+                self._inner_depth -= 1
+                if self._field.is_text:
+                    self._pieces.append(f"</{_local(value)}>")
             else:
-                self._end(value)
+                self._end_field()
+                self._leave()
         if self._feed is None:
             raise ParseFailed(MALFORMED_FEED)
         return self._feed
@@ -109,17 +117,13 @@ class _Reader:
     def _start(self, name: str, attributes: Attributes) -> None:
         if attributes:
             self._names.declare(attributes)
-        base = attributes.get("xml:base", "").strip()
-        joined = _joined(self._bases[-1], base) if 0 < len(base) <= _MAX_VALUE_CHARS else ""
-        self._bases.append(joined if 0 < len(joined) <= _MAX_VALUE_CHARS else self._bases[-1])
+        self._bases.push(attributes.get("xml:base", ""))
         plain = self._names.plain(name)
         depth = len(self._path)
         self._path.append(plain)
-        if self._field is not None and not (self._field.name == "author" and plain == "name"):
-            self._start_markup(name, attributes)
-        elif depth == 0:
+        if depth == 0:
             self._begin_feed(plain, attributes)
-        elif plain in _ITEMS and self._path[-2] in _AROUND_ITEMS:
+        elif plain in ITEMS and self._path[-2] in _AROUND_ITEMS:
             self._begin_item(depth, attributes)
         elif plain in _CHANNELS and depth == 1:
             self._note_feed()
@@ -127,25 +131,37 @@ class _Reader:
         elif (field := FIELDS.get(plain)) is not None and self._has_fields(plain, depth):
             self._begin_field(field, attributes)
 
-    def _end(self, name: str) -> None:
-        depth = len(self._path) - 1
-        if self._field is not None:
-            if depth == self._field_depth:
-                self._end_field()
-            elif self._field.is_text:
-                self._pieces.append(f"</{_local(name)}>")
-        elif self._item is not None and depth == self._item_depth:
-            self._item = None
+    def _start_within(self, field: FeedField, name: str, attributes: Attributes) -> None:
+        """Starts an element within a field: mark-up, or the name of an author."""
+        if field.name == "author" and self._names.plain(name) == "name":
+            self._end_field()
+            self._start(name, attributes)
+            return
+        self._inner_depth += 1
+        if field.is_text:
+            if not self._has_elements:
+                self._pieces = [_escaped("".join(self._pieces))]
+                self._has_elements = True
+            self._pieces.append(_tag(name, attributes) if attributes else f"<{_local(name)}>")
+
+    def _end(self) -> None:
+        if self._item is not None and len(self._path) - 1 == self._item_depth:
+            self._item, self._is_left_out = None, False
+        self._leave()
+
+    def _leave(self) -> None:
         self._path.pop()
         self._bases.pop()
 
     def _begin_feed(self, root: str, attributes: Attributes) -> None:
-        if root not in _ROOTS:
+        if root not in _ROOTS and root != "entry":  # an entry alone: RFC 4287 2
             raise ParseFailed(MALFORMED_FEED)
-        self._form = root
+        self._form = "feed" if root == "entry" else root
         self._channel = FeedItem(language=attributes.get("xml:lang", ""))
-        if root == "feed":
+        if self._form == "feed":
             self._note_feed()
+        if root == "entry":
+            self._begin_item(0, attributes)
 
     def _note_feed(self) -> Feed:
         """Returns the feed: there is one from its channel or its first item on."""
@@ -158,15 +174,18 @@ class _Reader:
         self._item = FeedItem(language=attributes.get("xml:lang", ""))
         self._item_depth = depth
         self._ranks[1].clear()
-        if len(feed.items) < self._most:
-            feed.items.append(self._item)
-        else:
+        self._is_left_out = len(feed.items) >= self._most
+        if self._is_left_out:
             feed.items_left_out += 1
+        else:
+            feed.items.append(self._item)
         self._take_link(attributes.get("rdf:about", ""), FIELDS["id"].rank)
 
     def _has_fields(self, plain: str, depth: int) -> bool:
         """Returns whether an element may be a field, by the element around it."""
         parent = self._path[-2]
+        if self._is_left_out:
+            return False
         if plain == "name":
             return parent == "author"
         if self._item is not None:
@@ -175,22 +194,13 @@ class _Reader:
         return parent in _CHANNELS and depth <= 2
 
     def _begin_field(self, field: FeedField, attributes: Attributes) -> None:
-        self._field, self._field_depth = field, len(self._path) - 1
+        if (
+            field.name in ONCE
+            and self._ranks[self._item is not None].get(field.name, 99) <= field.rank
+        ):
+            return  # there is one that counts at least as much
+        self._field, self._inner_depth = field, 0
         self._attributes, self._pieces, self._has_elements = attributes, [], False
-
-    def _start_markup(self, name: str, attributes: Attributes) -> None:
-        """Keeps an element within a text as HTML."""
-        if self._field is None or not self._field.is_text:
-            return
-        if not self._has_elements:
-            self._pieces = [html.escape("".join(self._pieces))]
-            self._has_elements = True
-        shown = (
-            f' {_local(key)}="{html.escape(value)}"'
-            for key, value in attributes.items()
-            if not key.startswith("xmlns")
-        )
-        self._pieces.append(f"<{_local(name)}{''.join(shown)}>")
 
     def _end_field(self) -> None:
         field, attributes = self._field, self._attributes
@@ -208,7 +218,8 @@ class _Reader:
             text = self._text(attributes, value)
             if text.value and self._takes(field.name, field.rank):
                 setattr(self._holder(), field.name, text)
-                self._holder().base = self._bases[-1] if self._bases[-1] != self._url else ""
+                base = self._bases.current()
+                self._holder().base = base if base != self._url else ""
         elif value and self._takes(field.name, field.rank):
             setattr(self._holder(), field.name, value[:_MAX_VALUE_CHARS])
 
@@ -227,6 +238,8 @@ class _Reader:
     def _text(self, attributes: Attributes, value: str) -> FeedText:
         """Returns a text; none for content that is no text, or stands elsewhere."""
         kind = attributes.get("type", "").strip().lower().partition(";")[0]
+        if attributes.get("mode") == "base64":  # Atom 0.3
+            value = _from_base64(value) if kind.startswith("text/") else ""
         if self._has_elements or kind in _MARKUP_TYPES:
             return FeedText(value, True)
         if kind in _PLAIN_TYPES and attributes.get("mode") != "escaped":
@@ -237,22 +250,25 @@ class _Reader:
         return FeedText(value, is_markup)
 
     def _end_link(self, field: FeedField, attributes: Attributes, value: str) -> None:
-        href = attributes.get("href", "").strip()
+        href = (attributes.get("href") or attributes.get("url", "")).strip().replace("&amp;", "&")
+        value = value.replace("&amp;", "&")  # in CDATA, or escaped twice
         if field.rank:  # guid or id, which need not be a URL
             said = (text for name, text in attributes.items() if name.lower() == "ispermalink")
-            if next(said, "").strip().lower() != "false":
-                self._take_link(value, field.rank)
+            is_link = next(said, "").strip().lower()
+            if is_link != "false":
+                self._take_link(self._bases.join(value) if is_link == "true" else value, field.rank)
         elif not href:
             if value and self._takes("link", 0):
-                self._holder().link = _joined(self._bases[-1], value)
+                self._holder().link = self._bases.join(value)
         else:
             rel = attributes.get("rel", "").strip().lower() or "alternate"
-            target = _joined(self._bases[-1], href)
             rank = 0 if "html" in attributes.get("type", "html").lower() else _OTHER_TYPE_RANK
             if rel == "alternate" and self._takes("link", rank):
-                self._holder().link = target
+                self._holder().link = self._bases.join(href)
             elif rel in _FURTHER_PAGES and self._item is None:
-                self._note_feed().pages.append((target, rel))
+                pages = self._note_feed().pages
+                if len(pages) < MAX_PAGES:
+                    pages.append((self._bases.join(href), rel))
 
     def _take_link(self, url: str, rank: int) -> None:
         """Takes a name that is a URL as the link of an item, if there is none."""
@@ -260,13 +276,26 @@ class _Reader:
             self._item.link = url
 
 
-def _local(name: str) -> str:
-    return name.rpartition(":")[2]
-
-
-def _joined(base: str, href: str) -> str:
-    """Returns a link as an absolute URL, with its characters as they stand there."""
+def _from_base64(value: str) -> str:
     try:
-        return urljoin(base, href)
-    except ValueError:  # an odd host
-        return href
+        return base64.b64decode(value).decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
+def _tag(name: str, attributes: Attributes) -> str:
+    """Returns the start tag of an element within a text, as HTML."""
+    shown = (
+        f' {_local(key)}="{html.escape(value)}"'
+        for key, value in attributes.items()
+        if not key.startswith("xmlns")
+    )
+    return f"<{_local(name)}{''.join(shown)}>"
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2] if ":" in name else name
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;") if "&" in text or "<" in text else text

@@ -2,6 +2,7 @@
 
 import io
 import socket
+import time
 
 import feedparser
 import pytest
@@ -332,6 +333,76 @@ def test_an_item_that_is_left_open_ends_with_the_next():
         "<rss><channel><item><title>A</title><link>/1</link><item><title>B</title><link>/2</link>"
     )
     assert read(text, "application/rss+xml").anchors == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<item><title>A<link>/1</link></item>",
+        "<item><title>A<link>/1<description>B<item><title>C</item>",
+        "<item><link>/1<title>A</title></b></item>",
+        "<item><title>A</title><guid isPermaLink='true'>/1</guid></item>",
+        "<item><title>A</title><link><![CDATA[http://example.com/1]]></link></item>",
+        "<item><title>A</title><link url='/1'/></item>",
+    ],
+)
+def test_a_link_survives_mistakes_around_it(text):
+    page = read(f"<rss><channel><title>N</title>{text}", "application/rss+xml")
+    assert (page.hrefs[0], page.anchors[0]) == ("http://example.com/1", "A")
+
+
+@pytest.mark.parametrize("link", ["<![CDATA[/1?a=1&amp;b=2]]>", "/1?a=1&amp;amp;b=2"])
+def test_a_link_that_is_escaped_twice_is_unescaped_twice(link):
+    assert read(rss(f"<item><link>{link}</link></item>")).hrefs == ["http://example.com/1?a=1&b=2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("<description><![CDATA[a &#55357;&#56832; &#xD83D;&#xDE00;]]></description>", "a 😀 😀"),
+        ("<description>R&D; b</description>", "R&D; b"),
+        ("<abstract>a</abstract>", "a"),
+        ("<fullitem>a</fullitem>", "a"),
+        ("<body xmlns='http://www.w3.org/1999/xhtml'>a<p>b</p></body>", "a b"),
+        ("<content type='text/plain' mode='base64'>YcOk</content>", "aä"),
+        ("<content type='text/html' mode='base64'>a</content>", ""),
+    ],
+)
+def test_texts_that_feeds_give_in_odd_ways(text, content):
+    feed = rss(f"<item><title>T</title><link>http://example.com/1</link>{text}</item>")
+    ((_, part),) = read(feed, feed_documents=True).parts
+    assert part.text == content
+
+
+def test_an_entry_of_atom_may_stand_alone():
+    text = "<entry xmlns='http://www.w3.org/2005/Atom'><title>T</title><link href='/1'/></entry>"
+    page = read(text, "application/atom+xml;type=entry")
+    assert (page.hrefs, page.anchors) == (["http://example.com/1"], ["T"])
+
+
+def of_1_mb(piece):
+    return piece * (1_000_000 // len(piece))
+
+
+LONG_BASE = f"xml:base='{'a/' * 2_000}'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<rss><channel><item><title><b {LONG_BASE}>" + of_1_mb("<a xml:base='b'>x</a>"),
+        f"<rss><channel {LONG_BASE}><item>" + of_1_mb("<q xml:base='b'/>"),
+        f"<feed {LONG_BASE}><entry>" + of_1_mb("<link href='b'/>"),
+        f"<feed {LONG_BASE}>" + of_1_mb("<entry xml:base='b'><link href='../c'/></entry>"),
+        f"<feed {LONG_BASE}>" + of_1_mb("<link rel='next' href='c'/>"),
+        *("<rss><channel><item><description>" + of_1_mb(piece) for piece in
+          ("&", "&#", "&a;", "<b>x</b></c>", "<", "</b>", '<a b="', "<b>x</b>", "&#1;&copy;")),
+    ],
+)  # fmt: skip
+def test_a_megabyte_takes_little_time(text):
+    began = time.process_time()
+    read(text, "application/rss+xml")
+    assert time.process_time() - began < 1.2  # mostly 0.2 s, on a busy machine more
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import unicodedata
 from chardetng_py import EncodingDetector
 
 from ..urls.url_parts import host_of_url
-from .legibility import reads_well
+from .legibility import reads_as_one_language, reads_well
 from .prescan import declared_encoding, encoding_in_xml
 from .whatwg_encodings import canonical, decode_as
 
@@ -26,6 +26,7 @@ _PRESCAN_BYTES = 8192
 _SAMPLE_BYTES = 20_000
 _WIDE = ("utf-32le", "utf-32be", "utf-16le", "utf-16be")
 _WIDE_BYTES = 1024
+_MARKUP_START = re.compile(r"\s*<[?!/A-Za-z]")
 _NOT_BETWEEN_LETTERS = bytes(range(0x30, 0x100))
 # Of letters in UTF-8: those of Latin alphabets, and punctuation.
 _COMMON_STARTS = (b"\xc2", b"\xc3", b"\xc4", b"\xc5", b"\xe2")
@@ -156,22 +157,34 @@ def is_text(body: bytes, content_type: str | None) -> bool:
 def unmarked_utf(start: bytes) -> str | None:
     """Returns the name of the UTF-16 or UTF-32 that a text without mark is in, if it is.
 
-    Every second byte of mark-up, or three of four, is zero; so it is found by
-    trying: the first bytes must decode to text of which a tenth is ASCII.
+    Every second byte of ASCII, or three of four, is zero; so it is found by trying: the first bytes
+    must decode to characters that texts have. Besides, they must begin as mark-up, or be ASCII to a
+    tenth, or be common characters of one language.
 
     >>> unmarked_utf("<p>é".encode("utf-16-be")), unmarked_utf(b"<p>")
     ('utf-16be', None)
+    >>> unmarked_utf("これは日本語です。これは日本語です。\\n".encode("utf-16-le"))
+    'utf-16le'
     """
-    start = start[: min(_WIDE_BYTES, len(start) // 4 * 4)]
+    start = start[: min(_WIDE_BYTES, len(start) // 4 * 4 if len(start) > 6 else len(start))]
     if b"\0" not in start:
         return None
     for name in _WIDE:
         text = decode_as(name, start)
-        letters = text.encode("ascii", "ignore")
-        is_likely = len(letters) >= len(text) / 10 and not letters.translate(None, _TEXT_BYTES)
-        if is_likely and not _count_wrong(text[:-1]):
+        if not _count_wrong(text[:-1]) and _is_likely(text):
             return name
     return None
+
+
+def _is_likely(text: str) -> bool:
+    """Returns whether the start of a text shows that it is decoded as it was encoded."""
+    letters = text.encode("ascii", "ignore")
+    if letters.translate(None, _TEXT_BYTES):
+        return False
+    if len(letters) >= len(text) / 10:
+        return True
+    is_valid = "\ufffd" not in text[:-1]
+    return is_valid and (_MARKUP_START.match(text) is not None or reads_as_one_language(text))
 
 
 def _count_wrong(text: str) -> int:

@@ -2,6 +2,7 @@
 
 import functools
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
@@ -9,6 +10,10 @@ from .whatwg_encodings import decode_as
 
 # Of the letters beyond ASCII, this share is of the kinds that texts consist of.
 _LEAST = 0.95
+# Kinds of characters beyond ASCII in a text that shows its language.
+_LEAST_KINDS = 8
+# Pairs of letters of ASCII are such characters, too, if they are read as UTF-16.
+_IDEOGRAPHS = ("CJK", "HANGUL")
 _MARKS = frozenset("«»‘’“”„–—…№·\xa0")  # noqa: RUF001
 # The rows of each character set that hold its punctuation, its letters and its common characters
 # (GB 2312, JIS X 0208: level 1; KS X 1001: syllables): the encoding, and the first byte of each.
@@ -42,6 +47,26 @@ def reads_well(body: bytes, name: str) -> bool:
     usual = sum(char in letters or char in _MARKS for char in beyond)
     scripts = {_script(char) for char in letters}
     return usual >= _LEAST * len(beyond) and len(scripts) == 1 and _has_words(text, scripts.pop())
+
+
+def reads_as_one_language(text: str) -> bool:
+    """Returns whether a text of over 16 characters beyond ASCII has only those of one language.
+
+    Chinese, Japanese and Korean have common characters of many, of which a tenth of random ones are;
+    others have letters of one script.
+
+    >>> reads_as_one_language("これは日本語です。これは日本語です。"), reads_as_one_language("慢慣扡" * 9)
+    (True, False)
+    """
+    beyond = [char for char in text if char > "\x7f"]
+    if len(set(beyond)) < _LEAST_KINDS:
+        return False
+    least = _LEAST * len(beyond)
+    if any(sum(map(_common_characters(name).__contains__, beyond)) >= least for name in _ROWS):
+        return True
+    scripts = Counter(_script(char) for char in beyond)
+    scripts -= Counter({name: scripts[name] for name in _IDEOGRAPHS})
+    return bool(scripts) and max(scripts.values()) >= least
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.content.charset import decode_body, to_utf8
+from nutbeam.web.content.charset import decode_body, is_text, to_utf8, unmarked_utf
 
 SAMPLES = [
     ("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "cp1250", "windows-1250"),
@@ -219,3 +219,30 @@ def test_the_top_level_domain_counts_where_the_guess_reads_badly(text, codec, do
 )
 def test_the_top_level_domain_does_not_count_where_the_guess_reads_well(text, codec, host):
     assert decode_body(text.encode(codec), None, f"http://{host}/x")[0] == text
+
+
+CHINESE = (
+    "中华人民共和国位于亚洲东部，太平洋西岸。\n我们今天去学校上课，老师给我们讲了很多有趣的故事。"
+    * 9
+)
+JAPANESE = "これは日本語の文章です。東京は日本の首都であり、世界でも有数の大都市です。\n" * 9
+KOREAN = "대한민국은동아시아의한반도남부에위치한민주공화국이다.\n서울은수도이며" * 9
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", [CHINESE, JAPANESE, KOREAN], ids=["zh", "ja", "ko"])
+@pytest.mark.parametrize(
+    "start", ["<?xml version='1.0'?><a>", "<html>", "<!DOCTYPE html>", "\r\n<p>", ""]
+)
+def test_wide_text_of_few_ascii_letters_without_a_mark(start, text, encoding):
+    body = (start + text).encode(encoding)
+    assert is_text(body, "text/plain")
+    assert decode_body(body, None)[0] == start + text
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "koi8-r", "gbk"])
+def test_a_stray_zero_makes_no_wide_text(encoding):
+    text = {"ascii": "One text of some words. ", "koi8-r": "Это русский текст. ", "gbk": CHINESE}
+    body = text[encoding].encode(encoding) * 9
+    for at in range(40):
+        assert unmarked_utf(body[:at] + b"\0" + body[at:]) is None

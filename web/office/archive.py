@@ -42,7 +42,7 @@ class Archive:
         body: The document.
 
     Attributes:
-        damaged: Names of entries that could not be read to their end, in lower case.
+        damaged: Names of entries that are missing, or could not be read to their end, in lower case.
 
     Raises:
         ParseFailed: ``encrypted``, ``malformed``, ``archive_entries`` (there are over 10,000),
@@ -67,6 +67,12 @@ class Archive:
 
     def __contains__(self, name: str) -> bool:
         return self._entry(name) is not None
+
+    def require(self, name: str) -> bool:
+        """Returns whether there is an entry of that name; a missing one counts as damaged."""
+        if name not in self:
+            self._note_damage(name)
+        return name in self
 
     def names(self) -> list[str]:
         """Returns the names of all entries, in their order."""

@@ -83,7 +83,7 @@ def _is_chapter(media_type: str, href: str) -> bool:
 def _read_chapters(
     archive: Archive, names: list[str], options: ParseOptions, collected: Collected
 ) -> None:
-    for name in names:
+    for name in filter(archive.require, names):
         body = b"".join(archive.stream(name))
         chapter = parse_xhtml(Source("", body, "application/xhtml+xml"), options)
         for href, anchor in zip(chapter.hrefs, chapter.anchors, strict=True):

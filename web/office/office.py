@@ -21,7 +21,7 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
     """Parses a text document, a workbook or a presentation; its main part shows which it is.
 
     Title, author and the like are its core properties. Text is that of the document with its foot-
-    and endnotes, of all sheets, or of all slides with their notes. Links are its hyperlinks out.
+    and endnotes, of all sheets with their text boxes and comments, or of all slides with their notes. Links are its hyperlinks out.
 
     Parts that are damaged are read up to the damage; the metadata ``text_cut`` says so.
 
@@ -58,7 +58,7 @@ def _read_presentation(archive: Archive, main: str, collected: Collected) -> Non
     ids = (attributes.get(":id", "") for name, attributes in elements if name == "sldId")
     slides = (parts.get(id_, _USUAL_SLIDE.format(number)) for number, id_ in enumerate(ids, 1))
     for slide in dict.fromkeys(slides):  # no slide twice
-        if slide in archive:
+        if archive.require(slide):
             read_words(archive, slide, collected)
             read_words(archive, relations_of(archive, slide).first.get("notesSlide"), collected)
 

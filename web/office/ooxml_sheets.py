@@ -1,4 +1,4 @@
-"""Workbooks: the cells of all sheets, row by row."""
+"""Workbooks: the cells of all sheets, row by row; their text boxes and comments."""
 
 import re
 
@@ -7,6 +7,7 @@ from .archive import Archive
 from .collected import MAX_CHARS, Collected
 from .ooxml_dates import Shown, read_date_styles, shown_date
 from .ooxml_parts import relations_of
+from .ooxml_words import read_words
 from .properties import without_escapes
 
 _FORMULA = re.compile(r'\s*(?:_xlfn\.)?HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
@@ -21,9 +22,11 @@ _TRUTH = {"0": "FALSE", "1": "TRUE"}
 
 
 def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
-    """Takes the names of the sheets, and the values and links of their cells."""
+    """Takes the names of the sheets, the values and links of their cells, text boxes and comments."""
     relations = relations_of(archive, main)
-    shared = _shared_texts(archive, relations.first.get("sharedStrings", _USUAL_SHARED))
+    if texts := relations.first.get("sharedStrings"):
+        archive.require(texts)
+    shared = _shared_texts(archive, texts or _USUAL_SHARED)
     sheets: dict[str, str] = {}
     is_1904 = False
     for name, attributes in archive.elements(main):
@@ -35,10 +38,29 @@ def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
     dates = read_date_styles(styles, is_1904)
     for number, (name, id_) in enumerate(sheets.items(), 1):
         part = relations.inside.get(id_, _USUAL_SHEET.format(number))
-        if part in archive:
-            collected.add(f" {without_escapes(name)} ")
-            cells = _Cells(collected, shared, dates, relations_of(archive, part).outside)
-            cells.read(archive, part)
+        collected.add(f" {without_escapes(name)} ")
+        if archive.require(part):
+            around = relations_of(archive, part)
+            _Cells(collected, shared, dates, around.outside).read(archive, part)
+            read_words(archive, around.first.get("drawing"), collected)
+            # A copy for programs that know no threads begins with an explanation.
+            comments = around.first.get("threadedComment") or around.first.get("comments")
+            _read_comments(archive, comments, collected)
+
+
+def _read_comments(archive: Archive, part: str | None, collected: Collected) -> None:
+    """Takes the comments on cells, without the names of their authors."""
+    element, is_phonetic = "", False
+    for kind, value, _ in archive.events(part):
+        if kind == CHARACTERS:
+            if element in ("t", "text") and not is_phonetic and not value.isspace():
+                collected.add(without_escapes(value))
+            continue
+        element = value if kind == START else ""
+        if value == "rPh":
+            is_phonetic = kind == START
+        elif kind == END and value in ("comment", "threadedComment"):
+            collected.add(" ")
 
 
 def _shared_texts(archive: Archive, part: str | None) -> list[str]:

@@ -11,6 +11,8 @@ from ..pages.xml_events import CHARACTERS, START, xml_events
 _MAX_BYTES = 1 << 20
 _MAX_PACKETS = 100
 _MAX_VALUES = 50
+_IN_LANGUAGES = ("title", "description")
+_DEFAULT_LANGUAGE = "x-default"
 _CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _REFERENCE = re.compile(rb"/Metadata\s+(\d{1,10})\s+(\d{1,5})\s+R\b")
 _STREAM = re.compile(rb"stream\r?\n")
@@ -30,6 +32,7 @@ _METAS = {
 def read_xmp(body: bytes) -> dict[str, list[str]]:
     """Returns the metadata in the XMP of a PDF: values by ``title``, ``author`` and so on.
 
+    Of a title or a description in several languages it is that with ``x-default``, else the first.
     It is the stream that the catalog names. If that cannot be seen, it is the last packet, for
     pictures in the document may have their own.
 
@@ -40,16 +43,18 @@ def read_xmp(body: bytes) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
     # What comes before a mistake counts.
     with contextlib.suppress(ParseFailed):
-        for name, value in _values(_of_catalog(body) or _last_packet(body)):
+        for name, value, language in _values(_of_catalog(body) or _last_packet(body)):
             known = values.setdefault(name, [])
-            if len(known) < _MAX_VALUES:
+            if name in _IN_LANGUAGES and known:
+                values[name] = [value] if language == _DEFAULT_LANGUAGE else known
+            elif len(known) < _MAX_VALUES:
                 known.append(value)
     return values
 
 
-def _values(packet: bytes) -> Iterator[tuple[str, str]]:
-    """Yields (name, value) of the elements in a packet, and of attributes in their place."""
-    field, pieces = "", []
+def _values(packet: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yields (name, value, language) of the elements in a packet, and of attributes in their place."""
+    field, language, pieces = "", "", []
     for kind, name, attributes in xml_events([packet], prefixes=True) if packet else ():
         if kind == CHARACTERS:
             if field:
@@ -57,11 +62,11 @@ def _values(packet: bytes) -> Iterator[tuple[str, str]]:
             continue
         if field and (name == "rdf:li" or name.endswith(":li") or name == field):
             if value := "".join(pieces).strip():
-                yield _METAS[field], value
-            pieces = []
+                yield _METAS[field], value, language
+            pieces, language = [], attributes.get("xml:lang", "").lower()
         if kind == START:
             for attribute in attributes.keys() & _METAS.keys():
-                yield _METAS[attribute], attributes[attribute]
+                yield _METAS[attribute], attributes[attribute], ""
             field = name if name in _METAS else field
         elif name == field:
             field = ""

@@ -222,7 +222,7 @@ def test_the_top_level_domain_does_not_count_where_the_guess_reads_well(text, co
 
 
 CHINESE = (
-    "中华人民共和国位于亚洲东部，太平洋西岸。\n我们今天去学校上课，老师给我们讲了很多有趣的故事。"
+    "中华人民共和国位于亚洲东部、太平洋西岸。\n我们今天去学校上课、老师给我们讲了很多有趣的故事。"
     * 9
 )
 JAPANESE = "これは日本語の文章です。東京は日本の首都であり、世界でも有数の大都市です。\n" * 9

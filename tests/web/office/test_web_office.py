@@ -1,4 +1,5 @@
 import io
+import zipfile
 
 import pytest
 from hostile_files import (
@@ -156,6 +157,50 @@ def test_a_workbook():
     page = parsed(saved(book), "xlsx")
     assert (page.title, page.text) == ("Numbers", "First hello 3.5 TRUE look Second two")
     assert links(page) == [("http://b.com/formula", ""), ("http://b.com/cell", "look")]
+
+
+COMMENTS = {
+    "comments": "<comments><authors><author>Me</author></authors><commentList><comment ref='A1'><text>"
+                "<r><t>one </t></r><r><t>note</t></r></text></comment><comment><text><t>two</t></text>"
+                "</comment></commentList></comments>",
+    "threadedComment": "<ThreadedComments><threadedComment ref='A1'><text>why?</text></threadedComment>"
+                       "<threadedComment><text>because</text></threadedComment></ThreadedComments>",
+    "drawing": "<wsDr><sp><txBody><p><r><t>in a </t></r><r><t>box</t></r></p></txBody></sp></wsDr>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kinds", "text"),
+    [
+        (["drawing"], "in a box"),
+        (["comments"], "one note two"),
+        (["comments", "threadedComment"], "why? because"),
+        (["drawing", "comments"], "in a box one note two"),
+    ],
+)
+def test_text_boxes_and_comments_of_a_workbook(kinds, text):
+    around = [(kind, kind, f"../{kind}.xml", False) for kind in kinds]
+    entries = {
+        "_rels/.rels": relations(("r1", "officeDocument", "xl/workbook.xml", False)),
+        "xl/workbook.xml": "<workbook xmlns:r='u'><sheets><sheet name='S' r:id='r1'/></sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": relations(("r1", "worksheet", "worksheets/s.xml", False)),
+        "xl/worksheets/s.xml": "<worksheet><sheetData><row><c><v>7</v></c></row></sheetData></worksheet>",
+        "xl/worksheets/_rels/s.xml.rels": relations(*around),
+        **{f"xl/{kind}.xml": COMMENTS[kind] for kind in kinds},
+    }
+    assert parsed(packed(entries), "xlsx").text == f"S 7 {text}"
+    del entries["xl/worksheets/s.xml"]
+    page = parsed(packed(entries), "xlsx")
+    assert (page.text, page.metas["text_cut"]) == ("S", "damage")
+
+
+def test_a_chapter_that_is_missing_is_damage():
+    with zipfile.ZipFile(io.BytesIO(epub(["<p>one</p>", "<p>two</p>"]))) as book:
+        entries = {
+            name: book.read(name) for name in book.namelist() if not name.endswith("/1.xhtml")
+        }
+    page = parsed(packed(entries), "epub")
+    assert (page.text, page.metas["text_cut"]) == ("one", "damage")
 
 
 def test_a_presentation():

@@ -143,6 +143,17 @@ def test_the_title_may_stand_in_the_xmp_alone(catalog, objects):
     assert (page.metas["author"], page.metas["keywords"]) == ("Me, You", "k1")
 
 
+def test_of_several_languages_in_the_xmp_the_default_counts():
+    german, default = b'<rdf:li xml:lang="de">Ein Titel</rdf:li>', b"A  title</rdf:li>"
+    xmp = XMP.replace(german, b"").replace(
+        b'<rdf:li xml:lang="x-', german + b'<rdf:li xml:lang="x-'
+    )
+    xmp = xmp.replace(b"dc:subject", b"dc:description").replace(b"k1", b"k</rdf:li><rdf:li>l")
+    assert default in xmp
+    page = parsed(pdf_page("text", catalog=b"/Metadata 6 0 R", more={6: stream(xmp)}))
+    assert (page.title, page.metas["description"]) == ("A title", "k")
+
+
 def test_the_document_information_counts_before_the_xmp():
     more = {6: stream(XMP), 7: b"<</Title(Mine)/Author(I)>>"}
     page = parsed(pdf_page("text", b"/Info 7 0 R", catalog=b"/Metadata 6 0 R", more=more))

@@ -30,6 +30,7 @@ _LINKS = {
 _LINK_IN_DRAWING = "xlink:href"
 # Their text is the anchor of their link.
 _WITH_TEXT = ("a", "form")
+_BASE = re.compile(rb"<[Bb][Aa][Ss][Ee]\s")
 _PAGE_SCHEMES = ("http:", "https:", "ftp:")
 
 # The first usable canonical link or refresh counts; at most this number is checked.
@@ -105,6 +106,7 @@ class _Reader:
     def __init__(self, page: Page, markup: bytes, source: Source, options: ParseOptions) -> None:
         self.page = page
         self._document = tree.parsed(markup)
+        self._may_have_base = _BASE.search(markup) is not None
         self._source = source
         self._page_schemes = (*_PAGE_SCHEMES, source.url.partition(":")[0] + ":")
         self._options = options
@@ -133,7 +135,7 @@ class _Reader:
         hrefs, anchors = page.hrefs, page.anchors
         links = _followed(options.outlinks_ignore_tags, options.form_use_action)
         is_plain = "a" in links
-        nodes = tree.elements(self._document, links, options.headings)
+        nodes = tree.elements(self._document, links, options.headings, self._may_have_base)
         a_tag, tags = tree.A_ID, [node.tag_id for node in nodes]
         next_tags, next_nodes = [*tags[1:], a_tag], [*nodes[1:], *nodes[:1]]
         for node, tag, next_tag, inner in zip(nodes, tags, next_tags, next_nodes, strict=False):
@@ -220,7 +222,7 @@ class _Reader:
                 metadata.add_json_ld(self.page, tree.text_of(node))
         elif tag == "meta":
             self._meta(attributes)
-        elif tag == "base" and self._base is None and tree.is_in_head(node):
+        elif tag == "base" and self._base is None and not tree.is_in_drawing(node):
             self._base = attributes.get("href")
         elif tag == "link":
             rel = (attributes.get("rel") or "").lower().split()

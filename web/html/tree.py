@@ -32,7 +32,10 @@ A_ID = parsed(b"<a>").tags("a")[0].tag_id
 
 
 def elements(
-    document: LexborHTMLParser, links: Mapping[str, str], headings: tuple[str, ...]
+    document: LexborHTMLParser,
+    links: Mapping[str, str],
+    headings: tuple[str, ...],
+    may_have_base: bool = True,
 ) -> list[LexborNode]:
     """Returns the elements with a link or a fact, and the headings, in document order.
 
@@ -42,11 +45,10 @@ def elements(
         document: The tree.
         links: The attribute that holds the link, by tag; forms are found if ``form`` is a key.
         headings: Tags of the headings.
+        may_have_base: Whether there may be a ``base``.
     """
     selector = _selector(headings if "form" not in links else (*headings, "form"))
-    head = document.head
-    # A base in the body does not count.
-    if head is not None and head.css_first("base") is not None:
+    if may_have_base and any(not is_in_drawing(base) for base in document.css("base[href]")):
         selector += _FRAGMENTS
     return document.css(selector)
 
@@ -86,7 +88,7 @@ def title_of(document: LexborHTMLParser) -> str | None:
     first = document.head.css_first("title") if document.head is not None else None
     if first is None:
         titles = document.css("title")
-        first = next((title for title in titles if not _is_in_drawing(title)), None)
+        first = next((title for title in titles if not is_in_drawing(title)), None)
     return None if first is None else text_of(first)
 
 
@@ -98,14 +100,9 @@ def is_inside(node: LexborNode, outer: LexborNode) -> bool:
     return any(ancestor.mem_id == outer.mem_id for ancestor in _ancestors(node))
 
 
-def _is_in_drawing(node: LexborNode) -> bool:
+def is_in_drawing(node: LexborNode) -> bool:
     """Returns whether an element is inside a drawing (SVG)."""
     return any(ancestor.tag == "svg" for ancestor in _ancestors(node))
-
-
-def is_in_head(node: LexborNode) -> bool:
-    """Returns whether an element is in the head of its document."""
-    return node.parent is not None and node.parent.tag == "head"
 
 
 def _ancestors(node: LexborNode) -> Iterator[LexborNode]:

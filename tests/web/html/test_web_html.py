@@ -250,15 +250,21 @@ def test_base(page, base, expected):
 @pytest.mark.parametrize(
     "markup",
     [
-        "<body><base href=/x>",
-        "<p><base href=/x>",
         "<svg><base href=/x></svg>",
         "<head><svg><base href=/x>",
+        "<!-- <base href=/x> -->",
+        "<title><base href=/x></title>",
     ],
 )
-def test_a_base_outside_the_head_does_not_count(page, markup):
+def test_what_is_no_base_of_html_does_not_count(page, markup):
     found = page(f"{markup}<a href=#a>no</a><a href=b>b</a>")
     assert (found.base, found.hrefs) == (URL, ["b"])
+
+
+@pytest.mark.parametrize("markup", ["<body>", "<head><div></div>", "<p>", "<a href=b>b</a><p>"])
+def test_a_base_counts_wherever_it_is_as_in_browsers(page, markup):
+    found = page(f"{markup}<base target=t><Base href=/x/><base href=/y/><a href=#a>a</a>")
+    assert (found.base, found.hrefs[-1]) == ("http://h0.example.com/x/", "#a")
 
 
 @pytest.mark.parametrize(

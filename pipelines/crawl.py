@@ -40,7 +40,7 @@ from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
 from .checkers.obstacles import check_obstacles, is_local
 from .generating.survey import due_at
-from .launch.conflicts import made_by, run_over_conflicts
+from .launch.conflicts import made_beside, made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.seed_words import check_seeds, seed_words
@@ -134,11 +134,20 @@ def run(invocation: Invocation) -> int:
     PROGRESS.reset()  # the summary is only for this crawl
     until = _end_of(options)
     with live_view(invocation.progress):
-        made = list(crawl(address, words, options, beam_args))
-    return finish(invocation, made, time_up=until is not None and now_ms() >= until)
+        launched = options.operation or new_id()
+        named = dataclasses.replace(options, operation=launched)
+        made = list(crawl(address, words, named, beam_args))
+    time_up = until is not None and now_ms() >= until
+    return finish(invocation, made, made_beside(address, launched), time_up=time_up)
 
 
-def finish(invocation: Invocation, made: Sequence[Manifest], *, time_up: bool = False) -> int:
+def finish(
+    invocation: Invocation,
+    made: Sequence[Manifest],
+    others: Sequence[Manifest],
+    *,
+    time_up: bool = False,
+) -> int:
     """Prints the summary; returns the exit code.
 
     0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
@@ -147,10 +156,12 @@ def finish(invocation: Invocation, made: Sequence[Manifest], *, time_up: bool = 
     Args:
         invocation: The command.
         made: The snapshots that its jobs made.
+        others: The snapshots that others made meanwhile.
         time_up: Whether its time is over.
     """
     stop = stop_file(open_table(str(invocation.table)))
-    record = summary_of(invocation, made, Stopped(None if stop is None else str(stop), time_up))
+    stopped = Stopped(None if stop is None else str(stop), time_up)
+    record = summary_of(invocation, made, others, stopped)
     print_summary(invocation, record)
     return int(record["exit_code"])
 

@@ -13,7 +13,7 @@ from ..transforms.operations import Ticket
 from .base.command import TABLE, Invocation
 from .base.live import live_view
 from .crawl import RoundOptions, build_crawl, finish
-from .launch.conflicts import made_by, run_over_conflicts
+from .launch.conflicts import made_beside, made_by, run_over_conflicts
 from .launch.job import check_launch, prepare, report
 from .launch.runner import waits
 
@@ -38,4 +38,5 @@ def run(invocation: Invocation) -> int:
     if not waits(pipeline):
         return report(invocation, {"job": "round", "operation": launched, "submitted": True})
     pinned = pinned_operation(address, f"{launched}.crawl")
-    return finish(invocation, made_by(address, launched, pinned.snapshot) if pinned else [])
+    made = made_by(address, launched, pinned.snapshot) if pinned else []
+    return finish(invocation, made, made_beside(address, launched))

@@ -5,7 +5,8 @@ their changes are kept. The commit fails if they changed data that this operatio
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from ...policy.recorded_rules import following_rules
@@ -16,7 +17,7 @@ from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts
 from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
-from .operations import Operation, committed, losses_noted
+from .operations import Operation, committed, losses_noted, since_pinned
 from .table_clock import clock_notes
 
 
@@ -223,10 +224,25 @@ def _check_unchanged(
     for name in sorted((reads | every) - {"*"}):
         was, now = (_identity(manifest, name, operation.now) for manifest in (before, latest))
         if was != now:
+            identity = functools.partial(_identity, name=name, now=operation.now)
+            other = _changed_by(operation, latest, identity)
             raise ConflictError(
-                f"{operation.job}: {name} was changed by {latest.job} (operation "
-                f"{latest.operation!r}) in the meantime; nothing was written: run it again"
+                f"{operation.job}: {name} was changed by {other.job} (operation "
+                f"{other.operation!r}) in the meantime; nothing was written: run it again"
             )
+
+
+def _changed_by(
+    operation: Operation, latest: Manifest, value: Callable[[Manifest], object]
+) -> Manifest:
+    """Returns the snapshot since which a value is as in the latest one."""
+    changed = latest
+    for manifest in since_pinned(operation):
+        if manifest.snapshot <= latest.snapshot:
+            if value(manifest) != value(latest):
+                break
+            changed = manifest
+    return changed
 
 
 def _identity(manifest: Manifest, name: str, now: int) -> object:
@@ -244,10 +260,10 @@ def check_batch(operation: Operation, latest: Manifest) -> None:
     name = str(operation.batch)
     if _phase(operation.manifest(), name) != _phase(latest, name):
         # Two operations did the same work; only the first one may commit.
-        phase = latest.batches[name].phase if name in latest.batches else "gone"
+        other = _changed_by(operation, latest, functools.partial(_phase, name=name))
         raise BatchMovedOn(
-            f"{operation.job}: batch {name!r} is {phase} in the meantime, by {latest.job} "
-            f"(operation {latest.operation!r}); nothing was written"
+            f"{operation.job}: batch {name!r} is {_phase(latest, name) or 'gone'} in the meantime, "
+            f"by {other.job} (operation {other.operation!r}); nothing was written"
         )
 
 

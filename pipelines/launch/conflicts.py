@@ -6,6 +6,7 @@ from collections.abc import Callable
 import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
+from ...io.snapshots.operations import pinned_operation
 from ...io.storage.errors import BatchMovedOn, ConflictError, PurgedMeanwhile
 from ...io.table.opening import open_table
 from .runner import run_pipeline
@@ -79,7 +80,17 @@ def _others_since(address: str, launched: str, seen: int) -> bool:
 
 def made_by(address: str, launched: str, seen: int) -> list[Manifest]:
     """Returns the manifests of a launch's snapshots after snapshot ``seen``."""
+    return [m for m in _made_since(address, seen) if m.operation.startswith(f"{launched}.")]
+
+
+def made_beside(address: str, launched: str) -> list[Manifest]:
+    """Returns the manifests of the snapshots that others have made since a crawl was launched."""
+    pinned = pinned_operation(address, f"{launched}.crawl")
+    made = _made_since(address, pinned.snapshot) if pinned else []
+    return [m for m in made if not m.operation.startswith(f"{launched}.")]
+
+
+def _made_since(address: str, seen: int) -> list[Manifest]:
     table = open_table(address)
-    numbers = range(seen + 1, table.latest_snapshot() + 1)
-    manifests = [load_manifest(table, number) for number in numbers]
-    return [m for m in manifests if m.operation.startswith(f"{launched}.")]
+    numbers = [number for number in table.snapshots() if number > seen]
+    return [load_manifest(table, number) for number in numbers]

@@ -42,6 +42,7 @@ class Work:
         targets: Targets of redirects that are not in the table, by reason.
         unchosen: Counts of the last generate, if it chose nothing of what was due.
         index: Counts of the runs of ``index``.
+        others: Pages that other runs fetched in this time, counted as ``fetched``.
     """
 
     rounds: int = 0
@@ -55,6 +56,7 @@ class Work:
     targets: Mapping[str, int] = dataclasses.field(default_factory=dict)
     unchosen: Mapping[str, int] = dataclasses.field(default_factory=dict)
     index: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    others: int = 0
 
 
 class Stopped(NamedTuple):
@@ -80,8 +82,13 @@ class CrawlEnding:
     text: str = ""
 
 
-def work_of(made: Sequence[Manifest]) -> Work:
-    """Returns what the jobs of a crawl did, from the manifests of their snapshots."""
+def work_of(made: Sequence[Manifest], others: Sequence[Manifest] = ()) -> Work:
+    """Returns what the jobs of a crawl did, from the manifests of their snapshots.
+
+    Args:
+        made: The snapshots of the crawl.
+        others: The snapshots that others made meanwhile.
+    """
     counts = {job: _sum(made, job) for job in ("inject", "fetch", "update", "index")}
     fetch = counts["fetch"]
     redirects = {name: fetch[f"protocol/{name}"] for name in REDIRECTED}
@@ -91,13 +98,18 @@ def work_of(made: Sequence[Manifest]) -> Work:
         refused=by_reason(counts["inject"], "dropped/"),
         tried=any(manifest.job == "fetch" for manifest in made),
         requests=fetch["requests"],
-        fetched=sum(fetch[name] for name in _FETCHED),
+        fetched=_fetched(fetch),
         failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
         left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
         targets=by_reason(counts["update"], "dropped/redirect_"),
         unchosen=_unchosen(made),
         index=counts["index"],
+        others=_fetched(_sum(others, "fetch")),
     )
+
+
+def _fetched(counts: Mapping[str, int]) -> int:
+    return sum(counts.get(name, 0) for name in _FETCHED)
 
 
 def _unchosen(made: Sequence[Manifest]) -> Mapping[str, int]:
@@ -148,7 +160,7 @@ def ending_of(
             return CrawlEnding(DONE, "time_limit", f"{text}the same command goes on")
         if work.unchosen:
             return CrawlEnding(DONE, "done", none_chosen(work.unchosen, _later(waiting)))
-        return CrawlEnding(DONE, "done")
+        return CrawlEnding(DONE, "done", "" if work.fetched else _by_others(work))
     if work.tried:
         return CrawlEnding(
             NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples)
@@ -159,9 +171,18 @@ def ending_of(
     if getattr(options, "rounds", 1) == 0:
         return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
     if work.unchosen:
-        text = none_chosen(work.unchosen, _later(waiting))
-        return CrawlEnding(NOTHING_TO_DO, "none_chosen", text)
-    return CrawlEnding(NOTHING_TO_DO, "nothing_due", nothing_due(waiting))
+        reason, text = "none_chosen", none_chosen(work.unchosen, _later(waiting))
+    else:
+        reason, text = "nothing_due", nothing_due(waiting)
+    parts = [text, _by_others(work)]
+    return CrawlEnding(NOTHING_TO_DO, reason, "; ".join(filter(None, parts)))
+
+
+def _by_others(work: Work) -> str:
+    """Returns that others have done the work meanwhile; empty if they have not."""
+    if not work.others:
+        return ""
+    return f"another run has fetched {counted(work.others, 'pages')} meanwhile"
 
 
 def _later(waiting: NextUrl | None) -> NextUrl | None:

@@ -43,19 +43,22 @@ _LOG = logging.getLogger("nutbeam")
 _MOST_FILES = 20  # that are read for examples
 
 
-def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -> dict[str, Any]:
+def summary_of(
+    invocation: Invocation, made: Sequence[Manifest], others: Sequence[Manifest], end: Stopped
+) -> dict[str, Any]:
     """Returns the results of a crawl as one record.
 
     Args:
         invocation: The command.
         made: The snapshots that its jobs made.
+        others: The snapshots that others made meanwhile.
         end: What stopped it.
     """
     address, options = str(invocation.table), invocation.options
     total: Counter[str] = Counter()
     for manifest in made:
         total.update(manifest.counts)
-    counts, work = Counter(capped(total)), work_of(made)
+    counts, work = Counter(capped(total)), work_of(made, others)
     # Computed in this process, because a job on a cluster would take long to start.
     known, best = read_statistics(address, options, (), Figures(BEST))
     waiting = next_url(address, options)
@@ -76,6 +79,7 @@ def summary_of(invocation: Invocation, made: Sequence[Manifest], end: Stopped) -
         "rounds": work.rounds,
         "requests": work.requests,
         "fetched": work.fetched,
+        "fetched_by_others": work.others,
         "parsed": counts["parsed"],
         "urls": known["total_urls"],
         "status": known["status"],

@@ -132,6 +132,10 @@ def test_a_command_that_waited_for_a_fetch_reads_the_table_again(
             printed, errors = waiting.communicate(timeout=200)
             assert waiting.returncode in codes, errors + printed
         assert fetching.wait(200) == 0
+    if other in ("crawl", "round"):  # it says why it has fetched nothing
+        assert "another run has fetched 2 pages meanwhile" in printed
+    # By the rule of exit codes: 1 only if the other run has left nothing.
+    assert (waiting.returncode == 1) == ("nothing to do" in printed + errors), printed + errors
     assert slow_web.requested.count("/p1") == slow_web.requested.count("/p2") == 1
     if last is not None:
         assert manifests_of(table)[-1].job == last

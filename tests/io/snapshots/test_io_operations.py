@@ -242,8 +242,10 @@ def test_one_of_two_operations_with_the_same_work_on_a_batch_commits(table):
     one, two = (begin(table, "parse", name, batch="b1") for name in ("one", "two"))
     parsed = dataclasses.replace(BATCH, phase="parsed")
     commit(one, [written("batches/b1/documents", "d1")], batch=parsed)
+    commit(begin(table, "tidy", "t"), [])  # it has not done the work
     with pytest.raises(
-        ConflictError, match=r"^parse: batch 'b1' is parsed in the meantime, by parse"
+        ConflictError,
+        match=r"^parse: batch 'b1' is parsed in the meantime, by parse \(operation 'one'\)",
     ):
         commit(two, [written("batches/b1/documents", "d2")], batch=parsed)
     assert live(one, "batches/b1/documents") == ["d1"]

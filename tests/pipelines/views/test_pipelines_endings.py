@@ -115,6 +115,11 @@ def test_the_most_frequent_reasons_come_first():
          "malformed 2 (it is no URL; a URL begins with http:// or https://)")),
         (Work(refused={"malformed": 2}, seeds=1), DUE, 1, "nothing_due", ("nothing is due; the next "
          f"URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
+        (Work(others=2), DUE, 1, "nothing_due", ("nothing is due; the next "
+         f"URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now; "
+         "another run has fetched 2 pages meanwhile")),
+        (Work(rounds=1, others=1), NOW, 0, "done", "another run has fetched 1 page meanwhile"),
+        (Work(rounds=1, tried=True, fetched=3, others=1), NOW, 0, "done", ""),
         (Work(), None, 1, "nothing_due", "the table has no URL: give seeds"),
         (Work(), NextUrl(URL, 0, 0, "", (("backoff", "its host is left alone until …"),)), 1,
          "nothing_due",

@@ -14,15 +14,16 @@ SAFE = {"PYTHONSAFEPATH": "1"}
 def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment of a process, changed so that its Python ignores the working folder.
 
-    An empty part of ``PYTHONPATH`` means the working folder, too, and is removed.
-    ``.`` stays, because nobody writes it by accident.
+    An empty part of ``PYTHONPATH``, and ``.``, mean the working folder, too, and are removed.
+    Whoever wants it there writes its name.
 
-    >>> safe_environment({"PYTHONPATH": ":/plug-ins::."})
-    {'PYTHONPATH': '/plug-ins:.', 'PYTHONSAFEPATH': '1'}
+    >>> safe_environment({"PYTHONPATH": ":/plug-ins::./:x"})
+    {'PYTHONPATH': '/plug-ins:x', 'PYTHONSAFEPATH': '1'}
     """
     changed = dict(environment) | SAFE
     if "PYTHONPATH" in changed:
+        parts = changed["PYTHONPATH"].split(os.pathsep)
         changed["PYTHONPATH"] = os.pathsep.join(
-            filter(None, changed["PYTHONPATH"].split(os.pathsep))
+            part for part in parts if os.path.normpath(part) != os.curdir
         )
     return changed

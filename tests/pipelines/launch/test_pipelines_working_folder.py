@@ -47,12 +47,34 @@ def crawl(folder, program, *words, python_path=""):
         (SCRIPT, ("--text_of=main",), ""),
         (MODULE, (), ":/nowhere"),
         (MODULE, WORKERS, ""),
+        (SCRIPT, ("--text_of=main",), ".:/nowhere"),
+        (SCRIPT, WORKERS, "/nowhere::./"),
     ],
 )
 def test_files_of_the_working_folder_are_not_imported(trapped, program, words, python_path):
     done = crawl(trapped, program, *words, python_path=python_path)
     assert (done.returncode, (trapped / "trace").exists()) == (0, False), done.stderr
     assert "1 page" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "python_path", "first"),
+    [
+        (SCRIPT, "", False),
+        ((sys.executable, "-P", "-m", "nutbeam"), "", False),
+        # Nothing of nutbeam runs then, so nothing of nutbeam can refuse.
+        (MODULE, "", True),
+        (SCRIPT, ":", True),
+        (SCRIPT, ".", True),
+    ],
+)
+def test_python_runs_a_file_named_nutbeam_first_only_where_the_guide_says(
+    trapped, program, python_path, first
+):
+    (trapped / "nutbeam.py").write_text("print('mine')\nraise SystemExit(0)\n")
+    done = crawl(trapped, program, python_path=python_path)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout == "mine\n") == first
 
 
 def test_a_plug_in_is_found_in_a_folder_of_pythonpath_also_in_the_working_folder(trapped):

@@ -11,7 +11,7 @@ from ...web.base.errors import UserError
 from .errors import MissingFile
 from .places import Place
 
-# Addresses of tables by the place of their files, where the two differ.
+# Addresses of the tables that this process has opened, by the place of their files.
 _ADDRESSES: dict[Place, str] = {}
 
 
@@ -83,6 +83,11 @@ def _table_of(path: Place) -> str:
 def note_address(files: Place, address: str) -> None:
     """Records the address of a table whose files are in another place."""
     _ADDRESSES[files] = address
+
+
+def note_folder(files: Place) -> None:
+    """Records the place of a table's files, which is its address unless another one is recorded."""
+    _ADDRESSES.setdefault(files, str(files))
 
 
 def first_line(error: BaseException) -> str:

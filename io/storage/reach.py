@@ -13,6 +13,7 @@ from ...web.base.errors import Unavailable, UsageError
 from ..disk.regular_files import kind_of_entry, stat_file
 from ..disk.table_links import check_links, note_table
 from . import stores
+from .file_errors import note_folder
 from .files import Found, file_version, names, read_bytes
 from .places import Place, Remote, place_of
 from .store_clients import store_client_of
@@ -138,7 +139,8 @@ def root_at(address: str) -> Place:
 
 
 def noted_root(place: Place) -> Place:
-    """Records the place of a table's files; a store has no links."""
+    """Records the place of a table's files, also for advice; a store has no links."""
+    note_folder(place)
     if not isinstance(place, Remote):
         note_table(place)
     return place

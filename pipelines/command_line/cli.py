@@ -26,9 +26,9 @@ from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
-from ...web.base.visible import visible
+from ...web.base.visible import check_utf8, visible
 from ...web.imports.python_path import safe_environment
-from ..base.command import NOTHING_TO_DO, CommandModule, is_page
+from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from .arguments import command_options, read_invocation, split
@@ -157,6 +157,9 @@ def option_names(command: str) -> set[str]:
 
 
 def _run(command: str, words: list[str]) -> int:
+    with configuration():
+        for word in words:
+            check_utf8("an argument", word)
     if not command:
         return _without_command(words)
     quiet(logging.WARNING)

@@ -9,6 +9,8 @@ from typing import Any
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, check_value, parse_value
+from ...web.base.visible import check_utf8
+from ..base.command import configuration
 from ..base.suggestions import misspelt, suggestion
 from .option_names import listed_options
 
@@ -63,6 +65,8 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
         if not variable.startswith(PREFIX) or variable in _NO_OPTIONS:
             continue
         if name in known.options:
+            with configuration():
+                check_utf8(variable, environ[variable])
             values[name] = _read(known.options[name], environ[variable], variable)
             continue
         near = misspelt(name, known.options)
@@ -108,9 +112,11 @@ def _load(path: str) -> dict[str, Any]:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"--config must be a readable file, got {path!r}: {reason}") from error
     except (ValueError, RecursionError) as error:
-        deep = isinstance(error, RecursionError)
-        reason = "it is nested too deeply" if deep else one_line(error)
-        reason = reason[:1].lower() + reason[1:]
+        reason = one_line(error)[:1].lower() + one_line(error)[1:]
+        if isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        elif isinstance(error, UnicodeDecodeError):
+            reason = f"byte {error.start + 1:,} of it is not UTF-8"
         raise UsageError(f"--config must be a toml file, got {path!r}: {reason}") from error
 
 

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from ...io.shards.shard_search import FoundPages, ShardSearch
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError, UserError
+from ...web.base.visible import check_utf8, visible
 from .search_page import POLICY, error_page, search_page
 from .searched_table import SearchedTable, record_of_hit
 
@@ -20,6 +21,7 @@ _LOG = logging.getLogger(__name__)
 _ADDRESS = "127.0.0.1"
 _FARTHEST = 1_000  # pages of results that can be left out
 _FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
+_MOST_FIELDS = 20
 _TIMEOUT_S = 10.0
 
 
@@ -149,9 +151,14 @@ def _parameters(text: str) -> tuple[str, int]:
     """Returns the query, and the number of the first result.
 
     Raises:
-        ValueError: There are too many parameters.
+        ValueError: There are too many parameters, or a value is not UTF-8.
     """
-    fields = {name: values[-1] for name, values in parse_qs(text, max_num_fields=20).items()}
+    if text.count("&") >= _MOST_FIELDS:
+        raise ValueError(f"a request has at most {_MOST_FIELDS} fields")
+    parsed = parse_qs(text, errors="surrogateescape")
+    fields = {name: values[-1] for name, values in parsed.items()}
+    for name, value in fields.items():
+        check_utf8(f"parameter {visible(name)}", value)
     start = fields.get("start", "0")[:9]
     first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
     return fields.get("q", "").strip(), first

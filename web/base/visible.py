@@ -14,6 +14,8 @@ _BLANK = re.compile(
 _LETTER = "[\u0600-\u109f\u1780-\u17ff\U00011000-\U00011fff]"
 _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 _JOINED = re.compile(f"(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?<={_EMOJI})\u200d(?={_EMOJI})")
+# As Python keeps bytes that are no UTF-8: PEP 383.
+_BYTE = re.compile("[\udc80-\udcff]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -37,6 +39,29 @@ def visible(text: str, keep: str = "\t") -> str:
         char if char in keep or at in joiners or not _is_hidden(char) else _escape(char)
         for at, char in enumerate(text)
     )
+
+
+def check_utf8(what: str, text: str) -> None:
+    r"""Checks that a text from a command line or the environment has no bytes beside UTF-8.
+
+    Python keeps such bytes as halves of surrogate pairs, which no file of a table can hold.
+
+    Args:
+        what: What the text is, for the message.
+        text: The text.
+
+    Raises:
+        ValueError: It has such bytes; the message shows them.
+
+    >>> check_utf8("an argument", "caf\udce9")
+    Traceback (most recent call last):
+    ValueError: an argument must be UTF-8, got 'caf\xe9'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = visible(_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", text[:200]))
+        raise ValueError(f"{what} must be UTF-8, got '{shown}'") from None
 
 
 def visible_lines(lines: Iterable[str]) -> str:

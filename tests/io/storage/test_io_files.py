@@ -7,6 +7,7 @@ from frames import frame_of, table_of
 
 from nutbeam.io.storage import parquet_files as module
 from nutbeam.io.storage.errors import MissingFile
+from nutbeam.io.storage.file_errors import repair_advice
 from nutbeam.io.storage.files import new_name, read_bytes, write_bytes
 from nutbeam.io.storage.parquet_files import (
     ParquetWriter,
@@ -15,6 +16,7 @@ from nutbeam.io.storage.parquet_files import (
     row_groups,
     scan,
 )
+from nutbeam.io.table.opening import open_table
 from nutbeam.policy.components.schema import OUTCOME, STATE
 from nutbeam.web.base.errors import UserError
 
@@ -180,3 +182,18 @@ def test_a_writer_that_is_abandoned_leaves_nothing(tmp_path):
     writer.write(ROWS)
     writer.abandon()
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("manifest/lists/state-1.parquet", "fsck {}"),
+        # A folder of the table that is a link may lead to a folder with manifests of its own.
+        ("batches/manifest/lists/state-1.parquet", "fsck {}"),
+        ("index/state/shards/1.parquet", "index {} --full --index state"),
+    ],
+)
+@pytest.mark.parametrize("address", ["/data/state/mine", "s3://bucket/state/mine"])
+def test_advice_names_the_table_that_was_opened(address, name, advice):
+    files = open_table(address).files
+    assert repair_advice(files / name) == f": run nutbeam {advice.format(address)}"

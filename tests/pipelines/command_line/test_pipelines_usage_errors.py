@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -50,6 +51,21 @@ def test_usage_errors_are_json_where_logs_are(words, environ):
     record = json.loads(said(*words, **environ))
     assert (record["severity"], record["event"], record["exit_code"]) == ("ERROR", "end", 2)
     assert record["message"].startswith("nutbeam")
+
+
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [
+        (["search", "T", b"caf\xe9"], {}),
+        (["inject", "T", b"http://a.example.com/caf\xe9"], {}),
+        (["crawl", b"caf\xe9"], {}),
+        ([b"caf\xe9"], {}),
+        (["crawl", "T", b"--exclude=caf\xe9"], {}),
+        (["crawl", "T"], {"NUTBEAM_EXCLUDE": b"caf\xe9"}),
+    ],
+)
+def test_words_that_are_not_utf_8_are_refused_in_plain_words(words, environ):
+    assert re.search(r" must be UTF-8, got '[^ ]*caf\\xe9'\n$", said(*words, **environ))
 
 
 def test_other_usage_errors_are_text():

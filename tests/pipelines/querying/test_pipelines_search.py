@@ -166,6 +166,12 @@ def test_json_is_served(get):
     assert get("/other")[0] == 404
 
 
+@pytest.mark.parametrize("page", ["/", "/search.json"])
+def test_a_query_that_is_not_utf_8_is_refused_in_plain_words(get, page):
+    status, _, text = get(f"{page}?q=caf%E9")
+    assert (status, "parameter q must be UTF-8, got" in text, "codec" in text) == (400, True, False)
+
+
 def test_too_many_parameters_are_an_answer(get):
     status, _, text = get("/?q=stone&" + "&".join(f"a{n}=1" for n in range(30)))
     assert (status, "fields" in text) == (400, True)

@@ -14,7 +14,8 @@ from .base.command import TABLE, Invocation
 from .base.live import live_view
 from .crawl import RoundOptions, build_crawl, finish
 from .launch.conflicts import made_beside, made_by, run_over_conflicts
-from .launch.job import check_launch, prepare, report
+from .launch.job import check_launch, prepare
+from .launch.reports import report
 from .launch.runner import waits
 
 ARGUMENTS = (TABLE,)

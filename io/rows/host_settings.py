@@ -56,6 +56,9 @@ def settings_rows(values: SettingsByHost) -> pl.DataFrame:
 def write_settings(pinned: Pinned, values: SettingsByHost) -> Written:
     """Writes the settings of a table with those of some hosts replaced."""
     paths = _paths(pinned)
-    left = {host: v for host, v in {**_values(pinned.table, paths), **values}.items() if v}
+    before = _values(pinned.table, paths)
+    left = {host: v for host, v in {**before, **values}.items() if v}
+    if left == before:
+        return Written(SETTINGS_COMPONENT, counts={"hosts": len(values)})
     files = write_bases(pinned.table, SETTINGS_COMPONENT, [settings_rows(left)]) if left else ()
     return Written(SETTINGS_COMPONENT, files, paths, counts={"hosts": len(values)})

@@ -18,6 +18,7 @@ import pyarrow as pa
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import conformed, empty
 from ...web.base.columns import gather, stable_order
+from ..storage.files import remove_file
 from ..storage.places import Folder
 from .checksums import verify_tablets
 from .file_lists import DataFile
@@ -162,16 +163,32 @@ class Extras(contextlib.ExitStack):
 
 
 def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extras) -> Written:
-    """Rewrites a range as new bases, one row group at a time, with its changes applied."""
+    """Rewrites a range as new bases, one row group at a time, with its changes applied.
+
+    A whole tablet stays as it is if its rows are the same afterwards.
+    """
     base = how.range.base
     if base is not None:
         verify_tablets(root, base)
-    rewritten = (
-        extras.take(how.resolver(rows, some)) if len(some) else rows
-        for rows, some in _pairs(root, how, changes)
-    )
-    files = write_bases(root, how.component, rewritten)
+    changed = base is None or not how.range.whole
+
+    def rewritten() -> Iterator[pl.DataFrame]:
+        nonlocal changed
+        for rows, some in _pairs(root, how, changes):
+            new = extras.take(how.resolver(rows, some)) if len(some) else rows
+            changed = changed or (len(some) > 0 and not _are_equal(rows, new, how.schema))
+            yield new
+
+    files = write_bases(root, how.component, rewritten())
+    if not changed:
+        for file in files:
+            remove_file(root / file.path)
+        return Written(how.component)
     return Written(how.component, files, base.paths if base is not None else ())
+
+
+def _are_equal(rows: pl.DataFrame, new: pl.DataFrame, schema: pa.Schema) -> bool:
+    return len(rows) == len(new) and conformed(rows, schema).equals(conformed(new, schema))
 
 
 def write_bases(

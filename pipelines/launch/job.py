@@ -2,11 +2,9 @@
 
 import contextlib
 import dataclasses
-import json
 import logging
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +42,7 @@ from ..base.url_rules import rules_of
 from .beam_internals import quick_stages
 from .conflicts import run_over_batches
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
+from .reports import job_record, report
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker, snapshot_to_find
 
@@ -290,7 +289,7 @@ def run_job(
         )
         return report(invocation, {**done, "counts": {}, "changed": False, "done_before": True})
     code = NOTHING_TO_DO if _had_no_work(invocation.command, manifest) else DONE
-    report(invocation, job_record(manifest), code)
+    report(invocation, job_record(manifest, ticket.address), code)
     if after:
         after(ticket.address, manifest, options)
     return code
@@ -320,35 +319,3 @@ def _had_no_work(command: str, manifest: Manifest) -> bool:
     if manifest.job == "generate":
         return manifest.batch not in manifest.batches
     return manifest.job == "index" and command != "next" and not manifest.counts
-
-
-def job_record(manifest: Manifest) -> dict[str, Any]:
-    """Returns the report of a snapshot's operation, as a record."""
-    names = ("job", "operation", "snapshot")
-    record: dict[str, Any] = {name: getattr(manifest, name) for name in names}
-    if manifest.batch in manifest.batches:
-        record["batch"] = manifest.batch
-        record["phase"] = manifest.batches[str(manifest.batch)].phase
-    changed = bool(manifest.counts) and (manifest.job != "generate" or "batch" in record)
-    return {**record, "counts": dict(manifest.counts), "changed": changed}
-
-
-def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) -> int:
-    """Prints a job's record as JSON for scripts, or as a line; returns the exit code.
-
-    "nothing to do" is the line of ``NOTHING_TO_DO``, and of no other code.
-    """
-    if invocation.format == "json":
-        json.dump(record, sys.stdout)
-        print()
-        return code
-    head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
-    head += " (dry run)" if record.get("dry_run") else ""
-    counts = (f"{name} {number:,}" for name, number in record.get("counts", {}).items())
-    text = ", ".join(counts) or ("nothing to do" if code == NOTHING_TO_DO else "nothing changed")
-    if record.get("submitted"):
-        text = f"submitted as operation {record['operation']}"
-    elif record.get("done_before"):
-        text = "done before"
-    print(f"{head}: {text}")
-    return code

@@ -8,7 +8,8 @@ from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option
 from ..base.command import TABLE, Invocation
-from ..launch.job import JobOptions, job_record, report
+from ..launch.job import JobOptions
+from ..launch.reports import job_record, report
 
 ARGUMENTS = (TABLE,)
 
@@ -36,4 +37,4 @@ def run(invocation: Invocation) -> int:
     made = roll_back(
         address, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
     )
-    return report(invocation, {**job_record(made), "restores": made.restores})
+    return report(invocation, {**job_record(made, address), "restores": made.restores})

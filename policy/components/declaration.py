@@ -94,6 +94,7 @@ class Kind:
             that kind is in rows. A copy of the table makes its own. Empty: it has rows of its own.
         made_where: A boolean column of ``made_from``.
         stays: Whether it is not rolled back.
+        journal: Whether it only records that a job has run: the job has changed nothing by this.
         required: Whether a batch must have it until it is updated.
         view: Its name for users, if that is not its own.
         cell: Column family and column of its rows in Bigtable, ``FAMILY:COLUMN``; empty means
@@ -131,6 +132,7 @@ class Kind:
     made_from: str = ""
     made_where: str = ""
     stays: bool = False
+    journal: bool = False
     required: bool = False
     view: str = ""
     cell: str = ""

@@ -206,6 +206,7 @@ KINDS = {
             "the last operation that has written an index",
             hashed=True,
             of_index=True,
+            journal=True,
         ),
     )
 }

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from crawling import crawl, nutbeam, reach
+from crawling import crawl, manifest_of, nutbeam, reach
 from simulated_web import served_web
 
 from nutbeam.pipelines.base.command import DONE, NOTHING_TO_DO
@@ -25,6 +25,10 @@ LOOKS_AT_ALL = {
     "clean": (), "solrclean": ("--writer", "tantivy"),
     "solrdedup": ("--writer", "tantivy"),
 }  # fmt: skip
+# Their records are summaries, of which no field says whether something changed.
+CRAWLS = {"round", "crawl"}
+# A copy is a new table. An index on a server is no part of a table. Hosts record each request.
+NEVER_THE_SAME = {"copy", "solrdedup", "sitemap"}
 READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export"}
 
 
@@ -49,6 +53,12 @@ def words_of(job, words, table, web):
     return [job, at, *(part for word in words for part in other.get(word, [word]))]
 
 
+def rows_of(table):
+    """Returns the lists of files of a table's components, without the journals of indexes."""
+    components = manifest_of(table).components
+    return {name: c.list for name, c in components.items() if not name.endswith("index_runs")}
+
+
 @pytest.mark.parametrize("job", [*WAITS, *LOOKS_AT_ALL])
 def test_exit_code_1_and_nothing_to_do_go_together(job, table, web, capsys):
     words = words_of(job, WAITS.get(job) or LOOKS_AT_ALL.get(job) or (), table, web)
@@ -61,11 +71,30 @@ def test_exit_code_1_and_nothing_to_do_go_together(job, table, web, capsys):
     assert ("nothing to do" in said or "nothing is due" in said) == (code == NOTHING_TO_DO), said
 
 
-@pytest.mark.parametrize("job", ["generate", "fetch", "parse", "updatedb", "invertlinks", "index"])
-def test_json_says_that_nothing_changed(job, table, web, capsys):
+@pytest.mark.parametrize("job", sorted({*WAITS, *LOOKS_AT_ALL} - {*CRAWLS, *NEVER_THE_SAME}))
+def test_json_and_line_say_that_nothing_changed(job, table, web, capsys):
+    words = words_of(job, {**WAITS, **LOOKS_AT_ALL}[job], table, web)
+    if job in LOOKS_AT_ALL:
+        assert nutbeam(*words) == DONE
+    code = NOTHING_TO_DO if job in WAITS else DONE
+    before = rows_of(words[1])
     capsys.readouterr()
-    assert nutbeam(*words_of(job, WAITS[job], table, web), "--format", "json") == NOTHING_TO_DO
-    assert json.loads(capsys.readouterr().out)["changed"] is False
+    assert nutbeam(*words, "--format", "json") == code
+    record = json.loads(capsys.readouterr().out)
+    assert record["changed"] is False, record
+    assert rows_of(words[1]) == before
+    if job in LOOKS_AT_ALL:
+        assert nutbeam(*words) == DONE
+        assert capsys.readouterr().out.endswith("nothing changed\n")
+
+
+def test_json_says_that_something_changed(table, web, tmp_path, capsys):
+    words = ["inject", table, "http://new.example.com/"]
+    capsys.readouterr()
+    assert nutbeam(*words, "--format", "json") == DONE
+    assert json.loads(capsys.readouterr().out)["changed"] is True
+    assert nutbeam("copy", table, tmp_path / "copy", "--format", "json") == DONE
+    assert json.loads(capsys.readouterr().out)["changed"] is True
 
 
 def test_every_job_follows_the_rule():

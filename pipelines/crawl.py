@@ -16,9 +16,9 @@ import apache_beam as beam
 
 from ..io.parsing.parse_pool import shared_pool
 from ..io.reading.sitemap_sources import ALL_HOSTS
-from ..io.snapshots.manifest import Manifest
+from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
-from ..io.snapshots.rounds import next_round, stop_file
+from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished
 from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
@@ -43,6 +43,7 @@ from .generating.survey import due_at
 from .launch.conflicts import made_beside, made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
+from .launch.rules_before import missing_rules_line
 from .launch.seed_words import check_seeds, seed_words
 from .views.endings import Stopped
 from .views.summary import print_summary, summary_of
@@ -131,6 +132,7 @@ def run(invocation: Invocation) -> int:
     words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
+    warn_of_missing_rules(invocation, options)
     PROGRESS.reset()  # the summary is only for this crawl
     until = _end_of(options)
     with live_view(invocation.progress):
@@ -139,6 +141,19 @@ def run(invocation: Invocation) -> int:
         made = list(crawl(address, words, named, beam_args))
     time_up = until is not None and now_ms() >= until
     return finish(invocation, made, made_beside(address, launched), time_up=time_up)
+
+
+def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:
+    """Warns if a crawl lacks rules of the job before, and something waits for it."""
+    table = open_table(str(invocation.table))
+    manifest = load_manifest(table, table.latest_snapshot())
+    waits = (
+        invocation.arguments.get("seeds")
+        or unfinished(manifest, now_ms())
+        or may_have_due(table, manifest, lambda clock: due_at(clock, options))
+    )
+    if waits and (line := missing_rules_line(invocation)):
+        _LOG.warning("%s", line)
 
 
 def finish(

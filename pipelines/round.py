@@ -12,7 +12,7 @@ from ..io.snapshots.operations import new_id, pinned_operation
 from ..transforms.operations import Ticket
 from .base.command import TABLE, Invocation
 from .base.live import live_view
-from .crawl import RoundOptions, build_crawl, finish
+from .crawl import RoundOptions, build_crawl, finish, warn_of_missing_rules
 from .launch.conflicts import made_beside, made_by, run_over_conflicts
 from .launch.job import check_launch, prepare
 from .launch.reports import report
@@ -32,6 +32,7 @@ def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     check_launch(invocation, begins_table=False)
+    warn_of_missing_rules(invocation, options)
     launched = options.operation or new_id()
     pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
     with live_view(invocation.progress):

@@ -11,11 +11,19 @@ from typing import Any
 
 from ..web.base.visible import visible
 from ..web.rules.url_rules import UrlOptions
+from ..web.urls.schemes import SchemeOptions
 from .scope import ScopeOptions, TargetOptions
 from .traps import DepthOptions, TrapOptions
 
+# Schemes are what a command can request, such as files of one machine. They choose no links.
+_NO_RULES = frozenset(field.name for field in dataclasses.fields(SchemeOptions))
 _RULES = (UrlOptions, ScopeOptions, TrapOptions, DepthOptions)
-_NAMES = {field.name for kind in _RULES for field in dataclasses.fields(kind)}
+_DEFAULTS = {
+    field.name: field.default
+    for kind in _RULES
+    for field in dataclasses.fields(kind)
+    if field.name not in _NO_RULES
+}
 # What is shown of a value: a table may come from a stranger.
 _SHOWN_CHARACTERS, _SHOWN_PARTS = 100, 10
 
@@ -31,13 +39,23 @@ def recorded_options(options: Any, *kinds: type) -> dict[str, Any]:
     return {n: _for_json(value) for n, value in values.items() if value != fields[n]}
 
 
+def chosen_options(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """Returns the recorded options of a class without those that choose no links or texts.
+
+    >>> chosen_options({"scope": "host", "__class__": "of a stranger"}, ScopeOptions)
+    {'scope': 'host'}
+    """
+    names = {field.name for field in dataclasses.fields(kind)} - _NO_RULES
+    return {name: value for name, value in options.items() if name in names}
+
+
 def recorded_rules(options: Any) -> dict[str, Any] | None:
     """Returns the rules for links of a job, for JSON: null is the default. None if it has none."""
     if not isinstance(options, TargetOptions):
         return None
-    names = [field.name for kind in _RULES for field in dataclasses.fields(kind)]
-    default = dict.fromkeys(name for name in names if hasattr(options, name))
-    return default | recorded_options(options, *_RULES)
+    default = dict.fromkeys(name for name in _DEFAULTS if hasattr(options, name))
+    found = recorded_options(options, *_RULES)
+    return default | {name: value for name, value in found.items() if name in _DEFAULTS}
 
 
 def following_rules(before: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -54,10 +72,13 @@ def following_rules(before: Mapping[str, Any], rules: Mapping[str, Any] | None) 
     return {name: value for name, value in both.items() if value is not None}
 
 
-def missing_rules(before: Mapping[str, Any], options: Any, given: Collection[str]) -> list[str]:
-    """Returns the rules of the job before, as on a command line, that a job lacks.
+def missing_rules(
+    before: Mapping[str, Any], options: Any, given: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Returns the rules of the job before that a job lacks, and the words that drop them on purpose.
 
-    A rule that is given another value, also an empty one, is not missing.
+    Both are as on a command line. A rule that is given another value, also an empty one, is not
+    missing.
 
     Args:
         before: The rules that the table records.
@@ -65,14 +86,27 @@ def missing_rules(before: Mapping[str, Any], options: Any, given: Collection[str
         given: Names of the options that have a value from the command line, the environment or a
             file.
 
-    >>> missing_rules({"scope": "host", "depth": 2}, TargetOptions(), {"depth"})
-    ['--scope host']
+    >>> missing_rules({"scope": "host", "exclude": ["/a"], "depth": 2}, TargetOptions(), {"depth"})
+    (['--scope host', '--exclude /a'], ['--scope domain', "--exclude ''"])
     """
     if not isinstance(options, TargetOptions):
-        return []
-    known = {name for name in _NAMES if hasattr(options, name)}
-    lost = {n: value for n, value in before.items() if n in known and n not in given}
-    return list(option_words(lost))
+        return [], []
+    lost = {
+        name: value
+        for name, value in before.items()
+        if name in _DEFAULTS and hasattr(options, name) and name not in given
+    }
+    return list(option_words(lost)), [_dropping(name) for name in lost]
+
+
+def _dropping(name: str) -> str:
+    """Returns an option with its default, as on a command line."""
+    default = _DEFAULTS[name]
+    if isinstance(default, bool):
+        text = str(default).lower()
+    else:
+        text = ",".join(default) if isinstance(default, tuple) else str(default)
+    return f"--{name} {shlex.quote(text)}"
 
 
 def option_words(options: Mapping[str, Any]) -> Iterator[str]:

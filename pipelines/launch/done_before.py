@@ -1,12 +1,11 @@
 """Refuses to call a batch done that was done with other options than those of a command."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from ...io.snapshots.manifest import Manifest, lineage
 from ...io.table.opening import open_table
-from ...policy.recorded_rules import option_words, recorded_options
+from ...policy.recorded_rules import chosen_options, option_words, recorded_options
 from ...web.base.errors import UsageError
 
 # Phases of batches whose results depend on options: how the snapshot names these.
@@ -41,10 +40,9 @@ def check_done_alike(address: str, batch: str, phase: str, options: Any, kind: t
             break
     if newest is None or made is None or batch not in newest.batches:
         return
-    names = {field.name for field in dataclasses.fields(kind)}
     # Others are of another version, or a stranger's.
-    before = {name: value for name, value in made.options[phase].items() if name in names}
-    now = recorded_options(options, kind)
+    before = chosen_options(made.options[phase], kind)
+    now = chosen_options(recorded_options(options, kind), kind)
     if before != now:
         raise UsageError(
             f"batch {batch!r} was {phase} with other options: {_difference(before, now)}; "

@@ -19,7 +19,6 @@ from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
-from ...policy.recorded_rules import missing_rules
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
@@ -43,6 +42,7 @@ from .beam_internals import quick_stages
 from .conflicts import run_over_batches
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .reports import job_record, report
+from .rules_before import missing_rules_line
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker, snapshot_to_find
 
@@ -88,7 +88,6 @@ def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = Fa
         newest_manifest(address)
     check(options, local=local, address=address)
     warn_of_clocks(address, options)
-    _warn_of_missing_rules(invocation)
 
 
 def check(options: Any, *, local: bool = False, address: str = "") -> None:
@@ -218,27 +217,6 @@ def warn_of_clocks(address: str, options: Any = None) -> None:
             _LOG.warning("%s", line)
 
 
-def _warn_of_missing_rules(invocation: Invocation) -> None:
-    """Warns if the jobs before had rules for links that this one lacks, in one line."""
-    options, table = invocation.options, open_table(str(invocation.table))
-    if not _judges_links(invocation.command, options):
-        return
-    with contextlib.suppress(UserError):  # as above
-        before = load_manifest(table, table.latest_snapshot()).rules
-        if missing := missing_rules(before, options, invocation.given):
-            _LOG.warning(
-                "this job lacks %s of the job before, so it takes in or leaves out other URLs: give "
-                "it again, or keep it in nutbeam.toml; another value says that this is meant",
-                ", ".join(missing),
-            )
-
-
-def _judges_links(command: str, options: Any) -> bool:
-    """Returns whether a job applies rules for links, as far as its options say."""
-    needed = {"generate": "filter", "fetch": "parse_while_fetching"}
-    return bool(getattr(options, needed[command])) if command in needed else True
-
-
 def run_job(
     invocation: Invocation,
     build: Build,
@@ -266,6 +244,7 @@ def run_job(
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     launched(ticket.operation)
     check_launch(invocation, begins_table=job in ("inject", "sitemap", "copy"))
+    lacking = missing_rules_line(invocation)
     try:
         with _no_empty_folder(ticket.address), live_view(invocation.progress):
             for some in before(ticket) if before else ():
@@ -289,6 +268,8 @@ def run_job(
         )
         return report(invocation, {**done, "counts": {}, "changed": False, "done_before": True})
     code = NOTHING_TO_DO if _had_no_work(invocation.command, manifest) else DONE
+    if lacking and code == DONE:
+        _LOG.warning("%s", lacking)
     report(invocation, job_record(manifest, ticket.address), code)
     if after:
         after(ticket.address, manifest, options)

@@ -23,6 +23,7 @@ from ..base.command import Invocation
 from ..base.live import live_view
 from ..launch.job import Build, check_launch, prepare
 from ..launch.reports import report
+from ..launch.rules_before import missing_rules_line
 from ..launch.runner import run_pipeline, waits
 
 _LOG = logging.getLogger("nutbeam.dry_run")
@@ -121,6 +122,8 @@ def run_dry(invocation: Invocation, build: Build, job: str) -> int:
         pipeline = prepare(ticket, build, options, invocation.beam_args, job)
         result = run_pipeline(pipeline)
         PROGRESS.finish()
+    if line := missing_rules_line(invocation):
+        _LOG.warning("%s", line)
     record: dict[str, Any] = {"job": job, "dry_run": True}
     if not waits(pipeline):
         return report(invocation, {**record, "operation": ticket.operation, "submitted": True})

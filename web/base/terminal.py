@@ -179,12 +179,25 @@ class Relay:
         os.close(self._reader)
 
 
+_PACKAGE = __name__.partition(".")[0]
+_MODULES = tuple(f"{_PACKAGE}.{room}." for room in ("pipelines", "transforms", "io", "policy", "web"))
+
+
 class LineFormatter(logging.Formatter):
-    """Formats a record as one line; the lines of a traceback follow."""
+    """Formats a record as one line; the lines of a traceback follow.
+
+    Users know no modules of nutbeam: only debug messages name them.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Returns the line."""
-        return visible(super().formatMessage(record))
+        name = record.name
+        try:
+            if record.levelno > logging.DEBUG and name.startswith(_MODULES):
+                record.name = _PACKAGE
+            return visible(super().formatMessage(record))
+        finally:
+            record.name = name
 
 
 @contextlib.contextmanager

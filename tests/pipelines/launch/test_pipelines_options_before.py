@@ -1,6 +1,10 @@
 """Options of earlier jobs: a batch done with others is no success, and missing rules are named."""
 
 import json
+import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 from crawling import manifest_of, nutbeam, reach, tree
@@ -59,20 +63,62 @@ def test_a_batch_that_was_parsed_while_it_was_fetched_remembers_the_options_too(
     assert "with --scope host, --exclude /p1, now without" in said
 
 
-@pytest.mark.parametrize("command", ["crawl", "round", "next", "updatedb", "filterdb"])
+def test_schemes_are_no_rule_for_links(table, web, capsys, caplog):
+    batch = ("--batch", fetched_batch(table, web))
+    assert nutbeam("parse", table, *batch, *RULES[:4], "--schemes", "http") == 0
+    assert "schemes" not in manifest_of(table).rules
+    assert nutbeam("parse", table, *batch, *RULES[:4]) == 0
+    assert nutbeam("updatedb", table, *batch, *RULES, "--schemes", "http,ftp") == 0
+    assert nutbeam("updatedb", table, *batch, *RULES) == 0
+    assert "schemes" not in caplog.text + capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("crawl",), ("round",), ("next",), ("parse",), ("updatedb",), ("generate", "--filter")],
+)
+def test_a_job_that_has_nothing_to_do_does_not_warn_of_missing_rules(words, table, web, caplog):
+    assert nutbeam("crawl", table, *RULES, "--rounds", "-1", *reach(web)) in (0, 1)
+    caplog.clear()
+    requests = reach(web) if words[0] in ("crawl", "round", "next") else ()
+    assert nutbeam(words[0], table, *words[1:], *requests) == 1
+    assert "lacks" not in caplog.text
+
+
+def test_the_warning_says_how_to_drop_a_rule_and_names_no_module(table, web, tmp_path):
+    command = [sys.executable, "-m", "nutbeam", "crawl", table, *reach(web), "--top_n", "1"]
+
+    def said(*words):
+        done = subprocess.run(
+            [*map(str, command), *words], capture_output=True, text=True, check=True
+        )
+        return done.stderr
+
+    first = said("--rounds", "1")
+    assert "WARNING nutbeam: this job lacks --exclude /p1, --scope host, --depth 3 of" in first
+    dropping = re.search(r"; (--.*) drops it on purpose", first)[1]
+    assert dropping == "--exclude '' --scope domain --depth 50"
+    assert nutbeam("crawl", table, *RULES, *reach(web), "--rounds", "0") == 1
+    assert nutbeam("inject", table, *web.seeds, *RULES[2:4]) == 0
+    assert "lacks" not in said("--rounds", "1", *shlex.split(dropping))
+
+
+@pytest.mark.parametrize("command", ["crawl", "round", "next", "updatedb", "filterdb", "sitemap"])
 def test_a_job_that_lacks_rules_of_the_job_before_names_them(command, table, web, caplog):
     words = [command, table]
     if command in ("crawl", "round", "next"):
         words += [*reach(web), "--top_n", "1"]
+    elif command == "sitemap":
+        words += [*web.seeds, *reach(web)]
     else:
         batch = fetched_batch(table, web)
         assert nutbeam("parse", table, *RULES[:4]) == 0
         words += ["--batch", batch] if command == "updatedb" else ["--dry_run"]
     given = [word for word in RULES if "depth" not in word and word != "3"]
-    depth = [] if command == "filterdb" else RULES[4:]
+    depth = [] if command in ("filterdb", "sitemap") else RULES[4:]
     caplog.clear()
     nutbeam(*words, "--exclude", "other", *depth)
-    assert "this job lacks --scope host of the job before" in caplog.text
+    assert caplog.text.count("this job lacks --scope host of the job before") == 1
     assert "--exclude /p1" not in caplog.text  # another value is meant
     if command == "filterdb":
         caplog.clear()
@@ -116,7 +162,7 @@ def test_recorded_names_that_are_no_options_are_ignored_and_long_values_are_cut(
         table, lambda record: record.update(options={"parsed": {"__class__": "secret"}})
     )
     caplog.clear()
-    assert nutbeam("parse", table, *batch) == 0
+    assert nutbeam("filterdb", table) == 0
     said = caplog.text
     assert "y" * 100 in said
     assert "secret" not in said

@@ -24,6 +24,15 @@ _HOST = re.compile(
 )
 
 
+# ``http:/a.com/``, ``http:\\a.com``, ``http//a.com/``, ``http:a.com``.
+_WRONG_SLASHES = re.compile(r"(https?)(?!://[^/])(?::[/\\]*|//+)([^\s/\\:]\S*)", re.IGNORECASE)
+# What stands before a URL in lists, quotations and Markdown.
+_WRAPPED = re.compile(
+    r"(?:[-*+\u2022>|]|\d+[.)])\s+|[\"'<(`\u201c\u2018\u00ab]|\[[^\]]*\]\(|\w+\s*[:=]\s+"
+)
+_WEB_URL = re.compile(r"https?://[^\s<>\"'`\u201d\u2019\u00bb)\]]+", re.IGNORECASE)
+
+
 class SeedLine(NamedTuple):
     """A line of seeds.
 
@@ -70,11 +79,18 @@ def divide_line(line: str, *, typed: bool = False) -> SeedLine:
 def hint_for(reason: str, line: str) -> str:
     """Returns advice for a line that was dropped; it may be empty.
 
-    >>> hint_for("malformed", "example.com/a")
-    '; write https://example.com/a'
+    >>> hint_for("malformed", "example.com/a"), hint_for("malformed", "http:/a.com/")
+    ('; write https://example.com/a', '; write http://a.com/')
+    >>> hint_for("blank_in_url", "- http://a.com/"), hint_for("malformed", "[a](http://a.com/)")
+    ('; write http://a.com/', '; write http://a.com/')
     """
-    if host := _HOST.fullmatch(line.strip()):
+    line = line.strip()
+    if host := _HOST.fullmatch(line):
         return f"; write https://{host[1]}"
+    if slashes := _WRONG_SLASHES.fullmatch(line):
+        return f"; write {slashes[1].lower()}://{slashes[2]}"
+    if (wrapped := _WRAPPED.match(line)) and (url := _WEB_URL.search(line, wrapped.end())):
+        return f"; write {url[0]}"
     if reason == BLANK_IN_URL:
         return "; write a tab before name=value, and %20 for a blank in a URL"
     return ""

@@ -4,8 +4,8 @@ import dataclasses
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -15,10 +15,17 @@ from ...policy.rule_counts import by_rule
 from ...web.base.columns import put
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
+from ...web.base.quoting import quoted
 from ...web.rules.url_rules import UrlRules
 from ..storage.files import opened
 from ..storage.places import Place, is_place, place_of
-from ..storage.reach import absolute, files_in, folders_in, hint_if_missing
+from ..storage.reach import (
+    absolute,
+    check_readable_twice,
+    files_in,
+    folders_in,
+    hint_if_missing,
+)
 from ..storage.store_errors import StoreUnreachable
 from .seed_files import LONGEST_LINE, is_binary, lines, unpacked
 from .seed_line import BLANK_IN_URL, divide_line, hint_for
@@ -71,7 +78,7 @@ def sources(words: Sequence[str]) -> list[SeedSource]:
         if urls:
             found.append(SeedSource(len(found), tuple(group)))
             continue
-        for path in (path for word in group for path in _files(place_of(word))):
+        for path in (path for word in group for path in _files(word)):
             found.append(SeedSource(len(found), path=str(absolute(path))))
     return found
 
@@ -92,23 +99,32 @@ def _is_url(word: str) -> bool:
     return not is_place(word)
 
 
-def _files(path: Place) -> list[Place]:
-    read = path
+def _files(word: str) -> list[Place]:
+    read = path = place_of(word)
     try:
+        check_readable_twice(path)
         files = files_in(path)
         if files != [path]:
             files = [file for file in files if not _is_hidden(str(file))]
         if not files:
-            raise UsageError(_no_files(path))
+            raise UsageError(_no_files(path) + _hint_for_word(word))
         for read in files:
             with opened(read) as packed, unpacked(packed) as content:
                 if is_binary(content.read(8_192)):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
-        hint = hint_if_missing(path) if isinstance(error, FileNotFoundError) else ""
+        hint = ""
+        if isinstance(error, FileNotFoundError):
+            hint = _hint_for_word(word) or hint_if_missing(path)
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
-        raise kind(f"cannot read seeds {str(read)!r}: {_reason(error)}{hint}") from error
+        raise kind(f"cannot read seeds {quoted(str(read))}: {_reason(error)}{hint}") from error
     return files
+
+
+def _hint_for_word(word: str) -> str:
+    """Returns advice for a word that is no file; it may be empty."""
+    hint = hint_for("malformed", word)
+    return f"{hint} if it is a URL" if hint else ""
 
 
 def _no_files(path: Place) -> str:
@@ -121,6 +137,50 @@ def _reason(error: OSError) -> str:
     """Returns the text of an error, also for clients of stores, which do not set ``strerror``."""
     default = "No such file" if isinstance(error, FileNotFoundError) else str(error)
     return error.strerror or default
+
+
+class UrlLine(NamedTuple):
+    """A line of a list of URLs.
+
+    Attributes:
+        where: Where it is, for messages.
+        text: The line.
+        url: The text of its URL; None if it is refused, because blanks are in it.
+    """
+
+    where: str
+    text: str
+    url: str | None
+
+
+def url_lines(words: Sequence[str]) -> Iterator[UrlLine]:
+    """Yields the lines of lists of URLs, as ``read_seeds`` reads them.
+
+    Args:
+        words: URLs, files, folders of files.
+
+    Raises:
+        UsageError: See ``sources``.
+        UserError: A file cannot be read.
+    """
+    for source in sources(words):
+        if source.path is None:
+            yield from (UrlLine("seed", u, divide_line(u, typed=True).url) for u in source.urls)
+        else:
+            for number, line in _numbered(source.path):
+                yield UrlLine(f"{source.path}:{number}", line, divide_line(line).url)
+
+
+def numbered_lines(name: str, stream: Iterable[str]) -> Iterator[UrlLine]:
+    """Yields the lines of a stream as ``url_lines`` does those of a file."""
+    for number, line in _without_comments(stream):
+        yield UrlLine(f"{name}:{number}", line, divide_line(line).url)
+
+
+def dropped_line(where: str, reason: str, text: str) -> str:
+    """Returns the message about a line that is dropped."""
+    hint = without_login(hint_for(reason, text[:200]))
+    return f"{where}: {reason}: {without_login(text[:200])!r}{hint}"
 
 
 def read_seeds(
@@ -203,8 +263,7 @@ def _show(source: SeedSource, found: Sequence[tuple[str, int, str]]) -> int:
     """Logs (reason, line number, text) of lines; returns how many they are."""
     for reason, number, text in found:
         where = "seed" if source.path is None else f"{source.path}:{number}"
-        hint = without_login(hint_for(reason, text[:200]))
-        _LOG.warning("%s: %s: %r%s", where, reason, without_login(text[:200]), hint)
+        _LOG.warning("%s", dropped_line(where, reason, text))
     return len(found)
 
 
@@ -223,12 +282,17 @@ def _numbered(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
         with opened(place_of(path)) as file:
-            for number, line in enumerate(lines(file), 1):
-                stripped = line.strip() if len(line) < LONGEST_LINE else line
-                if stripped and not stripped.startswith("#"):
-                    yield number, stripped
+            yield from _without_comments(lines(file))
     except OSError as error:
         raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
+
+
+def _without_comments(stream: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yields (line number, line), without empty lines and comments."""
+    for number, line in enumerate(stream, 1):
+        stripped = line.strip() if len(line) < LONGEST_LINE else line
+        if stripped and not stripped.startswith("#"):
+            yield number, stripped
 
 
 def _values_of(pieces: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

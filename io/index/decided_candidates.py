@@ -54,7 +54,7 @@ _OF_DELETES = ("key", "document", "signature", "known", "writers", "action", "re
 AGAIN_REASON = "sent_again"
 # Pages that an index does not have any more, because it was built again for one batch.
 OTHER_BATCH_REASON = "deleted_other_batch"
-# Rows of the journal that count: those of pages that were not deleted.
+# Current rows of the journal: those of pages that were not deleted.
 COUNTING = KINDS["indexed"].counting
 
 

@@ -101,7 +101,7 @@ def _whole_targets(links: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _links_to(pinned: Pinned, targets: pl.Series) -> Iterator[pl.DataFrame]:
-    """Yields the links to some targets that count; the rows of a target one after the other."""
+    """Yields the current links to some targets; the rows of a target one after the other."""
     wanted = pl.col("target").is_in(targets.implode()) & _LINKS.counting
     known, ranges = tablets(pinned.files(_LINKS.name)), sorted(map(range_of_target, targets))
     for rows in pinned.table.read_ranges(_LINKS.name, known, ranges, _LINK):

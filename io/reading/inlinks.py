@@ -54,7 +54,7 @@ def all_inlinks(pinned: Pinned, most: int) -> Iterator[pl.DataFrame]:
 
 
 def link_frames(pinned: Pinned) -> Iterator[pl.DataFrame]:
-    """Yields all rows of the link table that count, in key order."""
+    """Yields all current rows of the link table, in key order."""
     for tablet in tablets(pinned.files(_LINKS.name)):
         for rows in pinned.table.scan(_LINKS.name, tablet):
             yield rows.filter(_LINKS.counting).select(INLINKS.names)

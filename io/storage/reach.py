@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import stat
 import tempfile
 from collections.abc import Hashable, Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from ...web.base.errors import Unavailable, UsageError
-from ..disk.regular_files import kind_of_entry, stat_file
+from ..disk.regular_files import NotRegular, kind_of_entry, stat_file
 from ..disk.table_links import check_links, note_table
 from . import stores
 from .file_errors import note_folder
@@ -170,6 +171,18 @@ def redate(files: Iterable[Found], now: float, tolerance: float) -> int:
                 os.utime(path, (now, now), follow_symlinks=False)
                 number += 1
     return number
+
+
+def check_readable_twice(place: Place) -> None:
+    """Checks that a place of seeds is no FIFO, device or socket: they can be read once, if at all.
+
+    Raises:
+        OSError: It is one, or does not exist.
+    """
+    if not isinstance(place, Remote):
+        mode = place.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise NotRegular("it is no regular file: give - to read standard input")
 
 
 def files_in(place: Place) -> list[Place]:

@@ -71,7 +71,7 @@ def fold(
 
 
 def _counted(frames: Iterable[pl.DataFrame], kind: Kind, live: list[int]) -> Iterator[pl.DataFrame]:
-    """Yields the rows that count; adds their numbers to ``live``."""
+    """Yields the current rows; adds their numbers to ``live``."""
     for rows in frames:
         counting = rows.filter(kind.counting)
         live.append(len(counting))

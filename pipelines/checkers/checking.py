@@ -1,15 +1,19 @@
 """Functions shared by the commands that take single URLs."""
 
+import io
 import json
+import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ...io.batches.seed_files import is_binary, lines
+from ...io.batches.seed_files import lines
+from ...io.batches.seed_line import BLANK_IN_URL
+from ...io.batches.seeds import UrlLine, dropped_line, numbered_lines, sources, url_lines
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines
 from ...web.rules.url_rules import UrlOptions, UrlRules
@@ -17,36 +21,59 @@ from ...web.urls.schemes import SCHEMES
 from ..base.command import Argument
 
 URLS = Argument(
-    "urls", "URLs to check, and files of URLs; none reads them from standard input.", nargs="*"
+    "urls",
+    "URLs to check, and files and folders of them; none reads them from standard input.",
+    nargs="*",
 )
+_LOG = logging.getLogger(__name__)
+# A scheme without ``//``; after a host, a port follows.
+_OTHER_URL = re.compile(r"(?!https?:|ftp:|file:)[A-Za-z][A-Za-z0-9+.-]*:(?![\d/\\])")
 
 
 def urls_of(given: Sequence[str]) -> Iterator[str]:
-    """Yields the given URLs, and the lines of files; without any, or for ``-``, standard input.
+    """Returns the given URLs, and those in files; without any, or for ``-``, in standard input.
+
+    Lists of URLs are read as those of seeds: comments and ``name=value`` are left out, and a line with
+    blanks whose meaning is not sure is refused, with a warning.
 
     Raises:
-        UsageError: A file cannot be read, or is no text.
+        UsageError: A word is neither a URL nor a file, or a file is no text.
+        UserError: A file cannot be read.
     """
-    for url in given or ("-",):
-        if url == "-":
-            yield from (line.rstrip("\r\n") for line in sys.stdin)
-        elif "://" in url or not os.path.lexists(url):
-            yield url
+    sources([word for word in given if word != "-" and not _is_other_url(word)])
+    return _urls_of(given or ("-",))
+
+
+def _is_other_url(word: str) -> bool:
+    """Returns whether a word is a URL such as ``mailto:x``, which lists take and refuse, too."""
+    return _OTHER_URL.match(word) is not None and not os.path.lexists(word)
+
+
+def _urls_of(given: Sequence[str]) -> Iterator[str]:
+    for word in given:
+        if word == "-":
+            found = _lines_of_standard_input()
+        elif _is_other_url(word):
+            found = iter([UrlLine("", word, word)])
         else:
-            yield from _lines_in(url)
+            found = url_lines([word])
+        for line in found:
+            if line.url is not None:
+                yield line.url
+            else:
+                _LOG.warning("%s", dropped_line(line.where, BLANK_IN_URL, line.text))
 
 
-def _lines_in(path: str) -> Iterator[str]:
-    """Yields the lines of a file that are not empty."""
-    try:
-        with Path(path).open("rb") as file:
-            if is_binary(file.read(8_192)):
-                raise UsageError(f"a file of URLs must be text, got {path!r}")
-            file.seek(0)
-            yield from filter(None, map(str.strip, lines(file)))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"a file of URLs must be readable, got {path!r}: {reason}") from error
+def _lines_of_standard_input() -> Iterator[UrlLine]:
+    """Yields the lines of standard input, each as soon as it is there."""
+    stream: Iterable[str] = sys.stdin
+    if isinstance(sys.stdin, io.TextIOWrapper) and isinstance(sys.stdin.buffer, io.BufferedReader):
+        start = sys.stdin.buffer.peek(2)[:2]
+        if start.isascii() and b"\0" not in start:
+            sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+        else:  # packed, or in another encoding
+            stream = lines(sys.stdin.buffer)
+    return numbered_lines("standard input", stream)
 
 
 def say(record: Mapping[str, Any], lines: Iterable[str], form: str) -> None:

@@ -63,7 +63,7 @@ def run(invocation: Invocation) -> int:
     print(visible(line), file=sys.stderr)
     lines = rule_lines(rules.record.text, (agent_token(options), *options.robots_agents))
     judged = []
-    for url in _urls(invocation.arguments["urls"]):
+    for url in urls_of(invocation.arguments["urls"]):
         verdict = _verdict(url, rules, options)
         decided = line_of(rules, url, lines) if verdict in _VERDICTS.values() else None
         number, rule = decided or (None, None)
@@ -105,10 +105,6 @@ def _rules(source: str, options: Options) -> RobotsRules:
         require_agent(options)
     with contextlib.closing(Client(options)) as client:
         return fetch_robots(client, origin, options.robots_redirect_max, options.robots_agents)
-
-
-def _urls(given: list[str]) -> list[str]:
-    return [url.strip() for url in urls_of(given) if url.strip()]
 
 
 def _read(path: str) -> bytes:

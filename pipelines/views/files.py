@@ -73,7 +73,7 @@ def in_order(files: Sequence[DataFile]) -> list[DataFile]:
 
 
 def _query(paths: Sequence[str], *, runs: bool) -> str:
-    """Returns a query for DuckDB that reads the rows of files that count, as they are stored.
+    """Returns a query for DuckDB that reads the rows of current files, as they are stored.
 
     >>> print(_query(["t/a.parquet"], runs=False))
     SELECT * FROM read_parquet(['t/a.parquet'], union_by_name = true)

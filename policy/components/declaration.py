@@ -87,7 +87,7 @@ class Kind:
         due: Column with the time when a row is due, ms. In rows Bigtable selects by it, in files the
             zone is of it. Empty: there is none, and readers get all rows.
         zone: What the list of its files says of each file beside the keys; None: nothing.
-        ended: Column that is null in all rows that count. Readers never see a row with a value; it
+        ended: Column that is null in all current rows. Readers never see a row with a value; it
             is left out when its tablet is rewritten, and at once from rows in Bigtable.
         merged: Whether compact merges its files into one, with one row per key.
         made_from: Kind whose rows are copied into files here when ``made_where`` is true; only if
@@ -180,7 +180,7 @@ class Kind:
 
     @property
     def counting(self) -> pl.Expr:
-        """The condition of rows that count."""
+        """The condition of current rows."""
         return pl.col(self.ended).is_null() if self.ended else pl.lit(True)
 
     @property

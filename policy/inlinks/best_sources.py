@@ -31,7 +31,7 @@ def keep_best(parts: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame
     """Yields the best inlinks of each target, in the order of the keys.
 
     Args:
-        parts: Rows of the link table that count, in key order, in pieces. A target may be in
+        parts: Current rows of the link table, in key order, in pieces. A target may be in
             several of them.
         most: How many to keep of each target; 0 keeps all.
 

@@ -1,7 +1,9 @@
 """filterchecker, normalizerchecker, robotsparser and parsechecker, as typed."""
 
+import gzip
 import io
 import json
+import os
 
 import polars as pl
 import pytest
@@ -67,7 +69,7 @@ def test_filterchecker_of_one_filter(typed, tmp_path):
     assert [line.split("\t")[0] for line in typed(*words, *folder)[1].splitlines()] == [
         "+http://a/x.jpg", "-http://a/",
     ]  # fmt: skip
-    assert typed("filterchecker", "x", "--no_filter")[1:] == ("+x\n", "filters: none\n")
+    assert typed("filterchecker", "--no_filter", stdin="x")[1:] == ("+x\n", "filters: none\n")
 
 
 def test_filterchecker_names_the_pattern_that_decides(typed):
@@ -126,7 +128,7 @@ def test_normalizerchecker(typed):
         "http://foo.com/?b=2\n\n",
         "normalizers: basic, regex (built-in regex-normalize.xml)\nrefused, malformed: 'foo'\n",
     )
-    _, printed, _ = typed("normalizerchecker", "HTTP://a/?&x", "foo", "--format", "json")
+    _, printed, _ = typed("normalizerchecker", "--format", "json", stdin="HTTP://a/?&x\nfoo")
     good, bad = records(printed)
     assert good["normalized"] == "http://a/?x"
     assert [step["url"] for step in good["steps"]] == ["http://a/?&x", "http://a/?x"]
@@ -162,11 +164,80 @@ def test_a_file_of_urls_is_read(typed, tmp_path, command):
     code, printed, _ = typed(command, file, "http://a.com/3")
     found = [line.lstrip("+").partition("\t")[0] for line in printed.splitlines()]
     assert (code, found) == (0, [f"http://a.com/{n}" for n in (1, 2, 3)])
-    assert typed(command, tmp_path)[0] == 2
+    assert typed(command, tmp_path)[1].count("http://a.com/") == 2  # of the folder's file
+
+
+LISTED = {
+    "http://a.com/1": "http://a.com/1",
+    "# a comment": None,
+    "http://a.com/x y # two words": "write a tab before name=value, and %20",
+    "http://a.com/2  # a comment": "http://a.com/2",
+    "http://a.com/3\tnutch.score=2": "http://a.com/3",
+    "- http://b.com/": "write http://b.com/",
+    "1. http://c.com/": "write http://c.com/",
+    '"http://d.com/"': "write http://d.com/",
+    "<http://e.com/>": "write http://e.com/",
+    "[a page](http://f.com/)": "write http://f.com/",
+    "url: http://g.com/": "write http://g.com/",
+    "https//h.com/": "write https://h.com/",
+    "http:i.com/": "http://i.com/",
+    "www.example.com": "write https://www.example.com",
+}
+
+
+@pytest.mark.parametrize("how", ["plain", "packed", "stdin"])
+def test_one_reader_reads_all_lists_of_urls(typed, tmp_path, caplog, how):
+    text = "\n".join(LISTED)
+    file = tmp_path / "urls.txt"
+    file.write_bytes(gzip.compress(text.encode()) if how == "packed" else text.encode())
+    expected = [url for url in LISTED.values() if url and url.startswith("http")]
+    stdin = text if how == "stdin" else None
+    words = [] if how == "stdin" else [file]
+    code, printed, said = typed("normalizerchecker", *words, stdin=stdin)
+    assert (code, printed.split()) == (0, expected)
+    for hint in set(LISTED.values()) - {*expected, None}:
+        assert hint in said + caplog.text
+    caplog.clear()
+    assert typed("inject", tmp_path / "table", file)[0] == 0
+    for hint in set(LISTED.values()) - {*expected, None}:
+        assert hint in caplog.text or caplog.text.count("WARNING") == 10  # it shows ten lines
+
+
+COMMANDS = ("normalizerchecker", "filterchecker", "parsechecker", "indexchecker", "explain T",
+            "robotsparser robots.txt", "inject T", "crawl T")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("nosuch.txt", "No such file or directory; write https://nosuch.txt if it is a URL"),
+        ("urls", "No such file or directory; a URL begins with http:// or https://"),
+        ("http:/x.com", "write http://x.com if it is a URL"),
+        ("example.com", "no seed files in folder 'example.com'; write https://example.com if"),
+        ("pipe", "it is no regular file: give - to read standard input"),
+        ("program", "binary, expected lines of text"),
+    ],
+)
+def test_a_word_that_is_neither_url_nor_list_is_refused(
+    typed, tmp_path, monkeypatch, command, word, said
+):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    (tmp_path / "robots.txt").write_text("")
+    (tmp_path / "program").write_bytes(b"\x7fELF\0\0")
+    (tmp_path / "example.com").mkdir()
+    if command == "explain T":
+        assert typed("inject", "T", "http://a.com/")[0] == 0
+    requests = command.startswith(("parse", "index", "robots", "crawl"))
+    agent = ("--agent_name", "bot", "--agent_url", "http://bot.example/") if requests else ()
+    code, printed, error = typed(*command.split(), word, *agent)
+    assert (code, printed) == (2, "")
+    assert said in error
 
 
 def test_normalizerchecker_names_the_reason_of_a_refusal(typed):
-    _, printed, said = typed("normalizerchecker", "example.com", "javascript:x")
+    _, printed, said = typed("normalizerchecker", stdin="example.com\njavascript:x")
     assert printed == "\n\n"
     assert said.splitlines()[1:] == [
         "refused, malformed: 'example.com'; write https://example.com",
@@ -265,17 +336,17 @@ def test_robotsparser_of_files(typed, tmp_path):
     assert said == (
         "robots.txt: rules, its crawl delay '1_0' is no time, so it is not obeyed, 0 sitemaps\n"
     )
-    urls.write_text("#c\nhttp://a.com/x\nhttp:\n")
-    words = ("foo", "javascript:/x", "x" * 5000, urls, "http://a.com/x")
-    code, printed, _ = typed("robotsparser", robots, *words, "--agent_name", "bot")
+    urls.write_text(f"#c\nfoo\njavascript:/x\n{'x' * 5000}\nhttp://a.com/x\nhttp:\n")
+    code, printed, _ = typed("robotsparser", robots, urls, "http://a.com/x", "--agent_name", "bot")
     assert code == 0  # one bad URL costs no other
     lines = [line.partition("\t") for line in printed.splitlines()]
     assert [(said, url[:12]) for said, _, url in lines] == [
-        ("no url:", "foo"), ("no url:", "javascript:/"), ("no url:", "x" * 12), ("no url:", "#c"),
+        ("no url:", "foo"), ("no url:", "javascript:/"), ("no url:", "x" * 12),
         ("not allowed:", "http://a.com"), ("no url:", "http:"), ("not allowed:", "http://a.com"),
     ]  # fmt: skip
     (tmp_path / "binary").write_bytes(b"\xff\0")
-    assert typed("robotsparser", robots, tmp_path / "binary")[0] == 2
+    # Before any answer.
+    assert typed("robotsparser", robots, "http://a.com/", tmp_path / "binary")[:2] == (2, "")
 
 
 ODD = "http://a.com/\x0bb\x1c\x85\x1b[2J\u2028c\u202ed"
@@ -291,15 +362,16 @@ SHOWN = "http://a.com/\\x0bb\\x1c\\u0085\\x1b[2J\\u2028c\\u202ed"
     ],
 )
 def test_a_line_is_one_url_and_its_control_characters_are_shown(
-    typed, tmp_path, monkeypatch, words, answer
+    typed, tmp_path, monkeypatch, caplog, words, answer
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "robots.txt").write_text(ROBOTS)
     (tmp_path / "urls.txt").write_text(f"\ufeff{ODD}\r\n\r\n", "utf-8")
     assert typed(*words, ODD)[:2] == (0, answer)
-    assert typed(*words, stdin=f"{ODD}\n")[:2] == (0, answer)
-    if words[0] == "robotsparser":
-        assert typed(*words, "urls.txt")[:2] == (0, answer)
+    # In a list it is a line with blanks, as for inject.
+    for found in (typed(*words, stdin=f"{ODD}\n"), typed(*words, "urls.txt")):
+        assert found[:2] == (0, "")
+        assert SHOWN.partition("\\")[0] in caplog.text
     record = json.loads(typed(*words, ODD, "--format", "json")[1])
     (urls,) = record.get("urls", [record])
     assert urls["url"] == ODD
@@ -352,10 +424,10 @@ def test_robotsparser_and_parsechecker_of_a_server(typed):
         assert "dropped: out_of_scope 1" in lines
 
         code, printed, _ = typed("parsechecker", "http://a.com/moved", "http://a.com/gone",
-                                 "http://a.com/x", "foo", *fast, "--format", "json")  # fmt: skip
+                                 "http://a.com/x", "foo:", *fast, "--format", "json")  # fmt: skip
         assert code == 1
         assert [r["error"]["reason"] for r in records(printed)] == [
-            "redirected", "http_404", "robots_denied", "malformed"
+            "redirected", "http_404", "robots_denied", "scheme_not_allowed"
         ]  # fmt: skip
 
         words = ("parsechecker", "http://a.com/moved", "http://a.com/data", "--scope", "any")

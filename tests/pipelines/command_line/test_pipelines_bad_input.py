@@ -37,7 +37,7 @@ from nutbeam.web.rules import url_rules as regex_rules
     ("name", "content", "message"),
     [
         ("missing.txt", None, "No such file or directory"),
-        ("www.example.com", None, "a URL begins with http:// or https://"),
+        ("www.example.com", None, "write https://www.example.com if it is a URL"),
         ("binary.txt", bytes(range(256)) * 9, "is binary, expected lines of text"),
         ("folder", "folder", "no seed files in folder"),
     ],

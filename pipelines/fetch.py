@@ -33,6 +33,7 @@ from ..io.storage.parquet_files import collect, scan
 from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
+from ..policy.base.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.blocklist import drop_blocked
 from ..policy.choosing.selection import queue_names
 from ..policy.components.schema import FETCHLIST, PAGES, empty
@@ -62,7 +63,7 @@ from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .fetching.requested import Requested
 from .fetching.time_left import in_time_left
-from .launch.done_before import PARSED_PHASE, done_with
+from .launch.done_before import done_with
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -116,7 +117,7 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
     written = operations | FetchBatch(_partitions, partition_fetching, options)
-    phase = PARSED_PHASE if options.parse_while_fetching else "fetched"
+    phase = PARSED_PHASE if options.parse_while_fetching else FETCHED_PHASE
     return (operations, written) | Commit(
         reads=("batches/{batch}/fetchlist",),
         phase=phase,

@@ -13,6 +13,7 @@ import apache_beam as beam
 from ..io.batches.batches import batch_component
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
+from ..policy.base.phases import PARSED_PHASE
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.operations import Begin, Commit, Ticket
@@ -20,7 +21,7 @@ from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch, ParsePage
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.done_before import PARSED_PHASE, check_done_alike, done_with
+from .launch.done_before import check_done_alike, done_with
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)

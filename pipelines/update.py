@@ -41,6 +41,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.resolve import Resolved, Resolver
 from ..io.tablets.tablets import rows_of_large_hosts
 from ..io.tablets.written import Written
+from ..policy.base.phases import UPDATED_PHASE
 from ..policy.components.schema import CHANGES, HOSTS
 from ..policy.hosting.interval_bounds import interval_bounds
 from ..policy.links import PageChanges
@@ -60,7 +61,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.done_before import UPDATED_PHASE, check_done_alike, done_with
+from .launch.done_before import check_done_alike, done_with
 from .launch.job import BatchOptions, run_each_batch, run_job
 from .launch.runner import only_submits
 

@@ -10,11 +10,12 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.snapshots.commit import commit
-from ..io.snapshots.manifest import PHASES, Batch, Manifest, load_manifest
+from ..io.snapshots.manifest import Batch, Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
+from ..policy.base.phases import PHASES
 from ..web.base.errors import NothingToDo, UserError
 from ..web.base.progress import PROGRESS
 from .wiring.display import Displayed

@@ -7,12 +7,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...policy.base.phases import PHASES_WITH_OPTIONS
 from .table_names import LONGEST_NAME, checked_name, checked_part
 
 Check = Callable[[Any], object]
 _MOST = 1 << 53
-# The phases whose options a snapshot records, see ``pipelines/launch/done_before.py``.
-_PHASES = ("parsed", "updated")
 
 
 def check_number(value: Any, least: int = -_MOST) -> None:
@@ -80,8 +79,8 @@ def check_options(values: Any) -> None:
     if not isinstance(values, Mapping):
         raise TypeError(f"is no object: {values!r}"[:100])
     flat = each_item(check_text, check_option)
-    flat({name: value for name, value in values.items() if name not in _PHASES})
-    for name in _PHASES:
+    flat({name: value for name, value in values.items() if name not in PHASES_WITH_OPTIONS})
+    for name in PHASES_WITH_OPTIONS:
         flat(values.get(name, {}))
 
 

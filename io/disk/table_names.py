@@ -4,13 +4,14 @@ A table may come from a stranger. Its manifests, lists, receipts and records of 
 files, so each name is checked when the record is parsed: it is relative and below the table.
 """
 
+import functools
 import re
 from typing import Any
 
-from ...policy.components.kinds import folders
+from ...policy.components.component_names import folders_of
+from ...policy.components.kinds import KINDS, folders
+from ...policy.graph.link_limits import GRAPH_LEVELS
 
-# Folders of a table, besides those of components.
-OTHER_FOLDERS = ("manifest", "history", "operations", "changes", "exports", "seeds")
 LONGEST_NAME = 1_000
 # Characters that clients of stores, or HTTP, would misinterpret; lone surrogates are no UTF-8.
 _STRANGE_CHARACTERS = r"\x00-\x20\x7f?*\[\]{}#%\\\ud800-\udfff"
@@ -18,31 +19,60 @@ _STRANGE = re.compile(f"[{_STRANGE_CHARACTERS}]")
 # Parts that are neither empty nor ``.`` or ``..``.
 _PART = rf"(?!\.\.?(?:/|\Z))[^/{_STRANGE_CHARACTERS}]+"
 _BELOW = re.compile(f"{_PART}(?:/{_PART})*")
-# By chance, so that nobody knows the name of a file that he does not see.
-_UNIQUE = r"(?:[0-9a-f]{16}|p\d{5,}-\d+-\w+-\d+)"
-_ID = r"\d+-[0-9a-f]{8}"
-# Names that jobs give to files, by docs/reference/files.md; hidden ones are not complete yet.
-_MADE = re.compile(
-    rf"""
-    manifest/(?: \d{{8,}}\.json | made/\d{{8,}} | lists/[^/]+-{_UNIQUE}\.parquet )
-    | operations/[^/]+\.(?: json | lost )
-    | seeds/(?: {_UNIQUE} | {_ID} )\.txt
-    | exports/{_ID}/(?:[^/]+/)*[^/]+
-    | index/[^/]+/receipts/\d{{13,}}-[^/]+/(?: {_UNIQUE}\.(?: receipt | intent ) | ended\.json )
-    | batches/[^/]+/leases/p\d{{5,}}-\d{{6,}}\.(?: claim | beat )
-    | [^/]+_ranks/(?: rounds-[0-9a-f]{{16}}/\d{{4,}}-\d{{6,}}\.values | changes-[^/]+\.json )
-    | (?: [^/]+ | (?: batches | index )/[^/]+/[^/]+ | [^/]+_nodes/aside-[^/]+ | changes(?: /[^/]+ ){{1,2}} )
-        / {_UNIQUE}\.(?: parquet | arrow )
-    | (?:[^/]+/){{1,4}} \.(?: exclusive- | [^/]+\. )?[0-9a-f]{{16}}
-    """,
-    re.VERBOSE,
+# The smallest numbers of digits.
+_DIGITS = {"SNAPSHOT": 8, "ROUND": 4, "BLOCK": 6, "LEASE": 6, "TIME": 13}
+# The words in forms of names. ``NAME`` is made by chance, so that nobody knows the name of a file
+# that he does not see.
+_WORDS = {
+    "NAME": r"(?:[0-9a-f]{16}|p\d{5,}-\d+-\w+-\d+)",
+    "PARTITION": r"p\d{5,}",
+    **{word: rf"\d{{{digits},}}" for word, digits in _DIGITS.items()},
+    "RUN": r"\d+-[0-9a-f]{8}",
+    **dict.fromkeys(("ID", "INDEX", "COMPONENT"), "[^/]+"),
+    "PART": r"[^/]+(?:/[^/]+)*",
+}
+_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
+# Names that jobs give to files besides those of components. Cleaning deletes the files of the
+# first ones; docs/reference/files.md describes all.
+_CLEANED_FORMS = (
+    *("manifest/SNAPSHOT.json", "manifest/lists/COMPONENT-NAME.parquet", "manifest/made/SNAPSHOT"),
+    *("operations/ID.json", "operations/ID@SNAPSHOT.json", "operations/ID.lost"),
+    *(f"{level}_nodes/aside-ID/NAME.parquet" for level in GRAPH_LEVELS),
+    *(f"{level}_ranks/rounds-NAME/ROUND-BLOCK.values" for level in GRAPH_LEVELS),
+    *(f"{level}_ranks/changes-ID.json" for level in GRAPH_LEVELS),
+    *(
+        f"index/INDEX/receipts/TIME-ID/{end}"
+        for end in ("NAME.receipt", "NAME.intent", "ended.json")
+    ),
+    *(f"batches/ID/leases/PARTITION-LEASE.{end}" for end in ("claim", "beat")),
+    *("batches/ID/aside/NAME.arrow", "seeds/NAME.txt", "seeds/RUN.txt", "exports/RUN/PART"),
+    *(f"changes/{above}COMPONENT/NAME.parquet" for above in ("", "deleted/", "purged/")),
 )
-_BY_CHANCE = re.compile(rf"{_UNIQUE}\.(?:parquet|arrow)")
+_OTHER_FORMS = ("history/SNAPSHOT-SNAPSHOT.jsonl", "operations/purge.hold")
+# A file that is not complete yet.
+_HIDDEN = r"(?:[^/]+/){1,4}\.(?:exclusive-|[^/]+\.)?[0-9a-f]{16}"
+_BY_CHANCE = re.compile(rf"{_WORDS['NAME']}\.(?:parquet|arrow)")
+
+
+def name_forms() -> tuple[str, ...]:
+    """Returns the forms of all names that jobs give to files, those of components first.
+
+    >>> name_forms()[0], name_forms()[-1]
+    ('state/NAME.parquet', 'operations/purge.hold')
+    """
+    return (*_forms_of_components(), *_CLEANED_FORMS, *_OTHER_FORMS)
+
+
+def _forms_of_components() -> list[str]:
+    owners = {"": "", "batches": "batches/ID/", "index": "index/INDEX/"}
+    components = (f"{owners[kind.folder]}{name}" for name, kind in KINDS.items())
+    return [f"{one}/NAME.parquet" for component in components for one in folders_of(component)]
 
 
 def table_folders() -> frozenset[str]:
     """Returns the names of all folders directly in a table."""
-    return frozenset((*folders(), *OTHER_FOLDERS))
+    others = (form.partition("/")[0] for form in (*_CLEANED_FORMS, *_OTHER_FORMS))
+    return frozenset((*folders(), *others))
 
 
 def checked_name(name: Any) -> str:
@@ -96,7 +126,15 @@ def is_made_name(name: str) -> bool:
     >>> is_made_name("state/0123456789abcdef.parquet"), is_made_name("state/notes.txt")
     (True, False)
     """
-    return bool(_MADE.fullmatch(name))
+    return bool(_cleaned_names(tuple(KINDS)).fullmatch(name))
+
+
+@functools.lru_cache(maxsize=4)
+def _cleaned_names(kinds: tuple[str, ...]) -> re.Pattern[str]:
+    """Returns the pattern of names of files that cleaning deletes, if these kinds are declared."""
+    forms = (*_forms_of_components(), *_CLEANED_FORMS)
+    patterns = (_WORD.sub(lambda word: _WORDS[word[0]], form.replace(".", r"\.")) for form in forms)
+    return re.compile("|".join((*patterns, _HIDDEN)))
 
 
 def is_unguessable_name(name: str) -> bool:

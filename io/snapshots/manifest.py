@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...policy.base.phases import PHASES
 from ...policy.components.component_names import present_name
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
@@ -27,7 +28,6 @@ from ..tablets.file_lists import Component, DataFile, load_files
 # Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
 # its base. Format 1 is the same without runs.
 MANIFEST_FORMAT = 3
-PHASES = ("generated", "fetched", "parsed", "updated")
 DEDUP = "dedup"
 # The first two names of ``Batch.taken_in`` have a field of their own in stored records.
 _FLAGS = {DEDUP: "deduped", "links": "inverted"}

@@ -232,20 +232,20 @@ def _rows_of_list(data: bytes) -> Iterator[dict[str, Any]]:
         ValueError: The list is made to fill the memory.
     """
     # In dictionaries a text of many rows takes its place once.
-    known = pq.read_metadata(pa.BufferReader(data))
-    check_growth(known, len(data), _MOST_BYTES)
-    if known.num_rows > _MOST_FILES:
-        raise ValueError(f"it names {known.num_rows:,} files")
-    there = [name for name in known.schema.to_arrow_schema().names if name in FILE_LIST]
-    texts = [name for name in _TEXTS if name in there]
-    with pq.ParquetFile(pa.BufferReader(data), metadata=known, read_dictionary=texts) as file:
-        schema, left = pa.schema([_list_schema().field(name) for name in there]), _MOST_BYTES
-        for batch in file.iter_batches(_ROWS, columns=there, use_threads=False):
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    check_growth(metadata, len(data), _MOST_BYTES)
+    if metadata.num_rows > _MOST_FILES:
+        raise ValueError(f"it names {metadata.num_rows:,} files")
+    names = [name for name in metadata.schema.to_arrow_schema().names if name in FILE_LIST]
+    texts = [name for name in _TEXTS if name in names]
+    with pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts) as file:
+        schema, bytes_left = pa.schema([_list_schema().field(name) for name in names]), _MOST_BYTES
+        for batch in file.iter_batches(_ROWS, columns=names, use_threads=False):
             for name in texts:
                 _check_texts(name, batch.column(name))
             rows = pa.Table.from_batches([batch]).cast(schema)
-            left -= rows.nbytes
-            if left < 0:
+            bytes_left -= rows.nbytes
+            if bytes_left < 0:
                 raise ValueError("its texts are too long")
             yield from rows.to_pylist()
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from ...policy.base.phases import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS
@@ -23,7 +24,7 @@ from ...web.base.errors import UserError
 from ..disk.table_links import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..index.receipts import is_intent, is_mark, note_lost
-from ..snapshots.manifest import PHASES, Batch, Manifest, lineage, load_manifest
+from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of
 from ..snapshots.operations import Operation, operation_of_record
 from ..snapshots.past_jobs import keep_past_jobs
@@ -49,7 +50,7 @@ LEASES = "leases"
 # Longest time that an operation without a commit may be under way, s.
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
-_PHASES = {"fetch": "fetched", "parse": "parsed", "update": "updated"}
+_PHASE_AFTER_JOB = {"fetch": FETCHED_PHASE, "parse": PARSED_PHASE, "update": UPDATED_PHASE}
 
 
 def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
@@ -233,10 +234,10 @@ def _readable(table: WebTable) -> list[Manifest]:
 
 def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
     """Returns whether the batch has already reached the phase that the operation works for."""
-    if pinned.job not in _PHASES or pinned.batch is None:
+    if pinned.job not in _PHASE_AFTER_JOB or pinned.batch is None:
         return False
     known = batches.get(pinned.batch)
-    return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASES[pinned.job])
+    return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASE_AFTER_JOB[pinned.job])
 
 
 def _oldest_kept(table: WebTable, until: float, now: float, pinned: list[int]) -> int:

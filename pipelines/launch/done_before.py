@@ -5,11 +5,9 @@ from typing import Any
 
 from ...io.snapshots.manifest import Manifest, lineage
 from ...io.table.opening import open_table
+from ...policy.base.phases import UPDATED_PHASE
 from ...policy.recorded_rules import chosen_options, option_words, recorded_options
 from ...web.base.errors import UsageError
-
-# Phases of batches whose results depend on options: how the snapshot names these.
-PARSED_PHASE, UPDATED_PHASE = "parsed", "updated"
 
 
 def done_with(phase: str, options: Any, kind: type) -> dict[str, Any]:
@@ -25,47 +23,50 @@ def check_done_alike(address: str, batch: str, phase: str, options: Any, kind: t
     Args:
         address: Address of the table.
         batch: Id of the batch.
-        phase: ``PARSED_PHASE`` or ``UPDATED_PHASE``.
+        phase: One of ``PHASES_WITH_OPTIONS``.
         options: Options of the command.
         kind: The class of the options that count.
 
     Raises:
         UsageError: It has reached the phase with other options.
     """
-    newest, made = None, None
+    newest, batch_manifest = None, None
     for manifest in lineage(open_table(address)):
         newest = newest or manifest
         if manifest.batch == batch and phase in manifest.options:
-            made = manifest
+            batch_manifest = manifest
             break
-    if newest is None or made is None or batch not in newest.batches:
+    if newest is None or batch_manifest is None or batch not in newest.batches:
         return
     # Others are of another version, or a stranger's.
-    before = chosen_options(made.options[phase], kind)
-    now = chosen_options(recorded_options(options, kind), kind)
-    if before != now:
+    options_then = chosen_options(batch_manifest.options[phase], kind)
+    options_now = chosen_options(recorded_options(options, kind), kind)
+    if options_then != options_now:
         raise UsageError(
-            f"batch {batch!r} was {phase} with other options: {_difference(before, now)}; "
-            f"{_advice(address, batch, phase, made, newest)}"
+            f"batch {batch!r} was {phase} with other options: "
+            f"{_difference(options_then, options_now)}; "
+            f"{_advice(address, batch, phase, batch_manifest, newest)}"
         )
 
 
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    was, is_now = (
+def _difference(options_then: Mapping[str, Any], options_now: Mapping[str, Any]) -> str:
+    then, now = (
         ", ".join(option_words({n: v for n, v in one.items() if other.get(n) != v}))
-        for one, other in ((before, now), (now, before))
+        for one, other in ((options_then, options_now), (options_now, options_then))
     )
-    return f"with {was or 'the defaults'}, now {is_now or 'without'}"
+    return f"with {then or 'the defaults'}, now {now or 'without'}"
 
 
-def _advice(address: str, batch: str, phase: str, made: Manifest, newest: Manifest) -> str:
+def _advice(
+    address: str, batch: str, phase: str, batch_manifest: Manifest, newest: Manifest
+) -> str:
     if phase == UPDATED_PHASE:
         return f"nutbeam filterdb {address} applies rules to the URLs that the table has"
     if newest.batches[batch].phase == UPDATED_PHASE:
         return "its pages are parsed with today's options when they are fetched again"
-    if made.snapshot == newest.snapshot and made.job == "parse" and made.snapshot > 1:
+    if batch_manifest == newest and newest.job == "parse" and newest.snapshot > 1:
         return (
-            f"nutbeam rollback {address} --to {made.snapshot - 1} returns to the time before, and "
+            f"nutbeam rollback {address} --to {newest.snapshot - 1} returns to the time before, and "
             "then parse can run again"
         )
     return (

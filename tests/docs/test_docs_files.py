@@ -7,8 +7,7 @@ from crawling import nutbeam, reach
 from here import ROOT
 from simulated_web import SimWeb
 
-from nutbeam.io.disk.table_names import is_made_name
-from nutbeam.policy.components.kinds import KINDS
+from nutbeam.io.disk.table_names import is_made_name, name_forms
 
 PAGE = ROOT / "docs" / "reference" / "files.md"
 pytestmark = [
@@ -22,7 +21,7 @@ def patterns():
     rows = re.findall(r"^\| (`.*?`) \|", PAGE.read_text("utf-8"), re.MULTILINE)
     names = [name for row in rows for name in re.findall(r"`(.+?)`", row)]
     return {
-        name: re.compile(re.sub("ID|NAME|NUMBER", r"[^/]+", name.replace(".", r"\.")))
+        name: re.compile(re.sub("(?<![.A-Z])[A-Z]{2,}", r"[^/]+", name.replace(".", r"\.")))
         for name in names
     }
 
@@ -44,15 +43,11 @@ def test_every_file_of_a_table_is_listed(tmp_path):
     assert [name for name in found if not is_made_name(name)] == []  # so that compact deletes them
     made = {name for name, p in known.items() if any(map(p.fullmatch, found))}
     assert {
-        "manifest/NUMBER.json", "state/NAME.parquet", "batches/ID/pages/NAME.parquet",
-        "links/NAME.parquet", "host_settings/NAME.parquet", "index/NAME/indexed/NAME.parquet",
+        "manifest/SNAPSHOT.json", "state/NAME.parquet", "batches/ID/pages/NAME.parquet",
+        "links/NAME.parquet", "host_settings/NAME.parquet", "index/INDEX/indexed/NAME.parquet",
         "page_nodes/NAME.parquet", "page_ranks/NAME.parquet",
     } <= made  # fmt: skip
 
 
-def test_every_kind_of_component_is_listed():
-    listed = set(patterns())
-    folders = {"batches/ID/": "of_batch", "index/NAME/": "of_index"}
-    for name, kind in KINDS.items():
-        above = "".join(folder for folder, own in folders.items() if getattr(kind, own))
-        assert f"{above}{name}/NAME.parquet" in listed
+def test_the_page_lists_the_declared_names_and_no_others():
+    assert set(patterns()) == {*name_forms(), ".STOP"}

@@ -180,7 +180,9 @@ class Relay:
 
 
 _PACKAGE = __name__.partition(".")[0]
-_MODULES = tuple(f"{_PACKAGE}.{room}." for room in ("pipelines", "transforms", "io", "policy", "web"))
+_MODULES = tuple(
+    f"{_PACKAGE}.{room}." for room in ("pipelines", "transforms", "io", "policy", "web")
+)
 
 
 class LineFormatter(logging.Formatter):

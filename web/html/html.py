@@ -96,8 +96,8 @@ def without_subset(utf8: bytes) -> bytes:
     >>> without_subset(b'<!DOCTYPE html [<!ENTITY a "]>">]><p>[x]')
     b'<!DOCTYPE html ><p>[x]'
     """
-    found = _SUBSET.match(utf8)
-    return found[1] + utf8[found.end() :] if found else utf8
+    declarations = _SUBSET.match(utf8)
+    return declarations[1] + utf8[declarations.end() :] if declarations else utf8
 
 
 class _Reader:

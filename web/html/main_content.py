@@ -15,16 +15,16 @@ def main_content(utf8: bytes) -> str | None:
     Args:
         utf8: The page, as HTML in UTF-8.
     """
-    extracted = _extractor()
-    if extracted is None:
+    extract = _extractor()
+    if extract is None:
         return None
     try:
-        found = extracted(utf8)
+        text = extract(utf8)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - the text of the body remains
         return None
-    return " ".join(found.split()) if found else None
+    return " ".join(text.split()) if text else None
 
 
 @functools.cache
@@ -37,10 +37,10 @@ def _extractor() -> Callable[[bytes], str | None] | None:
     # The package logs each page without a main part; nutbeam counts these pages instead.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
-    def extracted(utf8: bytes) -> str | None:
+    def extract(utf8: bytes) -> str | None:
         # Made here, because it would guess at the encoding, and refuse pages without <html>.
         tree = document_fromstring(utf8, parser=HTMLParser(encoding="utf-8"))
-        found: str | None = trafilatura.extract(tree, include_comments=False)
-        return found
+        text: str | None = trafilatura.extract(tree, include_comments=False)
+        return text
 
-    return extracted
+    return extract

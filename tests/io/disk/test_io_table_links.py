@@ -143,6 +143,12 @@ def test_a_file_of_any_size_is_not_read_as_a_whole(table):
         ("seeds/mine.txt", False),
         ("operations/notes.txt", False),
         ("batches/README.md", False),
+        ("batches/1/learnt/0123456789abcdef.parquet", True),
+        ("batches/1/mine/0123456789abcdef.parquet", False),
+        ("mine/0123456789abcdef.parquet", False),
+        ("page_nodes/aside-17-a/0123456789abcdef.parquet", True),
+        ("changes/deleted/state/0123456789abcdef.parquet", True),
+        ("manifest/2024.json", False),
         (NAME, False),
     ],
 )

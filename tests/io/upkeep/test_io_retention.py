@@ -42,7 +42,7 @@ def test_only_adoptable_files_of_an_open_batch_are_kept(table):
         f"batches/1-b/{name}"
         for name in ("host_findings/l", "leases/p00000-000001.claim", "pages/p")
     ]
-    gone = ["aside/a", "documents/d", "fetchlist/f", "outcome/o", "pages/.p.parquet.writing"]
+    gone = ["aside/a.arrow", "documents/d", "fetchlist/f", "outcome/o", "pages/.p.parquet.writing"]
     for path in [*kept, *(f"batches/1-b/{name}" for name in gone)]:
         put(table, path)
     assert delete_expired(open_table(str(table)), WEEK) == {}

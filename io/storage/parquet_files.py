@@ -1,6 +1,7 @@
 """Reads and writes Parquet files of a table, one row group at a time."""
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from ...policy.components.schema import conform, to_frame
 from ...web.base.errors import UserError
+from ..disk.parquet_growth import check_dictionaries, check_growth
 from ..disk.regular_files import open_for_reading, stat_file
 from . import stores
 from .errors import MissingFile
@@ -25,9 +27,6 @@ from .places import Place, Remote
 
 ROW_GROUP_ROWS = 131_072
 BATCH_ROWS = 1_024
-# A file that unpacks to more than both, or has more rows, is made to fill the memory: in files of
-# tables a file of pages unpacks to two gigabytes at most, and a row takes some bytes.
-_UNPACKED_BYTES, _FEW_ROWS, _GROWTH = 3 << 30, 10_000_000, 200
 
 
 @contextlib.contextmanager
@@ -43,9 +42,12 @@ def parquet_file(path: Place) -> Iterator[pq.ParquetFile]:
             size = source.seek(0, os.SEEK_END)
             source.seek(0)
         else:
-            source, size = path, stat_file(path).st_size
+            facts = stat_file(path)
+            source, size = path, facts.st_size
         with pq.ParquetFile(source, pre_buffer=isinstance(path, Remote)) as file:
             check_growth(file.metadata, size)
+            if not isinstance(path, Remote):
+                _check_content(path, size, facts.st_mtime_ns)
             yield file
     # A column's name may be no UTF-8, a number too large.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
@@ -135,27 +137,17 @@ def check_local_file(path: Place) -> None:
             if file.read() != b"PAR1":
                 raise ValueError("it does not end as Parquet does")
             check_growth(pq.read_metadata(file), size)
+            changed_ns = os.fstat(file.fileno()).st_mtime_ns
+        _check_content(path, size, changed_ns)
     except (OSError, pa.ArrowException, ValueError) as error:
         raise unreadable(path, error) from error
 
 
-def check_growth(known: pq.FileMetaData, size: int, most: int = _UNPACKED_BYTES) -> None:
-    """Checks that a Parquet file is not made to fill the memory.
-
-    Args:
-        known: Its end.
-        size: Its size, bytes.
-        most: The number of bytes that it may unpack to, however small it is.
-
-    Raises:
-        ValueError: It unpacks to far more than rows of a table do.
-    """
-    groups = [known.row_group(number) for number in range(known.num_row_groups)]
-    unpacked = sum(group.total_byte_size for group in groups)
-    if unpacked > max(most, size * _GROWTH):
-        raise ValueError(f"it has {size:,} bytes and unpacks to {unpacked:,}")
-    if known.num_rows > max(_FEW_ROWS, size * _GROWTH):
-        raise ValueError(f"it has {size:,} bytes and {known.num_rows:,} rows")
+@functools.lru_cache(maxsize=16_384)
+def _check_content(path: Path, size: int, changed_ns: int) -> None:
+    """Checks a file of the local disk once: it stays as it is while its size and time do."""
+    with open_for_reading(path) as file:
+        check_dictionaries(file, pq.read_metadata(file), size)
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:

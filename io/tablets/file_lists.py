@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
+from ..disk.parquet_growth import check_growth
 from ..disk.record_checks import (
     Check,
     check_count,
@@ -29,7 +30,7 @@ from ..disk.record_checks import (
 from ..disk.table_names import checked_name
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
-from ..storage.parquet_files import ParquetWriter, check_growth
+from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Folder, Place, below
 from ..storage.reach import list_version
 

@@ -85,6 +85,39 @@ def grown_data(table):
     with_rows(bytes=path.stat().st_size, rows=16 * rows, crc32=zlib.crc32(path.read_bytes()))(table)
 
 
+def repeated_text(column):
+    """Returns a function that makes a file of the state of some kilobytes, with 180 GB of one text."""
+
+    def change(table):
+        row = pq.read_table(list_of(table)).to_pylist()[0]
+        path, rows = table / row["path"], 180_000
+        schema = pq.read_schema(path)
+        text = pa.array(["com.a:http/" + "x" * (1 << 20)])
+        texts = {
+            "metadata": lambda: pa.MapArray.from_arrays(
+                pa.array([*([0] * rows), rows], pa.int32()),
+                repeated(pa.array(["k"]), rows),
+                repeated(text, rows),
+            )
+        }
+        columns = [
+            pa.nulls(rows, field.type) if field.name != column
+            else texts.get(column, lambda: repeated(text, rows))()
+            for field in schema
+        ]  # fmt: skip
+        rows_of_file = pa.Table.from_arrays(columns, schema.names)
+        pq.write_table(rows_of_file, path, compression="zstd", store_schema=False)
+        crc32 = zlib.crc32(path.read_bytes())
+        with_rows(bytes=path.stat().st_size, rows=rows, crc32=crc32)(table)
+
+    return change
+
+
+def repeated(text, rows):
+    """Returns a column that repeats one text."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), text)
+
+
 def in_place_of(find, make):
     """Returns a function that puts something else in the place of a file of a table."""
 
@@ -141,6 +174,8 @@ HOSTILE = {
     "time beyond the limit": with_rows(min_fetch_time=-(2**60)),
     "statuses that cannot be": with_rows(statuses=-1),
     "data unpacks to gigabytes": grown_data,
+    "keys repeat a long text": repeated_text("key"),
+    "metadata repeats a long text": repeated_text("metadata"),
     "component outside": lambda table: change_manifest(
         table, lambda record: record["components"].update({"../x": record["components"]["state"]})
     ),

@@ -45,6 +45,9 @@ COMMANDS = {
 }
 
 
+UNPACKED = ("data unpacks to gigabytes", "keys repeat a long text", "metadata repeats a long text")
+
+
 @pytest.mark.parametrize("what", HOSTILE)
 def test_each_command_ends_with_one_line_and_reads_nothing_outside(what, made, tmp_path, capsys):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
@@ -55,7 +58,7 @@ def test_each_command_ends_with_one_line_and_reads_nothing_outside(what, made, t
         capsys.readouterr()
         code = nutbeam(command, tmp_path / "table", *words)
         out, err = capsys.readouterr()
-        if (what, command, code) == ("data unpacks to gigabytes", "compact", 0):
+        if (command, code) == ("compact", 0) and what in UNPACKED:
             continue  # it reads no file that need not be rewritten
         assert code == 3, command
         line = err.strip().splitlines()[-1]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ...policy.components.kinds import KINDS
 from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
-from ...policy.graph.graph_blocks import block_of
+from ...policy.graph.graph_blocks import MOST_BLOCK_NODES, block_of
 from ...policy.graph.ranking import Block
 from ...web.base.errors import NothingToDo, UserError
 from ..snapshots.manifest import Pinned
@@ -81,14 +81,16 @@ class StoredGraph:
         path = self.table / self.edges[targets].path
         groups = _groups(path).get(sources, [])
         for group in groups if chosen is None else itertools.compress(groups, chosen):
-            make = functools.partial(_read_piece, path, group)
+            make = functools.partial(self._read_piece, path, group, (sources, targets))
             yield _KEPT.get(self.nodes, (path, group), make)
 
-
-def _read_piece(path: Place, group: int) -> tuple[Piece, int]:
-    with _file_of_links(path) as file:
-        piece = unpack_piece(file.read_row_group(group).to_pylist()[0])
-    return piece, piece.nbytes
+    def _read_piece(self, path: Place, group: int, blocks: tuple[int, int]) -> tuple[Piece, int]:
+        with _file_of_links(path) as file:
+            piece = unpack_piece(file.read_row_group(group).to_pylist()[0])
+            for positions, block in zip(piece[:2], blocks, strict=True):
+                if len(positions) and positions.max() >= self.nodes[block].partition:
+                    raise ValueError(f"a link is to a node that block {block} does not have")
+        return piece, piece.nbytes
 
 
 def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
@@ -113,6 +115,8 @@ def stored_graph(pinned: Pinned, level: str) -> StoredGraph:
         raise UserError(
             f"the graph of {level}s in table {pinned.address} is incomplete: run {hint}"
         )
+    if max(file.partition for file in nodes) > 2 * MOST_BLOCK_NODES:
+        raise UserError(f"a block of the graph of {level}s in table {pinned.address} is too large")
     return StoredGraph(pinned.table, level, nodes, edges)
 
 

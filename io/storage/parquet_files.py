@@ -147,7 +147,7 @@ def check_local_file(path: Place) -> None:
 def _check_content(path: Path, size: int, changed_ns: int) -> None:
     """Checks a file of the local disk once: it stays as it is while its size and time do."""
     with open_for_reading(path) as file:
-        check_dictionaries(file, pq.read_metadata(file), size)
+        check_dictionaries(file, size)
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:

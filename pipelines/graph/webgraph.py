@@ -21,7 +21,7 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import DOCUMENTS, Status
-from ...policy.graph.graph_blocks import BLOCK_NODES
+from ...policy.graph.graph_blocks import BLOCK_NODES, MOST_BLOCK_NODES
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
 from ...policy.inlinks.anchors import says_nofollow
 from ...policy.page_rows import PageChoice
@@ -70,6 +70,7 @@ class Options(LevelOptions, LinkLimits, JobOptions):
         BLOCK_NODES,
         "Approximate number of nodes per block; the memory of ranking depends on it.",
         minimum=1,
+        maximum=MOST_BLOCK_NODES,
         group="webgraph",
     )
 

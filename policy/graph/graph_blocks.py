@@ -14,6 +14,8 @@ from .ranking import Block
 
 # Nodes of a block: its ranks take 8 MB.
 BLOCK_NODES = 1 << 20
+# The option of webgraph is at most this; a block of whole ranges has some nodes more.
+MOST_BLOCK_NODES = 1 << 26
 
 
 @dataclasses.dataclass(frozen=True)

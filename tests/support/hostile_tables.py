@@ -29,34 +29,33 @@ def with_fields(**fields):
     return lambda table: change_manifest(table, lambda record: record.update(fields))
 
 
-def with_component(**fields):
-    """Returns a function that sets fields of the state in the newest manifest."""
+def with_component(component="state", **fields):
+    """Returns a function that sets fields of a component in the newest manifest."""
     return lambda table: change_manifest(
-        table, lambda record: record["components"]["state"].update(fields)
+        table, lambda record: record["components"][component].update(fields)
     )
 
 
-def store_list(table, data):
-    """Replaces the list of the state; its checksum is right."""
-    record = json.loads(newest(table).read_text())
-    (table / record["components"]["state"]["list"]).write_bytes(data)
-    with_component(crc32=zlib.crc32(data))(table)
+def store_list(table, data, component="state"):
+    """Replaces the list of a component; its checksum is right."""
+    list_of(table, component).write_bytes(data)
+    with_component(component, crc32=zlib.crc32(data))(table)
 
 
-def list_of(table):
-    """Returns the place of the list of the state."""
-    return table / json.loads(newest(table).read_text())["components"]["state"]["list"]
+def list_of(table, component="state"):
+    """Returns the place of the list of a component."""
+    return table / json.loads(newest(table).read_text())["components"][component]["list"]
 
 
-def with_rows(**fields):
-    """Returns a function that sets fields of all files in the list of the state."""
+def with_rows(component="state", **fields):
+    """Returns a function that sets fields of all files in the list of a component."""
 
     def change(table):
-        rows = pq.read_table(list_of(table))
+        rows = pq.read_table(list_of(table, component))
         records = [row | fields for row in rows.to_pylist()]
         sink = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(records, schema=rows.schema), sink)
-        store_list(table, sink.getvalue())
+        store_list(table, sink.getvalue(), component)
 
     return change
 

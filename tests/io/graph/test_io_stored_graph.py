@@ -82,7 +82,7 @@ def test_only_chosen_pieces_are_read(tmp_path):
     stored = dataclasses.replace(stored, edges=(edges,))
     (found,) = stored.pieces(0, 0, [False, True])
     assert found.sources.tolist() == part.sources.tolist()
-    assert [len(list(stored.pieces(source, 0))) for source in range(3)] == [2, 0, 1]
+    assert [len(list(stored.pieces(source, 0))) for source in range(2)] == [2, 0]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,16 @@ def test_a_damaged_row_of_links_is_an_error_of_the_file(tmp_path, field, bad):
     pq.write_table(rows.set_column(at, rows.schema.field(at), column), path, row_group_size=1)
     with pytest.raises(UserError, match=rf"^data file cannot be read: {path}: [^\n]+$"):
         list(stored.pieces(0, 0))
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_links_to_nodes_beyond_a_block_are_an_error_of_the_file(tmp_path, at):
+    stored = write(tmp_path, graph_blocks(random_edges(2), ALL))
+    ends = [np.array([0]), np.array([0])]
+    ends[at] = np.array([stored.nodes[0].partition])
+    edges = write_edges(tmp_path, "page", 0, [(0, Piece(*ends))])
+    with pytest.raises(UserError, match="a node that block 0 does not have"):
+        list(dataclasses.replace(stored, edges=(edges,)).pieces(0, 0))
 
 
 def test_a_damaged_end_of_a_file_of_links_is_an_error_of_the_file(tmp_path):

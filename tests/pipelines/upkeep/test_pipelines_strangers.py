@@ -172,3 +172,18 @@ def test_history_of_a_stranger_is_checked_where_it_is_read(fields, made, tmp_pat
     assert "history/00000001-00000001.jsonl: file is damaged: remove it" in capsys.readouterr().out
     file.unlink()
     assert nutbeam("fsck", tmp_path / "table") == 0
+
+
+def test_a_graph_of_a_stranger_with_a_block_of_two_billion_nodes_takes_no_memory(tmp_path, capsys):
+    (tmp_path / "a.html").write_text('<a href="b.html">b</a>')
+    (tmp_path / "b.html").write_text('<a href="a.html">a</a>')
+    files = ("--schemes", "file", "--file_roots", tmp_path, "--rounds", "1")
+    table = tmp_path / "table"
+    assert nutbeam("crawl", table, f"file://{tmp_path}/a.html", *files) == 0
+    internal = ("--ignore_internal_host", "false", "--ignore_internal_domain", "false")
+    assert nutbeam("webgraph", table, *internal) == 0
+    with_rows("page_nodes", partition=2**31 - 1)(table)
+    capsys.readouterr()
+    for command, words in {"linkrank": (), "graphfiles": ("-o", tmp_path / "graph")}.items():
+        assert nutbeam(command, table, *words) == 3
+        assert "a block of the graph of pages" in capsys.readouterr().err

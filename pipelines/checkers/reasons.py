@@ -57,12 +57,19 @@ NOT_FETCHED: Mapping[str, Explanation] = {
         f"check the clock of this machine; {_SKIP}",
     ),
     "tls_authority": (
-        "an unknown authority made the certificate, or the server sends only a part of the chain",
-        f"--ca_file FILE adds certificates; {_SKIP}",
+        "its certificate is self-signed, or made by an authority that is not trusted",
+        f"--ca_file FILE has the authorities to trust; {_SKIP}",
     ),
+    "tls_chain": (
+        "the certificate of the authority that made its certificate is missing: the server does not "
+        "send it, and it is not known here",
+        f"--ca_file FILE may have it; {_SKIP}",
+    ),
+    "tls_client_certificate": ("the server wants a certificate of the client", ""),
     "tls_certificate": ("the certificate is not valid", _SKIP),
     "tls_protocol": (
-        "the server and nutbeam have no version of TLS (1.2 or newer) or no cipher in common",
+        "the server and nutbeam have no version of TLS (1.2 or newer), no cipher or no version of "
+        "HTTP in common",
         "",
     ),
     "no_tls": ("the server does not answer in TLS on this port", "try http://"),

@@ -7,7 +7,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def make_certificate(folder, common_name, alternative=(), days=(-1, 1), key=None, extensions=()):
+def make_certificate(
+    folder, common_name, alternative=(), days=(-1, 1), key=None, extensions=(), issuer=None
+):
     """Writes a key and a self-signed certificate; returns the file.
 
     Args:
@@ -17,16 +19,18 @@ def make_certificate(folder, common_name, alternative=(), days=(-1, 1), key=None
         days: When it is valid, from today.
         key: Its key; None makes one.
         extensions: Further ones, none of them critical.
+        issuer: Who made it, as it says; None for itself.
     """
     key = key or ec.generate_private_key(ec.SECP256R1())
     names = [] if common_name is None else [common_name]
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name) for name in names])
-    issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "made for a test")])
+    nobody = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "made for a test")])
+    maker = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer or "none")])
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
-        .subject_name(subject if names else issuer)
-        .issuer_name(subject if names else issuer)
+        .subject_name(subject if names else nobody)
+        .issuer_name(maker if issuer else subject if names else nobody)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now + datetime.timedelta(days=days[0]))

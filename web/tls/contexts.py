@@ -9,10 +9,14 @@ Each difference from Python's default context has a reason:
 - Ciphers with RSA key exchange come last: old servers have nothing else, and browsers offer them.
 """
 
+import contextlib
 import functools
 import ssl
+from collections.abc import Iterator
 
 import certifi
+
+from .tls_reasons import ClientCertificateWanted
 
 # Python has no name for it before 3.12.
 _OP_LEGACY_SERVER_CONNECT = 0x4
@@ -20,6 +24,33 @@ _CIPHERS = (
     "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES:DHE+AESGCM:DHE+CHACHA20:DHE+AES:RSA+AESGCM:RSA+AES"
     ":!aNULL:!eNULL:!aDSS:!AESCCM:!PSK:!SRP"
 )
+
+
+@contextlib.contextmanager
+def _naming_refusals(connection: ssl.SSLSocket | ssl.SSLObject) -> Iterator[None]:
+    """Raises an error of its own if a server refuses a handshake whose cipher it has chosen.
+
+    TLS 1.2 has the same alert, handshake_failure, for a client without a certificate and for one
+    without a common cipher (RFC 5246 7.4.6).
+    """
+    try:
+        yield
+    except ssl.SSLError as error:
+        if "ALERT_HANDSHAKE_FAILURE" in (error.reason or "") and connection.cipher() is not None:
+            raise ClientCertificateWanted("the server wants a certificate") from error
+        raise
+
+
+class _Socket(ssl.SSLSocket):
+    def do_handshake(self, block: bool = False) -> None:
+        with _naming_refusals(self):
+            super().do_handshake(block)
+
+
+class _Object(ssl.SSLObject):
+    def do_handshake(self) -> None:
+        with _naming_refusals(self):
+            super().do_handshake()
 
 
 @functools.lru_cache(maxsize=16)  # reading the certificates takes long
@@ -34,6 +65,7 @@ def tls_context(ca_file: str, check: bool = True, check_name: bool = True) -> ss
             ``check_host_name``.
     """
     context = ssl.create_default_context(cafile=ca_file or certifi.where())
+    context.sslsocket_class, context.sslobject_class = _Socket, _Object
     context.set_alpn_protocols(["http/1.1"])
     context.set_ciphers(_CIPHERS)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

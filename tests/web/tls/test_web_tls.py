@@ -93,6 +93,10 @@ def for_clients(folder):
     return make_certificate(folder, NAME, DNS, extensions=[usage])
 
 
+def by_unknown(folder):
+    return make_certificate(folder, NAME, DNS, issuer="an authority that is not sent")
+
+
 def weak(folder):
     return make_certificate(folder, NAME, DNS, key=rsa.generate_private_key(65537, 1024))
 
@@ -106,6 +110,11 @@ def old_version(context):
 def old_ciphers(context):
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("CAMELLIA:@SECLEVEL=0")
+
+
+def wanting_certificates(context):
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
 
 
 def other_names(context):
@@ -123,6 +132,8 @@ def other_names(context):
         (expired, True, None, NAME, "tls_date"),
         (future, True, None, NAME, "tls_date"),
         (valid, False, None, NAME, "tls_authority"),
+        (by_unknown, False, None, NAME, "tls_chain"),
+        (valid, True, wanting_certificates, NAME, "tls_client_certificate"),
         (for_clients, True, None, NAME, "tls_certificate"),
         (weak, True, None, NAME, "tls_certificate"),
         (valid, True, old_version, NAME, "tls_protocol"),
@@ -145,6 +156,8 @@ def test_each_tls_failure_has_its_own_reason(tmp_path, make, trusted, change, ho
         (b"\x00" * 400, "no_tls"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "tls_protocol"),  # alert: protocol_version
         (b"\x15\x03\x03\x00\x02\x02\x28", "tls_protocol"),  # alert: handshake_failure
+        (b"\x15\x03\x03\x00\x02\x02\x78", "tls_protocol"),  # alert: no_application_protocol
+        (b"\x15\x03\x03\x00\x02\x02\x74", "tls_client_certificate"),  # alert: certificate_required
         (b"\x15\x03\x03\x00\x02\x02\x50", "tls"),  # alert: internal_error
         (b"", "reset"),
     ],

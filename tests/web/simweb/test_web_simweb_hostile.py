@@ -68,14 +68,13 @@ EXPECTED = {
     "robots-nul": WHOLE,
     "robots-delay": (GONE, "crawl delay 86400 s", None),
     "robots-redirect": WHOLE,
-    "robots-loop": WHOLE,
     "robots-private": (AGAIN, "address_denied", None),
     "robots-hang": (AGAIN, "timeout", None),
     "robots-reset": (AGAIN, "reset", None),
     "robots-cut": (AGAIN, "incomplete", None),
     **{f"robots-{status}": WHOLE for status in (204, 400, 401, 403, 404, 410, 418)},
     # Deferred: not asked for at all, and due again.
-    **{f"robots-{status}": (AGAIN, None, None) for status in (429, 500, 501, 503)},
+    **{f"robots-{why}": (AGAIN, None, None) for why in (429, 500, 501, 503, "loop")},
     "calendar": WHOLE,
     "session-ids": WHOLE,
     "same-pages": WHOLE,
@@ -149,7 +148,7 @@ def test_pages_forbidden_by_robots_txt_are_not_requested(crawled, name):
     assert (url in asked) == (EXPECTED[name] == WHOLE and name not in FORBIDDEN)
     if name in FORBIDDEN:
         assert rows[url]["protocol_message"] == "robots.txt"
-    assert counts["dropped/robots_deferred"] == 8
+    assert counts["dropped/robots_deferred"] == 10
 
 
 def test_values_of_servers_do_not_enter_requests_or_other_headers(crawled):

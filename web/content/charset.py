@@ -37,6 +37,7 @@ _ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\(J)")
 # WHATWG MIME Sniffing 3: bytes that no text holds.
 _BINARY_BYTES = bytes({*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)})
 _TEXT_BYTES = bytes(set(range(256)) - set(_BINARY_BYTES))
+_ASCII_TEXT_BYTES = bytes({0, *b"\t\n\f\r", *range(0x20, 0x7F)})
 # Random bytes have 10 %. 4,096 random bytes without a zero occur once in ten million cases.
 _MAX_BINARY = 0.05
 _LOOKED_AT_BYTES = 4096
@@ -167,8 +168,9 @@ def unmarked_utf(start: bytes) -> str | None:
     'utf-16le'
     """
     start = start[: min(_WIDE_BYTES, len(start) // 4 * 4 if len(start) > 6 else len(start))]
-    if b"\0" not in start:
-        return None
+    zeros = start.count(0)
+    if not zeros or (4 * zeros < len(start) and not start.translate(None, _ASCII_TEXT_BYTES)):
+        return None  # or ASCII with stray zeros
     for name in _WIDE:
         text = decode_as(name, start)
         if not _count_wrong(text[:-1]) and _is_likely(text):

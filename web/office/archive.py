@@ -9,11 +9,14 @@ import posixpath
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import IO
 from urllib.parse import unquote
 
+from ..content.charset import encoding_as_declared
 from ..pages.page import ParseFailed
 from ..pages.xml_events import START, XML_READ_BYTES, Attributes, Event, MalformedXml, xml_events
+from ..pages.xml_repair import repaired
 from .collected import Collected
 
 _MAX_ENTRIES = 10_000
@@ -24,6 +27,7 @@ MAX_RATIO = 200
 # Smaller entries may have any ratio.
 _RATIO_MIN_BYTES = 1 << 20
 _LOCAL_HEADER_BYTES = 30
+_BLANKS = b" \t\r\n"
 _ENCRYPTED = 0x1
 _CENTRAL_HEADER = b"PK\x01\x02"
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ")
@@ -100,7 +104,7 @@ class Archive:
         if name is None or name not in self:
             return
         try:
-            for kind, local, attributes in xml_events(self.stream(name)):
+            for kind, local, attributes in xml_events(_repaired(self.stream(name))):
                 yield kind, local, _local(attributes) if attributes else attributes
         except MalformedXml:
             self._note_damage(name)
@@ -152,6 +156,14 @@ class Archive:
             yield piece
         if checksum != entry.CRC:
             self._note_damage(entry.filename)
+
+
+def _repaired(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the pieces of a part; in UTF-8 with references that a strict parser accepts."""
+    first = next(pieces, b"").lstrip(_BLANKS)
+    whole = chain((first,), pieces)
+    is_utf8 = b"\0" not in first and encoding_as_declared(first, None) == "utf-8"
+    return repaired(whole) if is_utf8 else whole
 
 
 def read_parts(archive: Archive, take: Callable[[Collected], object], collected: Collected) -> None:

@@ -12,7 +12,14 @@ from .collected import Collected
 from .properties import BOOK, read_properties
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-_CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
+# DTBook, books for the blind, were chapters in EPUB 2.
+_CHAPTERS = frozenset(
+    {
+        *("application/xhtml+xml", "text/html"),
+        *("text/x-oeb1-document", "application/x-dtbook+xml"),
+    }
+)
+_DRAWING = "image/svg+xml"
 # Types that say nothing else than that a chapter is XML, or not even that.
 _UNSPECIFIC = frozenset(
     {"", "application/octet-stream", "application/xml", "text/plain", "text/xml"}
@@ -59,6 +66,7 @@ def _references(archive: Archive, part: str, element: str, attribute: str) -> li
 def _chapters(archive: Archive, package: str) -> list[str]:
     """Returns the names of the entries in the spine, each once."""
     items: dict[str, str] = {}
+    drawings: dict[str, str] = {}
     fallbacks: dict[str, str] = {}
     spine: dict[str, None] = {}
     for name, attributes in archive.elements(package):
@@ -66,11 +74,16 @@ def _chapters(archive: Archive, package: str) -> list[str]:
             id_, href = attributes.get("id", ""), attributes.get("href", "")
             if _is_chapter(attributes.get("media-type", ""), href):
                 items[id_] = entry_name(package, href)
+            elif attributes.get("media-type") == _DRAWING:
+                drawings[id_] = entry_name(package, href)
             fallbacks[id_] = attributes.get("fallback", "")
         elif name == "itemref":
             spine[attributes.get("idref", "")] = None
     # EPUB 3.3, 4.4: an item of another type, such as a picture, may name a chapter instead of it.
-    chapters = (items.get(id_) or items.get(fallbacks.get(id_, "")) for id_ in spine)
+    # Without one a drawing is a chapter, too.
+    chapters = (
+        items.get(id_) or items.get(fallbacks.get(id_, "")) or drawings.get(id_) for id_ in spine
+    )
     # A damaged package may have lost its spine.
     return list(dict.fromkeys(filter(None, chapters))) or list(dict.fromkeys(items.values()))
 

@@ -17,11 +17,13 @@ class Relations:
         inside: Names of parts, by id.
         outside: Targets of hyperlinks that leave the document, by id.
         first: Name of the first part of each kind, by the last word of its type.
+        diagrams: Names of the parts with the texts of diagrams (SmartArt), each once.
     """
 
     inside: dict[str, str] = dataclasses.field(default_factory=dict)
     outside: dict[str, str] = dataclasses.field(default_factory=dict)
     first: dict[str, str] = dataclasses.field(default_factory=dict)
+    diagrams: dict[str, None] = dataclasses.field(default_factory=dict)
 
 
 def relations_of(archive: Archive, part: str) -> Relations:
@@ -36,6 +38,8 @@ def relations_of(archive: Archive, part: str) -> Relations:
         if attributes.get("TargetMode") != "External":
             relations.inside[id_] = entry_name(part, target)
             relations.first.setdefault(kind, relations.inside[id_])
+            if kind == "diagramData":
+                relations.diagrams[relations.inside[id_]] = None
         elif kind == "hyperlink":
             relations.outside[id_] = target
         if len(relations.inside) + len(relations.outside) > _MAX_RELATIONS:

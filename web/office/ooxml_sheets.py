@@ -27,17 +27,18 @@ def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
     if texts := relations.first.get("sharedStrings"):
         archive.require(texts)
     shared = _shared_texts(archive, texts or _USUAL_SHARED)
-    sheets: dict[str, str] = {}
+    sheets: list[tuple[str, str]] = []
     is_1904 = False
     for name, attributes in archive.elements(main):
         if name == "sheet":
-            sheets.setdefault(attributes.get("name", ""), attributes.get(":id", ""))
+            id_ = attributes.get(":id", "")
+            part = relations.inside.get(id_, _USUAL_SHEET.format(len(sheets) + 1))
+            sheets.append((attributes.get("name", ""), part))
         elif name == "workbookPr":
             is_1904 = attributes.get("date1904", "").lower() in _TRUE
     styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
     dates = read_date_styles(styles, is_1904)
-    for number, (name, id_) in enumerate(sheets.items(), 1):
-        part = relations.inside.get(id_, _USUAL_SHEET.format(number))
+    for name, part in dict.fromkeys(sheets):  # no sheet twice
         collected.add(f" {without_escapes(name)} ")
         if archive.require(part):
             around = relations_of(archive, part)
@@ -143,7 +144,8 @@ class _Cells:
     def _take_cell(self) -> None:
         text, kind = "".join(self._value), self._cell.get("t")
         if kind == "s":
-            place = int(text) if text.isdecimal() and len(text) < 10 else len(self._shared)
+            number = text.strip()
+            place = int(number) if number.isdecimal() and len(number) < 10 else len(self._shared)
             text = self._shared[place] if place < len(self._shared) else ""
         elif kind == "b":
             text = _TRUTH.get(text, text)

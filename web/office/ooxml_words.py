@@ -13,14 +13,22 @@ _MAX_OPEN = 1_000
 _LEFT_OUT = frozenset({"Fallback", "del", "moveFrom", "rPh", "rt"})
 _GAPS = frozenset({"br", "cr", "p", "ptab", "tab", "tc"})
 _NO_BREAK_HYPHEN = "noBreakHyphen"
-_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
+_FIELD = re.compile(r'\s*HYPERLINK\s+(?:"([^"]+)"|([^\s"\\]\S*))', re.IGNORECASE)
 
 
 def read_words(archive: Archive, part: str | None, collected: Collected) -> None:
-    """Takes the text and the hyperlinks of a part, if it exists."""
+    """Takes the text and the hyperlinks of a part and its diagrams, if it exists."""
     if part is None:
         return
-    words = _Words(collected, relations_of(archive, part).outside)
+    relations = relations_of(archive, part)
+    _read_words(archive, part, relations.outside, collected)
+    for diagram in relations.diagrams:
+        collected.add(" ")
+        _read_words(archive, diagram, {}, collected)
+
+
+def _read_words(archive: Archive, part: str, outside: dict[str, str], collected: Collected) -> None:
+    words = _Words(collected, outside)
     for kind, value, attributes in archive.events(part):
         if kind == CHARACTERS:
             words.text(value)
@@ -112,4 +120,4 @@ class _Words:
 def _target(field: str) -> str:
     """Returns the target of a field; empty if it is not a hyperlink."""
     found = _FIELD.match(field)
-    return found[1] if found else ""
+    return (found[1] or found[2]) if found else ""

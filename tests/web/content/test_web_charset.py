@@ -245,4 +245,5 @@ def test_a_stray_zero_makes_no_wide_text(encoding):
     text = {"ascii": "One text of some words. ", "koi8-r": "Это русский текст. ", "gbk": CHINESE}
     body = text[encoding].encode(encoding) * 9
     for at in range(40):
+        assert unmarked_utf(b"<p>" + body[:at] + b"\0" + body[at:]) is None
         assert unmarked_utf(body[:at] + b"\0" + body[at:]) is None

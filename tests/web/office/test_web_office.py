@@ -194,6 +194,51 @@ def test_text_boxes_and_comments_of_a_workbook(kinds, text):
     assert (page.text, page.metas["text_cut"]) == ("S", "damage")
 
 
+def test_sheets_of_one_name_and_numbers_with_blanks():
+    entries = {
+        "_rels/.rels": relations(("r1", "officeDocument", "xl/workbook.xml", False)),
+        "xl/workbook.xml": "<workbook><sheets><sheet name='S'/><sheet name='S'/></sheets></workbook>",
+        "xl/sharedStrings.xml": "<sst><si><t>one</t></si><si><t>two</t></si></sst>",
+        **{f"xl/worksheets/sheet{n + 1}.xml": f"<worksheet><row><c t='s'><v> {n} </v></c></row></worksheet>"
+           for n in range(2)},
+    }  # fmt: skip
+    assert parsed(packed(entries), "xlsx").text == "S one S two"
+
+
+def test_diagrams_and_fields_without_quotes():
+    field = "<r><fldChar fldCharType='{}'/></r>"
+    words = (
+        f'<p>{field.format("begin")}<r><instrText>hyperlink http://b.com/ \\o "x"</instrText></r>'
+        f"{field.format('separate')}<r><t>F</t></r>{field.format('end')}</p>"
+    )
+    entries = docx_entries(f"<document><body>{words}</body></document>") | {
+        "word/_rels/document.xml.rels": relations(("d", "diagramData", "d.xml", False)),
+        "word/d.xml": "<dataModel><pt><t><p><r><t>art</t></r></p></t></pt></dataModel>",
+    }
+    page = parsed(packed(entries), "docx")
+    assert (page.text, links(page)) == ("F art", [("http://b.com/", "F")])
+
+
+@pytest.mark.parametrize(
+    "package", ["<dc:title>A & B</dc:title>", "<dc:title>A &amp; B</dc:title>"]
+)
+@pytest.mark.parametrize("blanks", ["", "\n \n<?xml version='1.0'?>"])
+def test_common_mistakes_in_xml_of_a_book_lose_nothing(package, blanks):
+    with zipfile.ZipFile(io.BytesIO(epub(["<p>one</p>"], package))) as book:
+        entries = {name: book.read(name) for name in book.namelist()}
+    entries["OEBPS/book.opf"] = blanks.encode() + entries["OEBPS/book.opf"]
+    page = parsed(packed(entries), "epub")
+    assert (page.title, page.text, page.metas) == ("A & B", "one", {})
+
+
+@pytest.mark.parametrize("kind", ["image/svg+xml", "application/x-dtbook+xml"])
+def test_chapters_of_a_book_may_be_drawings_and_dtbooks(kind):
+    with zipfile.ZipFile(io.BytesIO(epub(["<text>one</text>"]))) as book:
+        entries = {name: book.read(name) for name in book.namelist()}
+    package = entries["OEBPS/book.opf"].replace(b"application/xhtml+xml", kind.encode())
+    assert parsed(packed(entries | {"OEBPS/book.opf": package}), "epub").text == "one"
+
+
 def test_a_chapter_that_is_missing_is_damage():
     with zipfile.ZipFile(io.BytesIO(epub(["<p>one</p>", "<p>two</p>"]))) as book:
         entries = {

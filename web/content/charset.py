@@ -164,7 +164,7 @@ def unmarked_utf(start: bytes) -> str | None:
 
     >>> unmarked_utf("<p>é".encode("utf-16-be")), unmarked_utf(b"<p>")
     ('utf-16be', None)
-    >>> unmarked_utf("これは日本語です。これは日本語です。\\n".encode("utf-16-le"))
+    >>> unmarked_utf("これは日本語です。\\nこれは日本語です。".encode("utf-16-le"))
     'utf-16le'
     """
     start = start[: min(_WIDE_BYTES, len(start) // 4 * 4 if len(start) > 6 else len(start))]

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 _MOST = 4
+# First words of options that concern one kind of file, or one service.
+_TOPICS = ("pdf", "sitemap", "hdfs", "geoip", "tld")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -80,12 +82,24 @@ def _folded(name: str) -> str:
 
 
 def _with_words(name: str, known: Iterable[str]) -> list[str]:
-    """Returns the names that begin with a name, or have it as whole words."""
+    """Returns the names that begin with a name, or have it and one word more.
+
+    With more words, or in the middle of a topic such as PDF, it means something else.
+    """
     word = name.lstrip("-").replace("-", "_").lower()
     if len(word) < 3:
         return []
     plain = ((each, each.lstrip("-")) for each in known)
-    return [each for each, text in plain if text.startswith(word) or f"_{word}_" in f"_{text}_"]
+    most = word.count("_") + 1
+    return [
+        each
+        for each, text in plain
+        if text.count("_") <= most
+        and (
+            text.startswith(word)
+            or (f"_{word}_" in f"_{text}_" and text.partition("_")[0] not in _TOPICS)
+        )
+    ]
 
 
 def _errors(typed: str, meant: str) -> int:

@@ -16,6 +16,7 @@ from ..base.suggestions import endings, misspelt, one_of, suggestion
 from .config import Known, from_environment, from_file
 from .nutch_names import flag_hint
 from .option_names import listed_options
+from .other_names import answer_for
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -114,12 +115,18 @@ def _unknown_option(
     command: str, flag: str, ours: Iterable[str], beams: Iterable[str]
 ) -> UsageError:
     """Returns the error for an unknown flag: which commands have it, or a similar option."""
-    name, ours = flag.lstrip("-").replace("-", "_"), [f"--{each}" for each in ours]
+    name, names = flag.lstrip("-").replace("-", "_"), list(ours)
+    ours = [f"--{each}" for each in names]
+    near = misspelt(flag, [each for each in ours if len(flag) > 2])
+    answer = "" if near else answer_for(command, flag, names)
     others = sorted(listed_options().get(name, frozenset()) - {command})
-    if others and flag.startswith("--"):  # only typing errors are likelier
-        near = one_of(misspelt(flag, ours) or endings(flag, ours))
-        return UsageError(f"{quoted(flag)} is an option of {_some(others)}, not of {command}{near}")
-    return UsageError(f"unknown option {quoted(flag)}{suggestion(flag, [*ours, *beams])}")
+    if others and flag.startswith("--"):  # only typing errors and other crawlers are likelier
+        text = f"{quoted(flag)} is an option of {_some(others)}, not of {command}"
+        return UsageError(
+            f"{text}; {answer}" if answer else text + one_of(near or endings(flag, ours))
+        )
+    text = f"unknown option {quoted(flag)}"
+    return UsageError(f"{text}; {answer}" if answer else text + suggestion(flag, [*ours, *beams]))
 
 
 def _some(names: Sequence[str]) -> str:

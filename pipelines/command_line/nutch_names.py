@@ -39,17 +39,6 @@ _HOSTS = "not needed: hosts are part of the table"
 _PARTS = "not there: nutbeam pages writes texts and links"
 
 
-_PAGES = (
-    "--max_pages",
-    "--max_page",
-    "--max_urls",
-    "--page_limit",
-    "--url_limit",
-    "--limit",
-    "--pages",
-)
-
-
 def _each(command: str, flags: Iterable[str], hint: str) -> dict[tuple[str, str], str]:
     return {(command, flag): hint for flag in flags}
 
@@ -57,12 +46,11 @@ def _each(command: str, flags: Iterable[str], hint: str) -> dict[tuple[str, str]
 # By command and flag in lower case, with underscores in names of several words; the command is empty where the flag means the same in all.
 _FLAGS: Mapping[tuple[str, str], str] = {
     ("", "-force"): _NO_LOCK,
+    # An option of Beam, which has no effect on requests.
+    ("", "--user_agent"): "see --agent_name, with --agent_url or --agent_email",
     ("", "-crawlid"): "not needed: the argument TABLE names the table",
     **_each("", ("-all", "-dir"), _NEXT_BATCH),
     ("", "-resume"): "not needed: the same command again continues what was killed",
-    ("", "--max_depth"): "it is --depth",  # of other crawlers
-    **{pair: hint for name in ("crawl", "round", "next", "generate")
-       for pair, hint in _each(name, _PAGES, "it is --top_n, the most URLs of a round").items()},
     **_each("", ("-sitemap", "-stmdetect"), _SITEMAP),
     ("", "-stdin"): "not needed: without URLs, the lines of standard input are read",
     **_each("", ("-listen", "-keepclientcnxopen"), _NO_SERVER),

@@ -89,3 +89,46 @@ def test_an_interval_that_is_given_and_too_long_is_refused_even_if_it_is_the_usu
     assert capsys.readouterr().err == (
         "nutbeam updatedb: --fetch_interval must be at most --max_fetch_interval 864000, got 2592000\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "flags", "option"),
+    [
+        ("crawl", "--max_pages --maxpages --limit --CLOSESPIDER_PAGECOUNT --max-urls", "--top_n"),
+        ("fetch", "--max_pages --maxpages --limit --max-requests", "--top_n of generate"),
+        ("crawl", "--max_depth --level --DEPTH_LIMIT -l", "--depth"),
+        ("fetch", "--num_threads --concurrency --CONCURRENT_REQUESTS -j", "--threads"),
+        ("crawl", "--DOWNLOAD_DELAY --delay --random-wait --rate", "--server_delay"),
+        ("crawl", "--user_agent --user-agent -U --agent", "--agent_name"),
+        ("crawl", "--retries --tries -t", "--retry_max"),
+        ("fetch", "--max-redirect --max_redirects", "--redirect_max"),
+        ("crawl", "--no-check-certificate --insecure -k", "--insecure_host"),
+        ("crawl", "--ignore_robots --ROBOTSTXT_OBEY", "--robots_allowlist"),
+        ("crawl", "--accept-regex --no-parent -np", "--include"),
+        ("crawl", "--reject --reject-regex", "--exclude"),
+        ("crawl", "--domains --allowed_domains --span-hosts", "--scope"),
+        ("fetch", "--headers --header", "--http_header"),
+        ("crawl", "--http-user --password", "--http_credentials"),
+        ("crawl", "--iterations --num_rounds", "--rounds"),
+        ("crawl", "-q --quiet", "--progress"),
+        ("crawl", "--url --start_urls --input-file", "seeds are arguments"),
+        ("crawl", "-r --mirror", "a crawl follows links"),
+    ],
+)
+def test_options_of_other_crawlers_get_the_option_of_the_same_meaning(
+    capsys, command, flags, option
+):
+    for flag in flags.split():
+        assert main([command, "T", flag, "5"]) == 2
+        answer = capsys.readouterr().err.partition("; ")[2]
+        assert option in answer, (flag, answer)
+        assert "pdf" not in answer
+
+
+@pytest.mark.parametrize("flag", ["--retries", "--urls", "--force", "--rate", "--user"])
+def test_an_option_that_only_has_the_same_word_is_not_suggested(capsys, flag):
+    for command in ("parse", "dedup", "readdb"):
+        assert main([command, "T", flag, "5"]) == 2
+        said = capsys.readouterr().err
+        for wrong in ("throughput", "pdf", "sitemap", "hdfs", "pickle", "quant"):
+            assert wrong not in said

@@ -1,5 +1,6 @@
 """Ctrl-C, SIGTERM, a closed terminal: one line, exit code 130, and what was fetched is kept."""
 
+import json
 import os
 import signal
 import subprocess
@@ -244,3 +245,29 @@ def test_while_it_compacts(tmp_path):
         assert made - before in ((1,) if code == 0 else (0, 1))
         assert nutbeam("fsck", table) == 0
     answer.go.set()
+
+
+@pytest.mark.parametrize(
+    ("job", "form"), [("crawl", "json"), ("fetch", "text"), ("sitemap", "json")]
+)
+def test_sigterm_of_a_job_is_no_error_in_the_log(tmp_path, job, form):
+    table, answer = held_table(tmp_path), Held()
+    if job == "fetch":
+        assert nutbeam("generate", table) == 0
+    site = ["http://a.example.com/sitemap.xml"] if job == "sitemap" else []
+    with serve(answer) as server:
+        words = (job, table, *site, *doors_of(server), "--log_format", form, "--log_level", "info")
+        with command(tmp_path / "tmp", *words) as process:
+            wait_for(process, lambda: set(server.paths) - {"/robots.txt"})
+            process.send_signal(signal.SIGTERM)
+            code, said = ended(process, tmp_path / "tmp")
+        answer.go.set()
+    assert code == 130
+    if form == "text":
+        assert "ERROR" not in said
+        assert said.endswith(f"nutbeam {job}: {GO_ON}")
+    else:
+        records = [json.loads(line) for line in said.splitlines()]
+        assert {record["severity"] for record in records} <= {"INFO", "WARNING"}
+        last = records[-1]
+        assert (last["event"], last["exit_code"], last["severity"]) == ("end", 130, "WARNING")

@@ -14,7 +14,7 @@ from ...web.urls.schemes import SchemeOptions
 from ..components.schema import FETCH_DELAY, MAX_DELAY
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
-from ..schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
+from ..schedules.schedule import DAY_MS, TOLERANCE_MS, Clock, ScheduleOptions, due
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from .threshold import rank
@@ -134,8 +134,9 @@ def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
     forward = due(later(clock, options), options)
     if clock.began is None:
         return due(clock, options) | forward
-    before = (pl.col("last_fetch_time") < clock.began).fill_null(True)
-    return due(clock, options) | (before & forward)
+    # A time of the future is that of a wrong clock.
+    of_this_run = pl.col("last_fetch_time").is_between(clock.began, clock.now + TOLERANCE_MS)
+    return due(clock, options) | (~of_this_run.fill_null(False) & forward)
 
 
 def admissible(

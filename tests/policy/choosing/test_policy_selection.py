@@ -51,6 +51,7 @@ def test_eligible(columns, options, taken):
         ({"last_fetch_time": None}, True),
         ({"last_fetch_time": NOW}, False),
         ({"last_fetch_time": NOW + 5}, False),
+        ({"last_fetch_time": NOW + 9 * DAY_MS}, True),  # a clock was wrong
         ({"last_fetch_time": NOW + 5, "fetch_time": NOW + 9}, True),  # due without add_days, too
     ],
 )

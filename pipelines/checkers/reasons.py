@@ -61,15 +61,13 @@ NOT_FETCHED: Mapping[str, Explanation] = {
         f"--ca_file FILE has the authorities to trust; {_SKIP}",
     ),
     "tls_chain": (
-        "the certificate of the authority that made its certificate is missing: the server does not "
-        "send it, and it is not known here",
+        "the certificate of the authority that made its certificate was not sent, and is not known",
         f"--ca_file FILE may have it; {_SKIP}",
     ),
     "tls_client_certificate": ("the server wants a certificate of the client", ""),
     "tls_certificate": ("the certificate is not valid", _SKIP),
     "tls_protocol": (
-        "the server and nutbeam have no version of TLS (1.2 or newer), no cipher or no version of "
-        "HTTP in common",
+        "the server has no TLS from version 1.2 on, no cipher that nutbeam takes, or not HTTP/1.1",
         "",
     ),
     "no_tls": ("the server does not answer in TLS on this port", "try http://"),

@@ -1,5 +1,6 @@
 """Parquet files of strangers: long texts in dictionaries, and damage of any byte."""
 
+import contextlib
 import random
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ def test_a_long_text_in_many_rows_is_refused(tmp_path, compression):
     ("texts", "rows"),
     [
         (["x" * (1 << 20), *map(str, range(99_999))], 100_000),  # one long text among short ones
-        (["%016d" % number for number in range(50_000)], 1_000_000),
+        ([f"{number:016d}" for number in range(50_000)], 1_000_000),
         (["text/html"], 5_000_000),
         ([str(number) * 9 for number in range(60_000)], 1_000_000),
     ],
@@ -58,7 +59,5 @@ def test_damage_of_any_byte_is_an_error_or_none(tmp_path):
         for place in (draw.randrange(60), len(data) - draw.randrange(1, 400)):
             data[place] = draw.randrange(256)
         (tmp_path / "a").write_bytes(data)
-        try:
+        with contextlib.suppress(ValueError, OSError):
             check(tmp_path / "a")
-        except (ValueError, OSError) as error:
-            assert str(error)

@@ -32,8 +32,8 @@ def ours(limit: int, hosts: int = 1) -> int:
     import pyarrow as pa
 
     from nutbeam.policy.components.schema import PAGES, conform
+    from nutbeam.policy.components.seeds import Seeds
     from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
-    from nutbeam.policy.scope import Seeds
     from nutbeam.web.base.memory import collect_seldom, keep_modules
     from nutbeam.web.exchange.status import FETCH_SUCCESS
     from nutbeam.web.urls.row_keys import to_key

@@ -24,7 +24,7 @@ from ..io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
-from ..policy.blocklist import drop_blocked
+from ..policy.components.blocklist import drop_blocked
 from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.recorded_rules import recorded_rules

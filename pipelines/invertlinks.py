@@ -35,7 +35,7 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..policy.blocklist import Blocklist
+from ..policy.components.blocklist import Blocklist
 from ..policy.inlinks.apply_links import apply_links
 from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
 from ..policy.inlinks.invert_options import InvertTableOptions

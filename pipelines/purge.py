@@ -23,7 +23,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..io.upkeep.purge import delete_purged
 from ..io.upkeep.purge_commit import PurgeItem, PurgeTask, commit_purge, prepare_purge
-from ..policy.blocklist import Names
+from ..policy.components.blocklist import Names
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError

@@ -13,8 +13,8 @@ import pyarrow as pa
 from ..web.base.columns import reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
-from .blocklist import REASON as PURGED
-from .blocklist import Blocklist
+from .components.blocklist import REASON as PURGED
+from .components.blocklist import Blocklist
 from .components.schema import HOSTS, STATE, TEXT, Status, conformed
 from .rule_counts import by_rule
 from .scope import TargetOptions

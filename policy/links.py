@@ -10,6 +10,7 @@ import pyarrow as pa
 from ..web.base.options import option
 from ..web.exchange.status import FETCH_NOTMODIFIED, FETCH_REDIR_PERM, FETCH_SUCCESS, SUCCESS
 from ..web.rules.url_rules import host_keys
+from .components.batch_rows import unique_documents
 from .components.schema import (
     CHANGES,
     DOCUMENTS,
@@ -19,10 +20,10 @@ from .components.schema import (
     conformed,
     empty,
 )
+from .components.seeds import Seeds
 from .heirs import INHERITED, heirs
-from .parts import pages_first
 from .rule_counts import by_rule
-from .scope import Seeds, TargetOptions, judge
+from .scope import TargetOptions, judge
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
 
@@ -148,7 +149,7 @@ def changes_of(
     """
     # A file of a resumed attempt may have a key twice: the first row counts.
     once = pages.unique("key", keep="first", maintain_order=True)
-    documents = pages_first(documents)
+    documents = unique_documents(documents)
     events = _events(once, documents, origin)
     unchanged = _unchanged(once, before)
     refreshing = [rows.select(*OF_REFRESH) for rows in (documents, unchanged)]

@@ -6,10 +6,10 @@ from collections.abc import Collection
 import polars as pl
 
 from ..web.urls.key_columns import from_keys
+from .components.batch_rows import unique_documents
 from .components.columns import Columns
 from .components.view_columns import PAGE_COLUMNS, URL_COLUMN
 from .components.vocabulary import LIVING, views
-from .parts import pages_first
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
 # documents.
@@ -80,7 +80,7 @@ def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -
         documents: Rows of the file, with ``choice.document_columns``. Of several rows of a key
             that of the page itself counts, or else the first.
     """
-    found = pages_first(documents)
+    found = unique_documents(documents)
     if choice.since is not None:
         found = found.filter(pl.col("fetch_time") >= choice.since)
     # The fetch time of a document is when it was fetched, that of the state when it is due.

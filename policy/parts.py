@@ -8,7 +8,8 @@ import polars as pl
 from ..web.base.columns import reason_if
 from ..web.pages.page import Page
 from ..web.rules.url_rules import host_keys
-from .scope import Seeds, TargetOptions, judge
+from .components.seeds import Seeds
+from .scope import TargetOptions, judge
 
 
 class Parts:
@@ -72,14 +73,3 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
         "fetch_time": row["fetch_time"],
         "usage": row["usage"],
     }
-
-
-def pages_first(documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns one DOCUMENTS row per key: that of the page itself, or else of the first part.
-
-    Args:
-        documents: Rows with the columns ``key`` and ``part_of``.
-    """
-    if documents.get_column("part_of").null_count() < len(documents):
-        documents = documents.sort(pl.col("part_of").is_not_null(), maintain_order=True)
-    return documents.unique("key", keep="first", maintain_order=True)

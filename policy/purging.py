@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..web.urls.row_keys import from_host_key, from_key
-from .blocklist import Blocklist, Names
+from .components.blocklist import Blocklist, Names
 from .components.columns import Column, Form, Purged
 from .components.declaration import Kind
 

@@ -7,9 +7,8 @@ import polars as pl
 from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import Scope, UrlOptions, UrlRules, in_scope
-from ..web.urls.domains import registered_domain
 from ..web.urls.key_columns import from_keys
-from ..web.urls.row_keys import from_host_key
+from .components.seeds import Seeds
 from .rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
 
@@ -38,29 +37,6 @@ class ScopeOptions:
         "Apply the scope and --skip_internal_links to redirects, too.",
         nutch="db.ignore.also.redirects",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Seeds:
-    """Hosts and domains of the seeds.
-
-    Attributes:
-        hosts: The hosts of seeds.
-        domains: The registered domains of these hosts.
-    """
-
-    hosts: frozenset[str] = frozenset()
-    domains: frozenset[str] = frozenset()
-
-    def of(self, scope: str) -> frozenset[str]:
-        """Returns the names that count in a scope."""
-        return self.domains if scope == "domain" else self.hosts
-
-
-def seeds_of(host_keys: pl.Series) -> Seeds:
-    """Returns the seeds' hosts and domains, from keys of the host table."""
-    hosts = frozenset(from_host_key(key) for key in host_keys)
-    return Seeds(hosts, frozenset(registered_domain(host) for host in hosts))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,10 +13,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.components.batch_rows import unique_documents
 from ...policy.components.component_names import folders_of
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import DOCUMENTS, empty
-from ...policy.parts import pages_first
 from ..snapshots.manifest import Manifest
 from ..storage.errors import MissingFile
 from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
@@ -109,7 +109,7 @@ def named_documents(
         named = pl.col("key").is_in(some.get_column("key").implode())
         with contextlib.suppress(MissingFile):
             documents = scan([root / file.path], DOCUMENTS).select(read)
-            found.append(pages_first(collect(documents.filter(named))).select(columns))
+            found.append(unique_documents(collect(documents.filter(named))).select(columns))
     return pl.concat([empty(DOCUMENTS).select(columns), *found])
 
 
@@ -128,7 +128,7 @@ def documents_with_keys(
     """
     path = root / file.path
     heads = collect(scan([path], DOCUMENTS).select("key", "part_of")).with_row_index(_AT)
-    chosen = pages_first(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
+    chosen = unique_documents(heads).filter(pl.col("key").is_in(keys.implode())).get_column(_AT)
     start = 0
     for group in row_groups(path, DOCUMENTS, columns):
         # A row group may be empty, so it need not have a last row.

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ...policy.blocklist import drop_blocked
+from ...policy.components.batch_rows import unique_documents
+from ...policy.components.blocklist import drop_blocked
 from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, empty
 from ...policy.hosting.merit import Merits, without_unvouched
 from ...policy.hosting.page_findings import domain_links, linking_domains, page_findings
@@ -20,7 +21,6 @@ from ...policy.links import (
     changes_of,
     in_file,
 )
-from ...policy.parts import pages_first
 from ...policy.scoring.scorings import Scorings
 from ...policy.updating.update_table_options import UpdateTableOptions
 from ...web.exchange.status import FETCH_NOTMODIFIED
@@ -146,7 +146,7 @@ def _findings(pages: pl.DataFrame, documents: pl.DataFrame, merits: Merits | Non
     hosts = page_findings(pages)
     if merits is None:
         return hosts
-    linked = linking_domains(domain_links(pages_first(documents)), merits.vouching())
+    linked = linking_domains(domain_links(unique_documents(documents)), merits.vouching())
     return hosts.join(linked, on="key", how="full", coalesce=True)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 import polars as pl
 
+from ...policy.components.seeds import Seeds
 from ...policy.heirs import ABSENT, no_longer_shown
-from ...policy.scope import Seeds, TargetOptions, judge
+from ...policy.scope import TargetOptions, judge
 from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
 from ...web.urls.row_keys import to_key
 from ..snapshots.operations import Operation

@@ -2,7 +2,7 @@
 
 import functools
 
-from ...policy.blocklist import Blocklist, blocklist_of
+from ...policy.components.blocklist import Blocklist, blocklist_of
 from ...policy.components.schema import BLOCKLIST
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan

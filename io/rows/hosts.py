@@ -11,6 +11,7 @@ import functools
 import polars as pl
 
 from ...policy.components.schema import HOST_COUNTS, HOSTS
+from ...policy.components.seeds import Seeds, seeds_of
 from ...policy.hosting.host_counts import (
     COUNTED_OF_STATE,
     changed_counts,
@@ -18,7 +19,6 @@ from ...policy.hosting.host_counts import (
     urls_of_domains,
 )
 from ...policy.hosting.hosts import merge_hosts
-from ...policy.scope import Seeds, seeds_of
 from ..snapshots.manifest import Pinned
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from ...policy.blocklist import REASON
+from ...policy.components.blocklist import REASON
 from ...policy.components.component_names import folders_of
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 import pyarrow as pa
 
-from ...policy.blocklist import Blocklist, Names, blocklist_of
+from ...policy.components.blocklist import Blocklist, Names, blocklist_of
 from ...policy.components.declaration import Flushed
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import BLOCKLIST, empty

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...policy.blocklist import Names
+from ...policy.components.blocklist import Names
 from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
 from ..rows.blocklist import BLOCKLIST_COMPONENT

@@ -6,7 +6,7 @@ from collections import Counter
 import polars as pl
 import pyarrow as pa
 
-from ...policy.blocklist import Blocklist
+from ...policy.components.blocklist import Blocklist
 from ...policy.components.schema import to_frame
 from ...policy.links import LinkOptions, shares, sum_links
 from ...web.base.options import option

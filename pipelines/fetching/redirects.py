@@ -6,8 +6,9 @@ from collections import Counter
 
 import polars as pl
 
-from ...policy.blocklist import Blocklist
-from ...policy.scope import Seeds, TargetOptions, judge
+from ...policy.components.blocklist import Blocklist
+from ...policy.components.seeds import Seeds
+from ...policy.scope import TargetOptions, judge
 from ...web.base.options import option
 from ...web.engine.tasks import MOST_REPEATS, Hop, Task, repeat_at
 from ...web.rules.url_rules import UrlRules

@@ -22,7 +22,6 @@ from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
-from ...policy.blocklist import REASON as PURGED
 from ...policy.choosing.left_out import LEFT_OUT, Remaining
 from ...policy.choosing.selection import (
     GenerateOptions,
@@ -35,6 +34,7 @@ from ...policy.choosing.selection import (
     spanning,
 )
 from ...policy.choosing.threshold import Leaders, score_of, summarize
+from ...policy.components.blocklist import REASON as PURGED
 from ...policy.components.schema import FETCHLIST, STATE, empty
 from ...policy.hosting.host_limits import (
     best_of_hosts,

@@ -19,13 +19,13 @@ from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.tablets import Tablet, tablets
+from ...policy.components.batch_rows import unique_documents
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import DOCUMENTS, Status
 from ...policy.graph.graph_blocks import BLOCK_NODES, MOST_BLOCK_NODES
 from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
 from ...policy.inlinks.anchors import says_nofollow
 from ...policy.page_rows import PageChoice
-from ...policy.parts import pages_first
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.for_each_document import ForEachDocument
@@ -176,7 +176,7 @@ def _outlinks(document: str, rows: pl.DataFrame, operation: Operation) -> Iterat
     with operation.reading():
         found = scan([operation.table / file.path], DOCUMENTS).select("key", "part_of", "outlinks")
         pages = collect(found.filter(pl.col("key").is_in(keys.implode())))
-    for part in pages_first(pages).iter_slices(1024):
+    for part in unique_documents(pages).iter_slices(1024):
         yield from to_chunks(outlinks_of(part), LINKS_IN)
 
 

@@ -18,9 +18,9 @@ from ...io.rows.host_settings import read_host_settings
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.operations import Operation
 from ...policy.components.schema import HOSTS, conform
+from ...policy.components.seeds import Seeds
 from ...policy.hosting.host_limits import blocked_hosts
 from ...policy.hosting.host_settings import HostSettings, pause_of
-from ...policy.scope import Seeds
 from ...policy.sitemaps.sitemap_list import (
     NONE_NAMED,
     OTHERS_NAMED,

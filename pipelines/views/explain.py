@@ -13,11 +13,12 @@ import polars as pl
 from ...io.parsing.plugins import chosen_plugins, load_plugins
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.components.kinds import KINDS
+from ...policy.components.seeds import Seeds
 from ...policy.components.vocabulary import record_of, shown_columns
 from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
 from ...policy.schedules.schedule import horizon
-from ...policy.scope import Seeds, TargetOptions, judge
+from ...policy.scope import TargetOptions, judge
 from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
 from ...policy.updating.status import UpdateOptions

@@ -30,13 +30,14 @@ from ...policy.choosing.selection import (
 from ...policy.choosing.threshold import rank
 from ...policy.components.clocks import resting, wrong_times
 from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
+from ...policy.components.seeds import Seeds
 from ...policy.components.vocabulary import iso, record_of, statuses_of
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schedules.schedule import TOLERANCE_MS, Clock
-from ...policy.scope import Seeds, TargetOptions, judge_known
+from ...policy.scope import TargetOptions, judge_known
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.times import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt

@@ -19,6 +19,7 @@ from ...io.storage.files import LARGEST_BYTES, creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
+from ...policy.components.batch_rows import unique_documents
 from ...policy.components.columns import Form
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
@@ -35,7 +36,6 @@ from ...policy.figures.statistics import (
     summary,
     to_json,
 )
-from ...policy.parts import pages_first
 from ...web.base.clock import now_ms
 from ...web.base.counting import counted
 from ...web.base.errors import UsageError
@@ -265,7 +265,7 @@ def _parsed(path: Place, key: str) -> dict[str, Any]:
     """Returns the result of parsing a page, from a file of documents."""
     names = [column.name for column in _PARSED]
     rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", *names)
-    found = pages_first(collect(rows)).select(names).head(1).to_dicts()
+    found = unique_documents(collect(rows)).select(names).head(1).to_dicts()
     return found[0] if found else {}
 
 

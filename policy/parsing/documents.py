@@ -23,9 +23,10 @@ from ...web.pages.parse_options import ParseOptions
 from ...web.parsers.dispatch import parse_document
 from ...web.urls.row_keys import from_key
 from ..components.schema import DOCUMENTS, conform
+from ..components.seeds import Seeds
 from ..parts import Parts
 from ..rule_counts import capped
-from ..scope import Seeds, TargetOptions
+from ..scope import TargetOptions
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failed, not_parsed, succeeded

@@ -14,8 +14,9 @@ from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import absolute_urls
 from ..components.schema import LINKS
+from ..components.seeds import Seeds
 from ..rule_counts import capped, rules_by_row
-from ..scope import Seeds, TargetOptions, judge
+from ..scope import TargetOptions, judge
 
 # Largest size of the cache of links.
 _MAX_CHARS = 16 << 20

@@ -12,10 +12,11 @@ from ...web.urls.absolute_links import absolute_urls
 from ...web.urls.normalize import normalize_basic
 from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
-from ..blocklist import Blocklist, drop_blocked
+from ..components.blocklist import Blocklist, drop_blocked
 from ..components.schema import STATE, columns, conformed
+from ..components.seeds import Seeds
 from ..schedules.schedule_options import RescheduleOptions
-from ..scope import Seeds, judge
+from ..scope import judge
 from .sitemap_list import Sitemap
 from .sitemap_options import SitemapOptions
 

@@ -10,7 +10,7 @@ from web_tables import Snapshot, copied_table, newest
 
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.tablets import tablet_writer
-from nutbeam.policy.blocklist import Blocklist
+from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import empty
 from nutbeam.policy.filtering import (
     REKEYED,

@@ -30,7 +30,7 @@ from web_tables import copied_table, newest
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.purge import Options, names_of
-from nutbeam.policy.blocklist import blocklist_of
+from nutbeam.policy.components.blocklist import blocklist_of
 from nutbeam.policy.components.kinds import kinds_in_rows
 from nutbeam.policy.purging import pattern_of_names
 from nutbeam.web.urls.row_keys import host_key_of

@@ -28,7 +28,7 @@ from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import over_purges, purge_commit
-from nutbeam.policy.blocklist import Names, blocklist_of
+from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import DOCUMENTS
 from nutbeam.web.urls.row_keys import host_key
 

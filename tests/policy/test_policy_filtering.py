@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of
+from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
 from nutbeam.policy.components.schema import STATE, Status, empty
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.filtering import (
     REKEYED,
     DropOptions,
@@ -21,7 +22,7 @@ from nutbeam.policy.filtering import (
     questioned_duplicates,
     rekey_rows,
 )
-from nutbeam.policy.scope import Seeds, judge_known
+from nutbeam.policy.scope import judge_known
 from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key
 

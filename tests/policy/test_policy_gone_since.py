@@ -5,7 +5,7 @@ import pytest
 from frames import frame_of
 from status_rows import BEFORE, DAY_MS, NOW, A, B, event, linked, old_row, one
 
-from nutbeam.policy.blocklist import Blocklist
+from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.filtering import DropOptions, filter_rows
 from nutbeam.policy.scoring.scoring_options import ScoringOptions

@@ -9,6 +9,7 @@ from frames import frame_of
 from status_rows import MONTH, NOW, OPTIONS
 
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.heirs import NO_URL
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
@@ -18,7 +19,6 @@ from nutbeam.policy.links import (
     LinkOptions,
 )
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.updating.status import update_state
 from nutbeam.web.exchange.status import (
     FETCH_NOTMODIFIED,

@@ -3,13 +3,13 @@ from file_changes import changes_of
 from frames import frame_of
 
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
     BatchOrigin,
     LinkOptions,
 )
-from nutbeam.policy.scope import Seeds
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_RETRY, FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 

@@ -7,9 +7,10 @@ import pytest
 from file_changes import changes_of
 from frames import frame_of, table_of
 
-from nutbeam.policy.blocklist import Names, blocklist_of
+from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -19,7 +20,6 @@ from nutbeam.policy.links import (
 )
 from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, chosen_scorings
 from nutbeam.policy.updating.status import UpdateOptions, update_state

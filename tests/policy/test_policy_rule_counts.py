@@ -11,10 +11,10 @@ from simulated_web import SimWeb
 
 from nutbeam.io.tablets.written import sum_counts
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, empty, to_frame
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import BatchOrigin, LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
-from nutbeam.policy.scope import Seeds
 from nutbeam.transforms.wiring.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
 from nutbeam.web.filters import filter_chain

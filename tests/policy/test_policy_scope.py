@@ -1,7 +1,8 @@
 import polars as pl
 import pytest
 
-from nutbeam.policy.scope import Seeds, TargetOptions, judge, seeds_of
+from nutbeam.policy.components.seeds import Seeds, seeds_of
+from nutbeam.policy.scope import TargetOptions, judge
 
 SOURCE = "com.example.www:http/page"
 SEEDS = seeds_of(pl.Series(["com.seed.www", "uk.co.foo"]))

@@ -5,9 +5,9 @@ from file_changes import changes_of
 from frames import frame_of, table_of
 
 from nutbeam.policy.components.schema import PAGES, STATE, to_frame
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import COLUMNS_OF_PAGES, BatchOrigin, LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.updating.status import UpdateOptions, update_state
 from nutbeam.web.content.usage import read_usage, usage_of_page
 from nutbeam.web.exchange.status import FETCH_RETRY, FETCH_SUCCESS

@@ -115,6 +115,63 @@ SAME_NAMES = {
     ),
 }
 
+# Modules of io that still import decisions of policy. Others import what rows are, and no more: a job
+# reads, decides and writes, and its module in pipelines wires the three. This list only gets shorter.
+READING_WITH_DECISIONS = {
+    "io/batches/document_queue.py",
+    "io/batches/documents.py",
+    "io/batches/link_sources.py",
+    "io/batches/page_changes.py",
+    "io/batches/representatives.py",
+    "io/batches/seeds.py",
+    "io/graph/round_files.py",
+    "io/graph/stored_graph.py",
+    "io/index/decided_candidates.py",
+    "io/index/dedup_in_table.py",
+    "io/index/index_making.py",
+    "io/index/index_run.py",
+    "io/index/page_frames.py",
+    "io/index/page_inlinks.py",
+    "io/index/rebuilt_indexes.py",
+    "io/index/write_part.py",
+    "io/index/writer_places.py",
+    "io/parsing/parse_pool.py",
+    "io/parsing/parse_worker.py",
+    "io/parsing/plugins.py",
+    "io/reading/host_rows.py",
+    "io/reading/inlinks.py",
+    "io/reading/living_pages.py",
+    "io/reading/reader.py",
+    "io/reading/sitemap_sources.py",
+    "io/rows/domain_merit.py",
+    "io/rows/host_settings.py",
+    "io/rows/hosts.py",
+    "io/search_servers/delivery.py",
+    "io/search_servers/reading_back.py",
+    "io/search_servers/search_index.py",
+    "io/search_servers/server_client.py",
+    "io/search_servers/server_parameters.py",
+    "io/shards/shard_building.py",
+    "io/shards/shard_merging.py",
+    "io/shards/shard_queries.py",
+    "io/shards/shard_search.py",
+    "io/shards/shard_snippets.py",
+    "io/shards/tantivy_schema.py",
+    "io/snapshots/commit.py",
+    "io/snapshots/rounds.py",
+    "io/snapshots/table_clock.py",
+    "io/table/edits.py",
+    "io/upkeep/clock_repair.py",
+    "io/upkeep/compaction.py",
+    "io/upkeep/purge.py",
+    "io/upkeep/retention.py",
+    "io/writers/search_server.py",
+    "io/writers/server_writer.py",
+    "io/writers/solr.py",
+    "io/writers/tantivy_writer.py",
+    "io/writers/writer_kinds.py",
+}
+
 # Questions about a word of the command line, and the modules that may ask them. Of a table they are
 # not asked: WebTable has what differs.
 ASKED_OF_WORDS = {
@@ -216,6 +273,17 @@ def test_arrows_between_rooms_point_down(path):
 def test_policy_and_web_know_no_beam(path):
     if room(path) in WITHOUT_BEAM:
         assert not [name for name in imported(path) if name.split(".")[0] == "apache_beam"]
+
+
+def test_io_imports_no_decisions():
+    deciding = {
+        label(path)
+        for path in FILES
+        for name in imported(path)
+        if room(path) == "io" and name.startswith("nutbeam.policy.")
+        if not name.startswith("nutbeam.policy.components.")
+    }
+    assert deciding == READING_WITH_DECISIONS
 
 
 def test_modules_imported_by_a_computed_name_are_listed():

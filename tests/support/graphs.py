@@ -15,7 +15,7 @@ from apache_beam.pipeline import AppliedPTransform
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.views.reading_job import Reading
-from nutbeam.policy.blocklist import Names
+from nutbeam.policy.components.blocklist import Names
 from nutbeam.transforms.operations import Ticket
 
 # Options that bring in all steps that a job may have.

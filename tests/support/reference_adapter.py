@@ -15,6 +15,7 @@ from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, upda
 
 from nutbeam.io.parsing.plugins import SCHEDULES, load_plugins
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.hosting.host_settings import settings_of
 from nutbeam.policy.hosting.interval_bounds import Bounds, interval_bounds
 from nutbeam.policy.links import (
@@ -26,7 +27,6 @@ from nutbeam.policy.links import (
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schedules.visits import Schedule
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state

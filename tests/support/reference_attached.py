@@ -15,6 +15,7 @@ from reference_rates import Visits
 from reference_schedules import MODIFIED, NOTMODIFIED, Adaptive, Limits, Row
 
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -27,7 +28,6 @@ from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
 from nutbeam.policy.schedules.change_rate import ChangeRate, changed, unchanged
 from nutbeam.policy.schedules.host_intervals import host_intervals
 from nutbeam.policy.schedules.mime_schedule import MimeAdaptiveSchedule, mime_rates
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
 from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state

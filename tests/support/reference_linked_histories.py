@@ -16,6 +16,7 @@ from reference_schedules import DAY_S, Row
 from reference_update import DAY_MS, KNOWN, UNFETCHED, Rules
 
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -24,7 +25,6 @@ from nutbeam.policy.links import (
     Before,
     LinkOptions,
 )
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
 from nutbeam.policy.updating.status import update_state

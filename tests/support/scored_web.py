@@ -7,9 +7,9 @@ from file_changes import changes_of
 from frames import frame_of
 
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import BatchOrigin, Before, LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.scope import Seeds
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.seeding import SeedOptions, inject_seeds

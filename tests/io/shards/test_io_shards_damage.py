@@ -18,7 +18,7 @@ from nutbeam.io.storage.places import place_of
 from nutbeam.io.upkeep.purge import purge_of
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.tantivy_writer import TantivyWriter
-from nutbeam.policy.blocklist import Names
+from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.index_schema import index_component
 from nutbeam.web.base.errors import UserError
 

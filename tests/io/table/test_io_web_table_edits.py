@@ -11,7 +11,7 @@ from nutbeam.io.table.edits import Edited
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.upkeep import purge
-from nutbeam.policy.blocklist import Names
+from nutbeam.policy.components.blocklist import Names
 from nutbeam.web.base.errors import UserError
 
 

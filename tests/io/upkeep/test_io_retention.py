@@ -21,7 +21,7 @@ from nutbeam.io.upkeep.compaction import superseded
 from nutbeam.io.upkeep.purge import delete_purged
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by, is_cleaned
 from nutbeam.io.upkeep.rollback import roll_back
-from nutbeam.policy.blocklist import Names
+from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.declaration import Flushed, Kept, Kind
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.web.base.errors import UsageError, UserError

@@ -12,9 +12,9 @@ from web_servers import connect_to, reply, serve
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
 from nutbeam.pipelines.fetching.requested import Requested
-from nutbeam.policy.blocklist import Names, blocklist_of
+from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import PAGES, empty
-from nutbeam.policy.scope import Seeds
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.web.engine.tasks import Task
 from nutbeam.web.urls.row_keys import to_key
 

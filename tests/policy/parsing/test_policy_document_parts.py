@@ -3,11 +3,11 @@
 import pytest
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.batch_rows import unique_documents
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
-from nutbeam.policy.parts import pages_first
-from nutbeam.policy.scope import Seeds
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.pages import page as page_module
@@ -118,7 +118,7 @@ def test_the_document_of_the_page_itself_has_priority_over_parts():
     rows = [{"key": "a", "part_of": "z", "text": "told"}, {"key": "a", "text": "page"},
             {"key": "a", "text": "late"}, {"key": "b", "part_of": "z", "text": "1"},
             {"key": "b", "part_of": "y", "text": "2"}]  # fmt: skip
-    found = pages_first(frame_of(DOCUMENTS, *rows))
+    found = unique_documents(frame_of(DOCUMENTS, *rows))
     assert dict(found.select("key", "text").rows()) == {"a": "page", "b": "1"}
 
 

@@ -6,11 +6,11 @@ import pytest
 from frames import frame_of, table_of
 
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
 from nutbeam.policy.rule_counts import capped
-from nutbeam.policy.scope import Seeds
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 from nutbeam.web.pages.page import ParseFailed

@@ -5,8 +5,8 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of
-from nutbeam.policy.scope import Seeds
+from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.sitemaps.sitemap_list import Sitemap
 from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
 from nutbeam.policy.sitemaps.sitemap_urls import children_of, interval_of, judge_sitemap

@@ -9,8 +9,8 @@ import pytest
 from html_trees import TREES, URL, parser_with
 
 from nutbeam.policy.components.schema import PAGES, conform
+from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
-from nutbeam.policy.scope import Seeds
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.pages import language
 from nutbeam.web.pages.language import language_code, settle_language

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
-from ..web.base.columns import falses
-from ..web.rules.url_rules import host_keys
-from ..web.urls.row_keys import host_key_of
-from .components.schema import BLOCKLIST, conformed
+from ...web.base.columns import falses
+from ...web.rules.url_rules import host_keys
+from ...web.urls.row_keys import host_key_of
+from .schema import BLOCKLIST, conformed
 
 REASON = "purged"  # the reason under which blocked URLs are counted
 

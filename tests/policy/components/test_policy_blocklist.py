@@ -7,7 +7,7 @@ from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.policy.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
+from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
 from nutbeam.policy.components.kinds import kind_of
 from nutbeam.policy.components.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
 from nutbeam.policy.purging import pattern_of_names, purge_rows

@@ -54,7 +54,9 @@ from freshness import (
 from nutbeam.policy.components.schema import CHANGES, STATE, Status, conform, to_frame
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, due
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.range_facts import RangeFacts
+from nutbeam.policy.updating.status import update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions, UpdateRules
 from nutbeam.web.exchange import status as codes
 
 SCHEDULES = ("default", "adaptive", "rate")
@@ -94,7 +96,7 @@ def run(pages: Population, schedule: str, fetches: int, *, at_once: bool = False
             spread over the day.
     """
     options = UpdateOptions(**settings(schedule, fetches))
-    known = Surroundings(pages=len(pages.classes), schedule=built_in_schedule(options))
+    rules = UpdateRules(options, schedule=built_in_schedule(options))
     state, before = _new_table(pages, at_once=at_once), days_before(pages)
     began, requests = time.perf_counter(), []
     for day in range(int(pages.days)):
@@ -107,7 +109,12 @@ def run(pages: Population, schedule: str, fetches: int, *, at_once: bool = False
         rows = state[np.sort(at)]
         answer, changes = _answers(pages, before, state, at, days)
         requests.append((at, days, answer))
-        done, *_ = update_state(rows, changes, START + (day + 1) * DAY_MS, options, known)
+        done, *_ = update_state(
+            rows,
+            changes,
+            RangeFacts(START + (day + 1) * DAY_MS, table_rows=len(pages.classes)),
+            rules,
+        )
         rest = np.ones(len(state), dtype=bool)
         rest[at] = False
         state = pl.concat([state.filter(rest), done]).sort("key")

@@ -20,7 +20,9 @@ import polars as pl
 import tables
 
 from nutbeam.policy.components.schema import CHANGES, STATE, conform, to_frame
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.range_facts import RangeFacts
+from nutbeam.policy.updating.status import update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions, UpdateRules
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -96,7 +98,7 @@ def speed(number: int, how: Mixture, repeats: int = 5) -> tuple[int, float]:
     options, seconds = UpdateOptions(), []
     for _ in range(repeats):
         start = time.process_time()
-        after, *_ = update_state(rows, changes, NOW, options)
+        after, *_ = update_state(rows, changes, RangeFacts(NOW), UpdateRules(options))
         seconds.append(time.process_time() - start)
     return len(after), min(seconds)
 

@@ -27,7 +27,7 @@ from ..policy.inlinks.invert_options import InvertTableOptions
 from ..policy.routing.index_table_options import IndexTableOptions
 from ..policy.schedules.schedule import Clock
 from ..policy.sitemaps.sitemap_options import SitemapLimits
-from ..policy.updating.update_table_options import UpdateTableOptions
+from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs

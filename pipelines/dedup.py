@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from ..io.batches.batches import batch_component
-from ..io.rows.hosts import COUNT_PLACES, counting_hosts
 from ..io.snapshots.manifest import DEDUP
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
@@ -53,6 +52,7 @@ from ..transforms.join_by_hash import JoinByHash
 from ..transforms.near_pages.lead_near_pages import LeadNearPages
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.partition import grouped_by_hash, partitions_of_rows
+from ..transforms.resolvers import COUNT_PLACES, counting_hosts
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

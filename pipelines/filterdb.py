@@ -24,7 +24,6 @@ import polars as pl
 
 from ..io.batches.removed import note_removed
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
@@ -55,6 +54,7 @@ from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.partition import partitions_of_rows
+from ..transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

@@ -20,7 +20,6 @@ import pyarrow as pa
 from ..io.batches.seeds import SeedSource, read_seeds, sources
 from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
-from ..io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
@@ -34,6 +33,7 @@ from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys

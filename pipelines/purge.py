@@ -24,6 +24,7 @@ from ..io.tablets.written import Written
 from ..io.upkeep.purge import delete_purged
 from ..io.upkeep.purge_commit import PurgeItem, PurgeTask, commit_purge, prepare_purge
 from ..policy.components.blocklist import Names
+from ..policy.purging import block_names, purge_of, unblock_names
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
@@ -110,7 +111,8 @@ def build(
         options: Options of purge.
         names: Keys to purge.
     """
-    task = PurgeTask(names, options.unblock)
+    change = functools.partial(unblock_names if options.unblock else block_names, names=names)
+    task = PurgeTask(change, None if options.unblock else purge_of(names))
     operations = tickets | "Begin" >> Begin("purge", allows=UPKEEP)
     items = ForEach(functools.partial(_items, task=task), _purge, (task,), Written, step="Pieces")
     commit = functools.partial(_commit, task=task, options=options)
@@ -136,6 +138,6 @@ def _commit(
     table, purged = open_table(operation.address), prepare_purge(operation, written, task)
     with hold_table(table, operation.id):
         made = commit_purge(operation, purged, task, options.wait_seconds)
-        if options.now:
-            delete_purged(table, made.snapshot, task.names)
+        if options.now and task.edit is not None:
+            delete_purged(table, made.snapshot, task.edit)
     return made

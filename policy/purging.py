@@ -5,6 +5,7 @@ contain it. The content of other pages (body, text, title, anchors) stays. The d
 columns say which is which; a column that is not declared is searched as a key and as a text.
 """
 
+import dataclasses
 import re
 from typing import Any
 
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..web.urls.row_keys import from_host_key, from_key
-from .components.blocklist import Blocklist, Names
+from .components.blocklist import Blocklist, Names, blocklist_of
 from .components.columns import Column, Form, Purged
-from .components.declaration import Kind
+from .components.declaration import Kind, columns_to_search, has_texts, is_kept
+from .components.kinds import kind_of
 
 _END = r"(?:$|[^a-z0-9.%_-])"
 
@@ -47,14 +49,35 @@ def pattern_of_names(names: Names) -> str:
     return "(?im)" + "|".join(parts)
 
 
-def searched(schema: pa.Schema, kind: Kind) -> list[str]:
-    """Returns the columns that may have names to purge; a body or a text is not read for it."""
-    known = {column.name: column for column in kind.columns}
-    return [
-        field.name
-        for field in schema
-        if field.name == "key" or (_has_texts(field.type) and not _is_kept(known.get(field.name)))
-    ]
+@dataclasses.dataclass(frozen=True)
+class Purge:
+    """Removes blocked rows, and blocked names from other rows; counts both.
+
+    Attributes:
+        blocklist: The names, as hashes.
+        pattern: Regular expression of the names in texts; the default is of none.
+    """
+
+    blocklist: Blocklist
+    pattern: str = r"[^\s\S]"
+
+    def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
+        return purge_rows(table, kind_of(component), self.blocklist, self.pattern)
+
+
+def purge_of(names: Names) -> Purge:
+    """Returns the edit that removes names from rows."""
+    return Purge(blocklist_of(names.rows(0)), pattern_of_names(names))
+
+
+def block_names(rows: pl.DataFrame, now: int, names: Names) -> pl.DataFrame:
+    """Returns BLOCKLIST rows with those of names added, in key order."""
+    return pl.concat([rows, names.rows(now)]).unique("key", keep="first").sort("key")
+
+
+def unblock_names(rows: pl.DataFrame, now: int, names: Names) -> pl.DataFrame:
+    """Returns BLOCKLIST rows without those of names, in key order."""
+    return rows.join(names.rows(now).select("key"), on="key", how="anti").sort("key")
 
 
 def purge_rows(
@@ -82,7 +105,7 @@ def purge_rows(
     if number:
         table = table.filter(pa.array((~gone).to_list()))
     mentions, known = 0, {column.name: column for column in kind.columns}
-    for name in searched(table.schema, kind):
+    for name in columns_to_search(table.schema, kind):
         if name != "key":
             column, found = _clean(table[name], known.get(name), blocklist, pattern)
             if found:
@@ -90,14 +113,6 @@ def purge_rows(
                 table = table.set_column(at, table.schema.field(at), column)
                 mentions += found
     return table, number, mentions
-
-
-def _is_kept(declared: Column | None) -> bool:
-    return declared is not None and declared.purged is Purged.KEPT
-
-
-def _has_texts(kind: pa.DataType) -> bool:
-    return pa.types.is_large_string(kind) or pa.types.is_string(kind) or pa.types.is_nested(kind)
 
 
 def _clean(
@@ -137,7 +152,7 @@ def _blocked_in(
     for chunk in column.chunks:
         for name, texts in _texts_of(chunk, ""):
             inner = fields.get(name, declared)
-            if _is_kept(inner):
+            if is_kept(inner):
                 continue
             series = _series(texts).unique()
             hit = _hit(inner, series, blocklist, pattern)
@@ -148,12 +163,12 @@ def _blocked_in(
 
 def _texts_of(array: pa.Array, name: str) -> list[tuple[str, pa.Array]]:
     if pa.types.is_map(array.type):
-        return [("value", array.items)] if _has_texts(array.type.item_type) else []
+        return [("value", array.items)] if has_texts(array.type.item_type) else []
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         return _texts_of(array.flatten(), "")
     if pa.types.is_struct(array.type):
         fields = [array.type.field(at) for at in range(array.type.num_fields)]
-        return [(f.name, array.field(f.name)) for f in fields if _has_texts(f.type)]
+        return [(f.name, array.field(f.name)) for f in fields if has_texts(f.type)]
     return [(name, array)]
 
 

@@ -27,33 +27,20 @@ def note_removed(operation: Operation, keys: pl.Series) -> Iterator[Written]:
             yield Written(batch_component(name, _KIND), (file,))
 
 
-def without_removed(
-    operation: Operation, rows: pl.DataFrame, changes: pl.DataFrame
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Leaves out changes of URLs that were removed since the batch was generated.
+def read_removed_keys(operation: Operation, near: pl.Series) -> pl.Series:
+    """Returns the keys that were removed since the batch of an update was generated.
 
     Args:
-        operation: An update of the batch.
-        rows: The table's rows of the keys of ``changes``. If a URL is in the table again, its
-            changes stay.
-        changes: Rows with ``key``.
-
-    Returns:
-        (the other changes, counts of the URLs that were left out).
+        operation: The update.
+        near: Keys; only removed ones from the smallest to the largest of them are read.
     """
-    keys = changes.get_column("key")
-    low, high = str(keys.min() or ""), str(keys.max() or "")
+    low, high = str(near.min() or ""), str(near.max() or "")
     paths = [
         operation.table / file.path
         for file in operation.files(batch_component(str(operation.batch), _KIND))
         if str(file.first) <= high and str(file.last) >= low
     ]
     if not paths:
-        return changes, {}
-    near = scan(paths, KINDS[_KIND].schema).filter(
-        pl.col("key").is_between(pl.lit(low), pl.lit(high))
-    )
-    removed = collect(near).get_column("key")
-    left_out = keys.is_in(removed.implode()) & ~keys.is_in(rows.get_column("key").implode())
-    number = keys.filter(left_out).n_unique()
-    return changes.filter(~left_out), {"dropped/removed": number} if number else {}
+        return near.clear()
+    within = pl.col("key").is_between(pl.lit(low), pl.lit(high))
+    return collect(scan(paths, KINDS[_KIND].schema).filter(within)).get_column("key")

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 
+from ...policy.components.host_sums import counted_hosts
 from ...policy.components.schema import HOSTS, empty
-from ...policy.hosting.host_counts import counted_hosts
 from ..rows.hosts import pending_changes
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import tablets

@@ -1,34 +1,23 @@
-"""Reads the hosts of seeds from the host table; merges findings and numbers of URLs into it.
+"""Reads the hosts of seeds, and the numbers of URLs that are not in the host table yet.
 
 A job that changes rows of the state writes the differences that this makes in the numbers of URLs
 of hosts: files of ``host_counts``, in the same commit. The next ``updatedb`` adds them to the host
 table. Until then readers add them.
 """
 
-import dataclasses
 import functools
 
 import polars as pl
 
+from ...policy.components.host_sums import sum_host_counts, urls_of_domains
 from ...policy.components.schema import HOST_COUNTS, HOSTS
 from ...policy.components.seeds import Seeds, seeds_of
-from ...policy.hosting.host_counts import (
-    COUNTED_OF_STATE,
-    changed_counts,
-    sum_host_counts,
-    urls_of_domains,
-)
-from ...policy.hosting.hosts import merge_hosts
 from ..snapshots.manifest import Pinned
-from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
-from ..tablets.resolve import Resolved, Resolver, resolving
 from ..tablets.written import Written
 
 HOST_COUNTS_COMPONENT = "host_counts"
-# Where the differences that resolvers of the state return belong, for ``Target``.
-COUNT_PLACES = {HOST_COUNTS_COMPONENT: HOST_COUNTS_COMPONENT}
 
 
 def seed_files(pinned: Pinned) -> tuple[str, ...]:
@@ -49,32 +38,6 @@ def read_seeds_hosts(root: Folder, paths: tuple[str, ...]) -> Seeds:
     return seeds_of(collect(rows.select("key")).get_column("key"))
 
 
-def merge_resolver(operation: Operation) -> Resolver:
-    """Returns the resolver of host records."""
-    return resolving(functools.partial(merge_hosts, now=operation.now))
-
-
-def counting_hosts(resolver: Resolver) -> Resolver:
-    """Returns a resolver of the state that also returns the differences in numbers of URLs."""
-
-    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        resolved = resolver(rows, changes)
-        counts = changed_counts(
-            rows.select(COUNTED_OF_STATE), resolved.rows.select(COUNTED_OF_STATE)
-        )
-        return with_host_counts(resolved, counts)
-
-    return resolve
-
-
-def with_host_counts(resolved: Resolved, counts: pl.DataFrame) -> Resolved:
-    """Returns the result of a resolver with HOST_COUNTS rows, if there are any."""
-    if counts.is_empty():
-        return resolved
-    extra = {**resolved.extra, HOST_COUNTS_COMPONENT: counts}
-    return dataclasses.replace(resolved, extra=extra)
-
-
 def pending_counts(pinned: Pinned) -> pl.DataFrame:
     """Returns the HOST_COUNTS rows that are not in the host table yet, one per host."""
     paths = tuple(file.path for file in pinned.files(HOST_COUNTS_COMPONENT))
@@ -91,6 +54,12 @@ def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
     """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and domains."""
     domains = urls_of_domains(counts)
     return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
+
+
+@functools.lru_cache(maxsize=2)
+def pending_domain_urls(pinned: Pinned) -> pl.DataFrame:
+    """Returns ``key`` and ``domain_urls`` of registered domains that ``pending_counts`` adds."""
+    return urls_of_domains(pending_counts(pinned))
 
 
 @functools.lru_cache(maxsize=2)

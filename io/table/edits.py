@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.components.blocklist import Blocklist
+from ...policy.components.declaration import columns_to_search
 from ...policy.components.kinds import kind_of
-from ...policy.purging import searched
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
 from ..storage.places import Place, below
@@ -22,6 +23,18 @@ class Edit(Protocol):
     """Removes or changes rows of a component; returns (rows left, removed, changed)."""
 
     def __call__(self, table: pa.Table, component: str, /) -> tuple[pa.Table, int, int]: ...
+
+
+class NameEdit(Edit, Protocol):
+    """Removes the rows of names, and names from other rows."""
+
+    @property
+    def blocklist(self) -> Blocklist:
+        """The names, as hashes."""
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression of the names in texts."""
 
 
 class Edited(NamedTuple):
@@ -68,7 +81,7 @@ def is_touched(path: Place, component: str, edit: Edit) -> bool:
     if kind_of(component).shards:
         return True  # only a rebuilt shard shows it
     schema = schema_of(path)
-    groups = row_groups(path, schema, searched(schema, kind_of(component)))
+    groups = row_groups(path, schema, columns_to_search(schema, kind_of(component)))
     return any(sum(edit(group, component)[1:]) for group in groups)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from ...policy.components.blocklist import REASON
 from ...policy.components.component_names import folders_of
 from ...policy.components.kinds import kind_of
+from ...policy.purging import Purge
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component
 from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
@@ -25,7 +26,7 @@ from ..storage.places import Place, below
 from ..table.edits import edit_file, is_touched
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
-from .purge import Purge, forget_in_leases
+from .purge import forget_in_leases
 from .retention import named_files, own_files
 
 _DROPPED = f"dropped/{REASON}"

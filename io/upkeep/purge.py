@@ -5,18 +5,15 @@ names: those that only older snapshots need, and leftovers that no snapshot name
 """
 
 import contextlib
-import dataclasses
 import json
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import polars as pl
-import pyarrow as pa
 
-from ...policy.components.blocklist import Blocklist, Names, blocklist_of
 from ...policy.components.declaration import Flushed
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import BLOCKLIST, empty
-from ...policy.purging import pattern_of_names, purge_rows
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
@@ -36,54 +33,29 @@ from ..storage.files import (
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
 from ..storage.reach import limit_after
-from ..table.edits import CountedEdit, is_touched, rewrite
+from ..table.edits import CountedEdit, NameEdit, is_touched, rewrite
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from .retention import is_cleaned, named_files, own_files
 
 
-def purge_of(names: Names) -> "Purge":
-    """Returns the edit that removes names from rows."""
-    return Purge(blocklist_of(names.rows(0)), pattern_of_names(names))
+class BlocklistChange(Protocol):
+    """Returns the BLOCKLIST rows after a change, in key order, from those before and the time, ms."""
+
+    def __call__(self, rows: pl.DataFrame, now: int, /) -> pl.DataFrame: ...
 
 
-@dataclasses.dataclass(frozen=True)
-class Purge:
-    """Removes blocked rows, and blocked names from other rows; counts both.
-
-    Attributes:
-        blocklist: The names, as hashes.
-        pattern: Regular expression of the names in texts; None if there are no names.
-    """
-
-    blocklist: Blocklist
-    pattern: str = r"[^\s\S]"
-
-    def __call__(self, table: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        return purge_rows(table, kind_of(component), self.blocklist, self.pattern)
-
-
-def update_blocklist(operation: Operation, names: Names, lift: bool = False) -> Written:
-    """Adds names to the blocklist, or removes them; writes the new list.
-
-    Args:
-        operation: The purge.
-        names: Names to add.
-        lift: Whether to remove the names instead.
-    """
+def update_blocklist(operation: Operation, change: BlocklistChange) -> Written:
+    """Reads the blocklist, changes it, and writes the new list."""
     table, files = operation.table, operation.files(BLOCKLIST_COMPONENT)
-    known = collect(scan([table / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
-    rows = names.rows(operation.now)
-    if lift:
-        after = known.join(rows.select("key"), on="key", how="anti")
-    else:
-        after = pl.concat([known, rows]).unique("key", keep="first")
-    changed = abs(len(after) - len(known))
-    if not changed:
+    rows = collect(scan([table / f.path for f in files], BLOCKLIST)) if files else empty(BLOCKLIST)
+    after = change(rows, operation.now)
+    added = len(after) - len(rows)
+    if not added:
         return Written()
-    written = write_bases(table, BLOCKLIST_COMPONENT, [after.sort("key")])
-    counts = {"unblocked" if lift else "blocked": changed}
+    written = write_bases(table, BLOCKLIST_COMPONENT, [after])
+    counts = {"blocked": added} if added > 0 else {"unblocked": -added}
     return Written(BLOCKLIST_COMPONENT, written, tuple(f.path for f in files), counts)
 
 
@@ -103,7 +75,7 @@ def unnamed_files(table: WebTable, named: set[str], before: float) -> Iterator[F
                 yield found
 
 
-def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
+def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int]:
     """Deletes files that only older snapshots need, and files that may contain purged names.
 
     Manifests stay, because they have no URLs, only numbers and names of files. Flushed
@@ -112,12 +84,12 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
     Args:
         table: The table.
         since: Number of the snapshot that the purge has made.
-        names: The purged names.
+        purge: Removes the purged names.
 
     Returns:
         Numbers of deleted ``files`` and ``bytes``.
     """
-    root, purge = table.files, purge_of(names)
+    root = table.files
     table.settled_snapshot()  # files of changes are needed until they are applied
     components = load_manifest(table, since).components
     made = table.written_at(since, {component.list for component in components.values()})
@@ -142,7 +114,7 @@ def delete_purged(table: WebTable, since: int, names: Names) -> dict[str, int]:
     return {"files": len(gone), "bytes": sum(gone)}
 
 
-def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> bool:
+def _is_spared(root: Place, path: Place, waiting: set[str], purge: NameEdit) -> bool:
     """Returns whether a leftover file is of an open batch, so that a fetch will adopt it."""
     parts = below(root, path).split("/")
     # A running fetch may be about to commit documents.
@@ -159,7 +131,7 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: Purge) -> boo
     return False
 
 
-def forget_in_leases(folder: Place, purge: Purge) -> None:
+def forget_in_leases(folder: Place, purge: NameEdit) -> None:
     """Removes purged hosts from the lease files of attempts in a folder."""
     for found in list_files(folder):
         if found.path.suffix != ".beat":

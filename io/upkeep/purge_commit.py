@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...policy.components.blocklist import Names
 from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
 from ..rows.blocklist import BLOCKLIST_COMPONENT
@@ -27,10 +26,10 @@ from ..snapshots.operations import (
     pinned_operation,
 )
 from ..storage.errors import ConflictError, SnapshotTooOld
-from ..table.edits import Edited
+from ..table.edits import Edited, NameEdit
 from ..tablets.tablets import Tablet, tablets_of_component
 from ..tablets.written import Written
-from .purge import purge_of, update_blocklist
+from .purge import BlocklistChange, update_blocklist
 from .retention import disturbed_by
 
 _LOG = logging.getLogger(__name__)
@@ -58,12 +57,12 @@ class PurgeTask:
     """The task of a purge.
 
     Attributes:
-        names: Names to purge.
-        lift: Whether to remove the names from the blocklist instead; then nothing else changes.
+        change_blocklist: Changes the blocklist.
+        edit: Removes names from rows; None: only the blocklist is changed.
     """
 
-    names: Names
-    lift: bool = False
+    change_blocklist: BlocklistChange
+    edit: NameEdit | None = None
 
     def items(self, operation: Operation) -> Iterator[PurgeItem]:
         """Yields the items of the work on a table."""
@@ -79,7 +78,7 @@ class PurgeTask:
         Raises:
             UserError: A component is of a newer version: it is not known what to remove from it.
         """
-        components = () if self.lift else operation.manifest().components
+        components = () if self.edit is None else operation.manifest().components
         if unknown := unknown_components(components):
             raise UserError(
                 f"purge: {unknown[0]} belongs to a newer nutbeam; this version does not know what "
@@ -90,9 +89,9 @@ class PurgeTask:
     def __call__(self, item: PurgeItem) -> Iterator[Written]:
         """Purges an item."""
         if item.tablet is None:
-            yield update_blocklist(item.operation, self.names, self.lift)
-        else:
-            yield from item.operation.table.edit(item.component, item.tablet, purge_of(self.names))
+            yield update_blocklist(item.operation, self.change_blocklist)
+        elif self.edit is not None:
+            yield from item.operation.table.edit(item.component, item.tablet, self.edit)
 
 
 class PurgedFiles(NamedTuple):
@@ -195,10 +194,10 @@ def _rebase_component(
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
         return known
-    if component == BLOCKLIST_COMPONENT:
+    if component == BLOCKLIST_COMPONENT or task.edit is None:
         return task(PurgeItem(now, BLOCKLIST_COMPONENT))
     before, after = (
         tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
     )
     edited = Edited(purged.operation.snapshot, before, known)
-    return now.table.edit_again(component, purge_of(task.names), edited, after)
+    return now.table.edit_again(component, task.edit, edited, after)

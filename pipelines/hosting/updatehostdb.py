@@ -26,8 +26,8 @@ from ...io.storage.errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.clocks import COUNT, set_right
+from ...policy.components.host_sums import has_urls
 from ...policy.components.schema import HOSTS, HOSTS_COLUMNS
-from ...policy.hosting.host_counts import has_urls
 from ...policy.hosting.recount import (
     HostCheckOptions,
     checked_hosts,

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+import polars as pl
 
 from ...io.batches.leases import SITEMAP_LEASES, acquire
 from ...io.parsing.plugins import scorings_of
@@ -25,16 +26,17 @@ from ...io.reading.sitemap_sources import (
     listed_sitemaps,
     origins_of_hosts,
 )
-from ...io.rows.domain_merit import domain_room
-from ...io.rows.hosts import COUNT_PLACES, counting_hosts, merge_resolver
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.errors import NoTable
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written
+from ...io.updating.page_facts import read_table_facts
+from ...policy.components.page_facts import FactNeeds, StateRows
 from ...policy.components.schema import HOSTS
+from ...policy.hosting.merit import merits_of_table
 from ...policy.recorded_rules import recorded_rules
-from ...policy.sitemaps.add_sitemap_urls import add_sitemap_urls
+from ...policy.sitemaps.add_sitemap_urls import SitemapFacts, SitemapRules, add_sitemap_urls
 from ...policy.sitemaps.sitemap_list import SitemapList
 from ...policy.sitemaps.sitemap_options import SitemapOptions
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS
@@ -43,6 +45,7 @@ from ...transforms.elements.chunks import Chunk
 from ...transforms.fetching import fetch_pages
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver, read_domain_room
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -198,9 +201,12 @@ def _open_batches(operation: Operation) -> list[str]:
 
 
 def _resolver(operation: Operation, options: SitemapTableOptions) -> Resolver:
+    rules = SitemapRules(options, scorings_of(options))
     by_merit = options.scope == "any" and options.domain_budget >= 0
-    add = functools.partial(
-        add_sitemap_urls, now=operation.now, options=options, scorings=scorings_of(options),
-        room=domain_room(operation, options) if by_merit else None,
-    )  # fmt: skip
+    merits = merits_of_table(read_table_facts(operation, FactNeeds(domains=by_merit)), options)
+
+    def add(rows: StateRows, urls: pl.DataFrame) -> tuple[StateRows, dict[str, int]]:
+        room = read_domain_room(operation, rows, urls, merits)
+        return add_sitemap_urls(rows, urls, SitemapFacts(operation.now, room), rules)
+
     return counting_hosts(resolving(add))

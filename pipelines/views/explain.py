@@ -21,7 +21,7 @@ from ...policy.schedules.schedule import horizon
 from ...policy.scope import TargetOptions, judge
 from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
-from ...policy.updating.status import UpdateOptions
+from ...policy.updating.update_rules import UpdateOptions
 from ...web.base.counting import counted
 from ...web.base.options import also, option
 from ...web.base.times import in_words

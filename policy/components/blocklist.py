@@ -128,6 +128,11 @@ def drop_blocked(rows: pl.DataFrame, blocklist: Blocklist) -> tuple[pl.DataFrame
     return kept, {f"dropped/{REASON}": dropped} if dropped else {}
 
 
+def drop_blocked_hosts(host_rows: pl.DataFrame, blocklist: Blocklist) -> pl.DataFrame:
+    """Returns the rows whose ``key``, a reversed host, is not blocked."""
+    return host_rows.filter(~blocklist.blocks_hosts(host_rows.get_column("key")))
+
+
 def _above(host: str) -> Iterator[str]:
     """Yields a reversed host and the domains above it: com.foo.www, com.foo, com."""
     labels: Iterable[str] = [host] if host.startswith("[") else host.split(".")

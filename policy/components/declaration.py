@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from .columns import Columns
+from .columns import Column, Columns, Purged
 
 
 class Flushed(Enum):
@@ -187,3 +187,23 @@ class Kind:
     def adopted(self) -> bool:
         """Whether a fetch adopts files of an earlier one; their names have their partition."""
         return self.flushed in (Flushed.ADOPTED, Flushed.LAST_ADOPTED)
+
+
+def columns_to_search(schema: pa.Schema, kind: Kind) -> list[str]:
+    """Returns the columns that may have names to purge; a body or a text is not read for it."""
+    known = {column.name: column for column in kind.columns}
+    return [
+        field.name
+        for field in schema
+        if field.name == "key" or (has_texts(field.type) and not is_kept(known.get(field.name)))
+    ]
+
+
+def is_kept(declared: Column | None) -> bool:
+    """Returns whether a purge keeps the content of a column."""
+    return declared is not None and declared.purged is Purged.KEPT
+
+
+def has_texts(kind: pa.DataType) -> bool:
+    """Returns whether values of a type are texts, or have texts in them."""
+    return pa.types.is_large_string(kind) or pa.types.is_string(kind) or pa.types.is_nested(kind)

@@ -7,9 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
-from ...web.urls.domains import registered_domain
-from ...web.urls.row_keys import from_host_key, host_key
-from ..components.schema import HOST_COUNTS, HOSTS, STATUS_COUNTS, URL_COUNTS, empty
+from ..components.schema import HOST_COUNTS, STATUS_COUNTS, URL_COUNTS, empty
 
 # Columns of the state on which the numbers depend.
 COUNTED_OF_STATE = ("key", "status", "retries")
@@ -104,51 +102,3 @@ def _summed(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
     failed = numbers[:, 1::2].sum(axis=1)
     counted = pl.DataFrame({"key": hosts, **columns, "connection_failures": failed})
     return counted.filter(pl.col("key") != "").select(HOST_COUNTS.names).cast(_NONE.schema)
-
-
-def sum_host_counts(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Returns the sums of HOST_COUNTS rows, one row per host, in key order."""
-    rows = pl.concat([_NONE, *(frame.select(HOST_COUNTS.names) for frame in frames)])
-    return rows.group_by("key").agg(pl.col(URL_COUNTS).sum()).sort("key")
-
-
-def urls_of_domains(counts: pl.DataFrame) -> pl.DataFrame:
-    """Returns the numbers of URLs of registered domains: ``key``, ``domain_urls``, in key order.
-
-    >>> rows = pl.DataFrame({"key": ["com.a.x", "com.a.y"], "unfetched": [1, 2]})
-    >>> urls_of_domains(sum_host_counts([pl.concat([_NONE, rows], how="diagonal")])).rows()
-    [('com.a', 3)]
-    """
-    domains = domain_keys(counts.get_column("key"))
-    total = pl.sum_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0))
-    summed = counts.select(domains.alias("key"), domain_urls=total)
-    return summed.group_by("key").agg(pl.col("domain_urls").sum()).sort("key")
-
-
-def domain_keys(hosts: pl.Series) -> pl.Series:
-    """Returns the reversed registered domain of each reversed host."""
-    names = hosts.unique().drop_nulls()
-    domains = [host_key(registered_domain(from_host_key(name))) for name in names]
-    return hosts.replace_strict(names, domains, default=None, return_dtype=pl.String)
-
-
-def has_urls() -> pl.Expr:
-    """Returns a condition on HOSTS rows: the table has URLs of the host, or it is a seed's."""
-    return pl.any_horizontal(pl.col(URL_COUNTS).fill_null(0) != 0) | pl.col("seed").fill_null(False)
-
-
-def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Returns rows of the host table with differences added, in key order.
-
-    Args:
-        rows: HOSTS rows.
-        changes: Differences, at most one row per key: ``key``, ``URL_COUNTS``, ``domain_urls``.
-    """
-    wide = empty(HOSTS)
-    both = pl.concat([rows, pl.concat([wide, changes], how="diagonal")])
-    summed = (*URL_COUNTS, "domain_urls")
-    added = both.group_by("key", maintain_order=True).agg(
-        pl.exclude("key", *summed).first(), pl.col(summed).fill_null(0).sum()
-    )
-    added = added.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
-    return added.select(HOSTS.names).cast(wide.schema).sort("key")

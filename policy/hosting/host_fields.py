@@ -7,6 +7,7 @@ import polars as pl
 
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
+from ..components.host_sums import is_given_up
 from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS
 from ..expression_columns import fields_of
 from ..expressions.values import Field, Type, Value
@@ -89,12 +90,6 @@ def is_shown() -> pl.Expr:
     counted = pl.any_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0) != 0)
     found = pl.any_horizontal(pl.col(known[1:]).is_not_null())
     return ~is_given_up() & (counted | found | pl.col("seed"))
-
-
-def is_given_up() -> pl.Expr:
-    """Returns a condition: a row is of a host that was purged, and not requested since."""
-    back = (pl.col("last_request_time") > pl.col("purged_since")).fill_null(False)
-    return pl.col("purged_since").is_not_null() & ~back
 
 
 def host_record(row: Mapping[str, Any], percentiles: Sequence[float]) -> dict[str, Any]:

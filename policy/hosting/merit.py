@@ -5,7 +5,8 @@ links. So links between the domains of a farm make no merit: all domains of a fa
 the merit that links of honest domains bring.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import functools
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +15,14 @@ import polars as pl
 
 from ...web.base.columns import falses, number_in
 from ...web.rules.url_rules import host_keys
-from ...web.urls.row_keys import from_host_key
+from ...web.urls.key_columns import domain_keys
+from ...web.urls.row_keys import from_host_key, host_key
+from ..components.page_facts import DomainFacts, HostRows, TableFacts
+from ..components.seeds import Seeds
 from ..traps import BudgetOptions
 from .domain_sketch import domain_hashes, number_of_domains, sketch_hashes
-from .host_counts import domain_keys
 from .page_findings import domain_links
 
-# How many URLs of each of some registered domains (reversed) may be added; others have no limit.
-Room = Callable[[pl.Series], Mapping[str, int]]
 # Share of its merit that a domain passes on. With a small share, a farm that links only to itself
 # keeps little.
 _PASSED = 0.5
@@ -29,18 +30,6 @@ _STEPS = 20
 # Most unknown domains to which links of a page count, if its domain is not a seed's.
 _LED_TO = 3
 UNVOUCHED = "dropped/domain_unvouched"
-
-
-class KnownUrls(NamedTuple):
-    """What the table has outside the range of keys that is updated.
-
-    Attributes:
-        of_hosts: Number of URLs that large hosts (reversed) have already.
-        room: Room of registered domains; None: they have no limit.
-    """
-
-    of_hosts: Mapping[str, int] | None = None
-    room: Room | None = None
 
 
 class Merits(NamedTuple):
@@ -65,6 +54,33 @@ class Merits(NamedTuple):
         """Returns the domains whose links count."""
         earned = (domain for domain, budget in self.budgets.items() if budget >= self.least)
         return frozenset((*self.seeds, *earned))
+
+
+class DomainRoom(NamedTuple):
+    """Room of registered domains for new URLs.
+
+    Attributes:
+        merits: Their merits.
+        url_rows: HOSTS rows of domains: ``key`` and present ``domain_urls``.
+    """
+
+    merits: Merits
+    url_rows: HostRows
+
+
+def merits_of_table(table: TableFacts, options: BudgetOptions) -> Merits | None:
+    """Returns the merits of all domains, kept for the facts; None if admission is not by merit."""
+    if table.domains is None:
+        return None
+    budget, unlinked = options.domain_budget, options.unlinked_domain_budget
+    budgets = BudgetOptions(domain_budget=budget, unlinked_domain_budget=unlinked)
+    return _merits_of_facts(table.domains, table.seeds, budgets)
+
+
+@functools.lru_cache(maxsize=2)
+def _merits_of_facts(domains: DomainFacts, seeds: Seeds, options: BudgetOptions) -> Merits:
+    own = frozenset(map(host_key, seeds.domains))
+    return merits_of(domains.linked_rows, own, domains.urls, options)
 
 
 def merits_of(
@@ -127,6 +143,15 @@ def _edges(
     return source[there], target[there], np.repeat(stands, sizes)[there]
 
 
+def domains_of_new_urls(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.Series:
+    """Returns the registered domains (reversed) of changes of URLs that have no row."""
+    keys, known = changes.get_column("key"), rows.get_column("key")
+    # Hashes are compared in a fifth of the time.
+    new = keys.filter(~keys.hash().is_in(known.hash().implode()))
+    domains = domain_keys(host_keys(new).unique()).unique().drop_nulls()
+    return domains.filter(domains != "")
+
+
 def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits) -> dict[str, int]:
     """Returns how many URLs of each domain (reversed) may be added; a seed's domain has no limit.
 
@@ -183,18 +208,18 @@ def without_unvouched(
     return documents.with_columns(outlinks), {UNVOUCHED: len(unknown) - len(kept)}
 
 
-def within_room(new: pl.DataFrame, room: Room | None) -> tuple[pl.DataFrame, dict[str, int]]:
+def within_room(new: pl.DataFrame, room: DomainRoom | None) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the best new URLs for which their registered domain has room, and counts.
 
     Args:
         new: ``key``, ``inlink_score``.
-        room: Room of domains.
+        room: Room of domains; None: they have no limit.
     """
     if room is None or new.is_empty():
         return new, {}
     domains = domain_keys(host_keys(new.get_column("key")))
     sizes = domains.value_counts().rename({"count": "size"})
-    limits = room(domains.unique())
+    limits = room_of_domains(room.url_rows, domains.unique().to_list(), room.merits)
     crowded = {
         domain: limits[domain] for domain, size in sizes.iter_rows()
         if domain in limits and limits[domain] < size

@@ -6,9 +6,9 @@ import polars as pl
 
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import domain_keys
 from ...web.urls.row_keys import from_host_key
 from .domain_sketch import sketch_domains
-from .host_counts import domain_keys
 from .response_sketch import sketch_hosts
 
 HOME = "^[^/]*/$"  # row keys of home pages

@@ -1,11 +1,13 @@
 """Adds URLs of sitemaps to the rows of the state (nutch.md 2.12)."""
 
 import dataclasses
+from typing import NamedTuple
 
 import polars as pl
 
+from ..components.page_facts import StateRows
 from ..components.schema import STATE, Status, conformed
-from ..hosting.merit import Room, within_room
+from ..hosting.merit import DomainRoom, within_room
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import within_budget
 from .sitemap_options import SitemapOptions
@@ -17,13 +19,32 @@ USUAL_SCORE = 0.5
 _DISTANCE = 1
 
 
+class SitemapRules(NamedTuple):
+    """The rules by which sitemaps change rows.
+
+    Attributes:
+        options: Budgets, and what known URLs take over.
+        scorings: The scorings.
+    """
+
+    options: SitemapOptions
+    scorings: Scorings = OPIC
+
+
+class SitemapFacts(NamedTuple):
+    """What the table says besides the rows of a range.
+
+    Attributes:
+        now: Due time of new URLs, ms.
+        room: Room of registered domains; None: they have no limit.
+    """
+
+    now: int
+    room: DomainRoom | None = None
+
+
 def add_sitemap_urls(
-    rows: pl.DataFrame,
-    urls: pl.DataFrame,
-    now: int,
-    options: SitemapOptions,
-    scorings: Scorings = OPIC,
-    room: Room | None = None,
+    rows: StateRows, urls: pl.DataFrame, facts: SitemapFacts, rules: SitemapRules
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds the URLs of sitemaps to the rows of a range of keys.
 
@@ -32,19 +53,18 @@ def add_sitemap_urls(
     Args:
         rows: STATE rows in key order.
         urls: SITEMAP_URLS rows for keys in the same range; a key may be there several times.
-        now: Due time of new URLs, ms.
-        options: Budgets, and what known URLs take over.
-        scorings: The scorings.
-        room: Room of registered domains; None: they have no limit.
+        facts: The time, and the room for new URLs.
+        rules: The rules.
 
     Returns:
         (STATE rows in key order, counts).
     """
+    options, now = rules.options, facts.now
     merged = merge_sitemap_urls(urls)
     is_known = merged.get_column("key").is_in(rows.get_column("key").implode())
-    fresh, counts = _within_budget(merged.filter(~is_known), options, room)
+    fresh, counts = _within_budget(merged.filter(~is_known), options, facts.room)
     known = merged.filter(is_known)
-    created = scorings.injected(_new_rows(fresh, now, options))
+    created = rules.scorings.injected(_new_rows(fresh, now, options))
     kept, due = _known_rows(rows, known, now, options)
     counts |= {"added": len(fresh), "known": len(known), "made_due": due}
     together = pl.concat([kept, created]).sort("key")
@@ -52,7 +72,7 @@ def add_sitemap_urls(
 
 
 def _within_budget(
-    fresh: pl.DataFrame, options: SitemapOptions, room: Room | None
+    fresh: pl.DataFrame, options: SitemapOptions, room: DomainRoom | None
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the new URLs that the budget of sitemaps allows, and counts of the others."""
     budgets = dataclasses.replace(

@@ -13,22 +13,25 @@ import polars as pl
 from ...web.base.clock import EARLIEST_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
-from ..heirs import INHERITED, first_heirs
-from ..hosting.merit import KnownUrls, within_room
+from ..components.page_facts import INHERITED, StateRows
+from ..hosting.merit import within_room
 from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
 from ..scoring.scorings import Scorings
-from ..traps import BudgetOptions, within_budget
+from ..traps import within_budget
+from .inheritance import first_inheritances
+from .range_facts import RangeFacts
+from .update_rules import UpdateRules
 
 Counts = dict[str, int]
 Numbers = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]
 # What the target of a redirect inherits.
-HERITAGE = ("repr_url", *INHERITED)
+INHERITANCE = ("repr_url", *INHERITED)
 _OF_FETCHED = ("last_fetch_time", "document", "page", "http_code", "protocol_status")
 _NOT_OF_EVENTS = (
     *("key", "at", "order", "inlink_score", "inlink_distance", "known_only"),
-    *HERITAGE,
+    *INHERITANCE,
 )
 
 
@@ -41,7 +44,8 @@ class Arrived(NamedTuple):
         known: Number of known rows.
         tried: Whether each row has an event, which is newer than the row.
         events: The events of the tried rows, in the order of the rows: columns ``event.*``.
-        heirs: What targets of redirects inherit: columns of ``HERITAGE``, and ``at`` in ``rows``.
+        inherited: What targets of redirects inherit: columns of ``INHERITANCE``, and ``at`` in
+            ``rows``.
         counts: Of changes that were left out, and of new rows.
     """
 
@@ -49,29 +53,22 @@ class Arrived(NamedTuple):
     known: int
     tried: npt.NDArray[np.bool_]
     events: pl.DataFrame
-    heirs: pl.DataFrame
+    inherited: pl.DataFrame
     counts: Counts
 
 
 def arrive(
-    rows: pl.DataFrame,
-    changes: pl.DataFrame,
-    now: int,
-    budgets: BudgetOptions | None,
-    elsewhere: KnownUrls,
-    scorings: Scorings,
+    rows: StateRows, changes: pl.DataFrame, facts: RangeFacts, rules: UpdateRules
 ) -> Arrived:
     """Joins the changes of a batch with the rows of one range of keys.
 
     Args:
         rows: STATE rows in key order.
         changes: CHANGES rows, for keys in the same range.
-        now: The time that counts as now, ms.
-        budgets: Limits of new URLs; None: no URL is added.
-        elsewhere: What the table has outside the range.
-        scorings: The scorings.
+        facts: What the table has outside the range.
+        rules: Limits of new URLs, and the scorings.
     """
-    known = len(rows)
+    known, now, scorings = len(rows), facts.now, rules.scorings
     changes, fresh = _numbered(rows, changes)
     total = known + len(fresh)
     events, links = _timely(_events(changes), now), _links(changes, scorings)
@@ -80,8 +77,11 @@ def arrive(
     event_of[part], event_of[stale] = -1, -1
     new, dropped = links.clear(), Counts()
     if len(fresh):
-        pages = _pages(changes, events)
-        new, dropped = _new_rows(fresh, known, pages, links, budgets, elsewhere)
+        is_new = pl.col("at") >= known
+        to_new = links.filter(is_new & ~pl.col("known_only").fill_null(False)).drop("known_only")
+        to_new = to_new.with_columns(key=fresh.gather(to_new.get_column("at") - known))
+        pages = _pages(changes, events).with_columns(is_new=is_new)
+        new, dropped = _new_rows(to_new, pages, facts, rules)
     # The number of each row, known and then new, among all keys of the changes.
     at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
     linked = links.drop("at", "known_only")[nullable(index_by_number(links, total)[:known])]
@@ -102,7 +102,7 @@ def arrive(
         **dropped,
     }
     timely_events = _whole(changes, events[event_of[tried]])
-    return Arrived(incoming, known, tried, timely_events, _heirs(changes, at), counts)
+    return Arrived(incoming, known, tried, timely_events, _inherited(changes, at), counts)
 
 
 def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
@@ -259,7 +259,7 @@ def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     return events.sort("order", maintain_order=True).group_by("at").agg(*merged)
 
 
-def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
+def _inherited(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
     """Returns what the targets of redirects inherit; see ``Arrived``.
 
     Args:
@@ -267,15 +267,15 @@ def _heirs(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
         at: The number of each row, ascending.
     """
     given = changes.filter(
-        pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(HERITAGE).is_not_null())
+        pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(INHERITANCE).is_not_null())
     )
     if given.is_empty():
-        return given.select(*HERITAGE, at=pl.col("at").cast(pl.Int64))
-    first = first_heirs(given.sort("order", maintain_order=True), "at")
+        return given.select(*INHERITANCE, at=pl.col("at").cast(pl.Int64))
+    first = first_inheritances(given.sort("order", maintain_order=True), "at")
     # A new URL that is left out has no row. The numbers of the rows ascend.
     targets = first.get_column("at").to_numpy()
     here = pl.Series(np.searchsorted(at, targets), dtype=pl.Int64)
-    return first.select(HERITAGE).with_columns(at=here).filter(pl.Series(np.isin(targets, at)))
+    return first.select(INHERITANCE).with_columns(at=here).filter(pl.Series(np.isin(targets, at)))
 
 
 def _pages(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -285,36 +285,26 @@ def _pages(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _new_rows(
-    fresh: pl.Series,
-    known: int,
-    pages: pl.DataFrame,
-    links: pl.DataFrame,
-    budgets: BudgetOptions | None,
-    elsewhere: KnownUrls,
+    links: pl.DataFrame, pages: pl.DataFrame, facts: RangeFacts, rules: UpdateRules
 ) -> tuple[pl.DataFrame, Counts]:
     """Returns (new rows of the table with scores and distances from links, counts of the others).
 
     Args:
-        fresh: Keys that the table does not have.
-        known: Number of rows that it has.
-        pages: All events of pages.
-        links: All links.
-        budgets: Limits of new URLs; None: no URL is added.
-        elsewhere: What the table has outside the range.
+        links: Links to URLs that the table does not have. A part of a page is there, because its page
+            has a link to it.
+        pages: All events of pages, with ``is_new``.
+        facts: What the table has outside the range.
+        rules: Limits of new URLs.
     """
-    strangers = links.filter((pl.col("at") >= known) & ~pl.col("known_only").fill_null(False))
-    strangers = strangers.drop("known_only")
-    strangers = strangers.with_columns(key=fresh.gather(strangers.get_column("at") - known))
-    # A part of a page is in ``strangers``, because its page has a link to it.
-    fetched = pages.select("key", "at").filter(pl.col("at") >= known)
-    if budgets is None:
-        refused = len(pl.concat([strangers.select("key"), fetched.select("key")]).unique())
-        return strangers.clear(), {"dropped/additions_not_allowed": refused}
+    fetched = pages.filter("is_new").select("key", "at")
+    if not rules.options.additions_allowed:
+        refused = len(pl.concat([links.select("key"), fetched.select("key")]).unique())
+        return links.clear(), {"dropped/additions_not_allowed": refused}
     # A URL that the fetch followed is already fetched, so budgets do not apply to it.
-    followed = strangers.join(fetched, on="at", how="semi")
-    others = strangers.join(fetched, on="at", how="anti") if len(fetched) else strangers
-    linked, dropped = within_budget(others, pages, budgets, elsewhere.of_hosts)
-    linked, full = within_room(linked, elsewhere.room)
-    without_link = fetched.join(strangers, on="at", how="anti")
+    followed = links.join(fetched, on="at", how="semi")
+    others = links.join(fetched, on="at", how="anti") if len(fetched) else links
+    linked, dropped = within_budget(others, pages, rules.options, facts.host_urls)
+    linked, full = within_room(linked, facts.room)
+    without_link = fetched.join(links, on="at", how="anti")
     new = pl.concat([linked, followed, without_link], how="diagonal")
     return new.sort("at"), {**dropped, **full}

@@ -6,16 +6,13 @@ modified". A result that is older than the row is ignored. Scores are summed in 
 of their sources, so a rerun gives exactly the same numbers.
 """
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ...web.base.columns import gather, put
-from ...web.base.options import option
 from ...web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -25,6 +22,7 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
 )
 from ..components.clocks import COUNT, set_right
+from ..components.page_facts import INHERITED, StateRows
 from ..components.schema import (
     OUTCOME,
     STATE,
@@ -34,22 +32,19 @@ from ..components.schema import (
     Status,
     empty,
 )
-from ..heirs import INHERITED, NO_URL
 from ..hosting.host_counts import COUNTED_OF_STATE, updated_counts
-from ..hosting.interval_bounds import Bounds, within_bounds
-from ..hosting.merit import KnownUrls, Room
+from ..hosting.interval_bounds import within_bounds
 from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.default_schedule import default_schedule
 from ..schedules.reschedule import reschedule
 from ..schedules.retries import is_early
 from ..schedules.schedule import DAY_MS
-from ..schedules.schedule_options import RescheduleOptions
-from ..schedules.visits import Schedule, ScheduleContext
+from ..schedules.visits import ScheduleContext
 from ..scoring.metadata import overlaid
-from ..scoring.scoring_options import ScoringOptions
-from ..scoring.scorings import OPIC, Scorings
-from ..traps import BudgetOptions
 from .arrivals import Arrived, Counts, Numbers, arrive, index_by_number, nullable
+from .inheritance import NO_URL
+from .range_facts import RangeFacts
+from .update_rules import UpdateOptions, UpdateRules
 
 _TYPES = empty(STATE).schema
 _STATUS_OF = {
@@ -79,48 +74,6 @@ _OF_BODY = ("content_type", "etag", "last_modified", "signature", "parse_status"
 _OF_TEXT = ("document", "usage")
 
 
-@dataclasses.dataclass(frozen=True)
-class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
-    """Options of updatedb: which URLs it adds, and what it does with pages that failed to parse."""
-
-    GROUP = "updatedb"
-
-    additions_allowed: bool = option(
-        True,
-        "Add URLs that were found as links. With false, updatedb adds no URLs to the table.",
-        nutch="db.update.additions.allowed",
-    )
-    delete_failed_parse: bool = option(
-        False,
-        "Set the status db_parse_failed for pages that failed to parse, and schedule them like gone "
-        "pages.",
-        nutch="parser.delete.failed.parse",
-    )
-
-
-class Surroundings(NamedTuple):
-    """Facts about the table from outside the range of keys that is updated.
-
-    Attributes:
-        of_hosts: Number of URLs that large hosts (reversed) have already.
-        since: See ``set_right``.
-        pages: Number of rows of the table; None: unknown.
-        schedule: Schedules the rows that were visited.
-        bounds: Bounds of intervals, by host (reversed).
-        room: Room of registered domains for new URLs; None: they have no limit.
-    """
-
-    of_hosts: Mapping[str, int] | None = None
-    since: int | None = None
-    pages: int | None = None
-    schedule: Schedule = default_schedule
-    bounds: Bounds = MappingProxyType({})
-    room: Room | None = None
-
-
-_UNKNOWN = Surroundings()
-
-
 class Updated(NamedTuple):
     """Rows after an update.
 
@@ -138,46 +91,56 @@ class Updated(NamedTuple):
 
 
 def update_state(
-    rows: pl.DataFrame,
-    changes: pl.DataFrame,
-    now: int,
-    options: UpdateOptions,
-    table: Surroundings = _UNKNOWN,
-    scorings: Scorings = OPIC,
+    rows: StateRows, changes: pl.DataFrame, facts: RangeFacts, rules: UpdateRules
 ) -> Updated:
     """Applies the results of a batch to the rows of one range of keys.
 
     Args:
         rows: STATE rows in key order.
         changes: CHANGES rows, for keys in the same range.
-        now: The time that counts as now, ms; new URLs are due then.
-        options: Intervals and limits.
-        table: Facts from outside the range.
-        scorings: The scorings.
+        facts: What the table has outside the range.
+        rules: Intervals, limits, scorings and the schedule.
     """
-    changes = scorings.completed(changes)
-    budgets = options if options.additions_allowed else None
-    found = arrive(rows, changes, now, budgets, KnownUrls(table.of_hosts, table.room), scorings)
-    right, wrong = set_right(STATE_COLUMNS, found.rows, now, options, table.since)
-    arrived = _inherit(_defaults(right, now, options, scorings), found)
-    tried = np.flatnonzero(found.tried)
-    visited = arrived if len(tried) == len(arrived) else gather([arrived], tried)
+    options, scorings, now = rules.options, rules.scorings, facts.now
+    changes, removed = leave_out_removed(rows, scorings.completed(changes), facts.removed_keys)
+    arrived = arrive(rows, changes, facts, rules)
+    right, wrong = set_right(STATE_COLUMNS, arrived.rows, now, options, facts.oldest_result)
+    after = _inherit(_defaults(right, now, rules), arrived)
+    tried = np.flatnonzero(arrived.tried)
+    visited = after if len(tried) == len(after) else gather([after], tried)
     # Arrived links may have revived an orphan already; the outcome tells what it was.
-    visited = visited.hstack(found.events).with_columns(
+    visited = visited.hstack(arrived.events).with_columns(
         old_status=right.get_column("status")[tried]
     )
-    visited = _schedule(_statuses(visited, options), options, table)
+    visited = _schedule(_statuses(visited, options), facts, rules)
     resolved = scorings.judged(visited.select(*STATE.names), now).with_columns(_gone_since(visited))
     resolved = resolved.cast(_TYPES)
     outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
-    counts = _counts(resolved) | found.counts | {COUNT: wrong}
-    arrived = arrived.select(*STATE.names).cast(_TYPES)
+    counts = _counts(resolved) | arrived.counts | {COUNT: wrong} | removed
+    after = after.select(*STATE.names).cast(_TYPES)
     return Updated(
-        _merged(arrived, resolved, tried, found.known),
-        outcome if found.known == len(arrived) else outcome.sort("key"),
+        _merged(after, resolved, tried, arrived.known),
+        outcome if arrived.known == len(after) else outcome.sort("key"),
         {name: n for name, n in counts.items() if n},
-        _host_counts(found.rows[: found.known], arrived, resolved, tried),
+        _host_counts(arrived.rows[: arrived.known], after, resolved, tried),
     )
+
+
+def leave_out_removed(
+    rows: StateRows, changes: pl.DataFrame, removed_keys: pl.Series
+) -> tuple[pl.DataFrame, Counts]:
+    """Leaves out changes of URLs that were removed since the batch was generated.
+
+    If a URL is in the table again, its changes stay.
+
+    Returns:
+        (the other changes, counts of the URLs that were left out).
+    """
+    if not len(removed_keys):
+        return changes, {}
+    keys = changes.get_column("key")
+    left_out = keys.is_in(removed_keys.implode()) & ~keys.is_in(rows.get_column("key").implode())
+    return changes.filter(~left_out), {"dropped/removed": keys.filter(left_out).n_unique()}
 
 
 def _host_counts(
@@ -212,17 +175,17 @@ def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: i
     return gather([rows, resolved], index)
 
 
-def _inherit(rows: pl.DataFrame, found: Arrived) -> pl.DataFrame:
+def _inherit(rows: pl.DataFrame, arrived: Arrived) -> pl.DataFrame:
     """Gives targets of redirects the URL to show, and new targets the columns of their source.
 
     If a new target already has metadata, from its document or from links, this metadata has priority
     over that of the source.
     """
-    if found.heirs.is_empty():
+    if arrived.inherited.is_empty():
         return rows
-    at = index_by_number(found.heirs, len(rows))
-    given = found.heirs.drop("at").rename(lambda name: f"given.{name}")
-    is_new = pl.Series(np.arange(len(rows)) >= found.known)
+    at = index_by_number(arrived.inherited, len(rows))
+    given = arrived.inherited.drop("at").rename(lambda name: f"given.{name}")
+    is_new = pl.Series(np.arange(len(rows)) >= arrived.known)
     repr_url = pl.coalesce("given.repr_url", "repr_url")
     rows = rows.hstack(given[nullable(at)])
     has_both = is_new & pl.col("given.metadata").is_not_null()
@@ -246,15 +209,13 @@ def _where(condition: pl.Expr | str, value: Any, otherwise: str) -> pl.Expr:
     return pl.when(condition).then(value).otherwise(otherwise)
 
 
-def _defaults(
-    rows: pl.DataFrame, now: int, options: UpdateOptions, scorings: Scorings
-) -> pl.DataFrame:
+def _defaults(rows: pl.DataFrame, now: int, rules: UpdateRules) -> pl.DataFrame:
     """Sets the defaults of new rows, and adds scores and distances from links."""
     is_new, is_linked = pl.col("status").is_null(), pl.col("inlink_score").is_not_null()
-    return scorings.arrived(rows, now).with_columns(
+    return rules.scorings.arrived(rows, now).with_columns(
         status=pl.col("status").fill_null(int(Status.DB_UNFETCHED)),
         fetch_time=pl.col("fetch_time").fill_null(now),
-        fetch_interval=_where(is_new, options.fetch_interval, "fetch_interval"),
+        fetch_interval=_where(is_new, rules.options.fetch_interval, "fetch_interval"),
         retries=pl.col("retries").fill_null(0),
         distance=pl.min_horizontal("distance", "inlink_distance"),
         last_inlink_day=_where(is_linked, now // DAY_MS, "last_inlink_day"),
@@ -322,12 +283,13 @@ def _gone_since(visited: pl.DataFrame) -> pl.Expr:
     return pl.when(is_gone).then(pl.lit(since)).alias("gone_since")
 
 
-def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) -> pl.DataFrame:
+def _schedule(frame: pl.DataFrame, facts: RangeFacts, rules: UpdateRules) -> pl.DataFrame:
     """Sets the times, and copies columns of the event."""
+    options, schedule = rules.options, rules.schedule
     too_long = pl.col("visited") & (pl.col("fetch_interval") > options.max_fetch_interval)
     if options.schedule in LIMITING_SCHEDULES:
         too_long = pl.lit(False)
-    elif table.schedule is not default_schedule:  # that of a plug-in may keep fixed intervals
+    elif schedule is not default_schedule:  # that of a plug-in may keep fixed intervals
         too_long &= pl.col("fixed_interval").fill_null(0) <= 0
     frame = frame.with_columns(
         # A 304 says nothing about a page whose interval is too long: it is due again, without
@@ -335,8 +297,8 @@ def _schedule(frame: pl.DataFrame, options: UpdateOptions, table: Surroundings) 
         force=too_long & _is(FETCH_NOTMODIFIED),
         fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
     )
-    frame = reschedule(frame, table.schedule, ScheduleContext(options, table.pages))
-    frame = within_bounds(frame, table.bounds, options.max_fetch_interval)
+    frame = reschedule(frame, schedule, ScheduleContext(options, facts.table_rows))
+    frame = within_bounds(frame, facts.bounds, options.max_fetch_interval)
     has_body = frame.get_column("event.fetch_status") == FETCH_SUCCESS
     scheduled = frame.with_columns(
         *_renewed(frame, _OF_BODY, has_body),

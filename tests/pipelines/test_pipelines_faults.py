@@ -30,9 +30,10 @@ from nutbeam.io.batches import page_writer as pages
 from nutbeam.io.snapshots import commit as written
 from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.pipelines import dedup, fetch, generate, inject, update
+from nutbeam.pipelines import dedup, fetch, generate, inject
 from nutbeam.pipelines.fetching import host_findings
 from nutbeam.pipelines.generating import survey
+from nutbeam.pipelines.updating import file_changes
 from nutbeam.transforms import apply_changes, for_each, parse_pages
 from nutbeam.transforms import operations as steps
 from nutbeam.web.urls.row_keys import from_key
@@ -124,8 +125,8 @@ TRAPS = {
     "parse": [*ENDS, Trap(documents, "write_file"), *both(parse_pages, "parse_file", at=2)],
     "updatedb": [
         *ENDS,
-        Trap(update, "changes_of_file"),
-        Trap(update, "changes_of_file", at=2),
+        Trap(file_changes, "decide_page_changes"),
+        Trap(file_changes, "decide_page_changes", at=2),
         *APPLY,
     ],
     # Few rows change: they become a run.

@@ -9,8 +9,8 @@ from crawling import files_of, manifest_of, nutbeam, rows_of, statuses_of
 from web_servers import reply, serve
 
 from nutbeam.io.batches import batches
+from nutbeam.policy.components.page_facts import EARLIER_COLUMNS
 from nutbeam.policy.components.schema import Status
-from nutbeam.policy.links import OF_UNCHANGED
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.web.base.clock import now_ms, replaced_clock
 from nutbeam.web.urls.row_keys import from_key
@@ -122,7 +122,7 @@ def test_pages_that_answer_304_read_each_old_file_once_and_only_columns_for_link
     old = {first[name]["document"] for name in names}
     assert len(old) == 3
     for path in old:
-        spoil_columns(f"{table}/{path}", kept={*OF_UNCHANGED})
+        spoil_columns(f"{table}/{path}", kept={*EARLIER_COLUMNS})
     read, scan = [], batches.scan
 
     def noted(paths, schema):

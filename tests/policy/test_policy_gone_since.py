@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from file_changes import update_state
 from frames import frame_of
 from status_rows import BEFORE, DAY_MS, NOW, A, B, event, linked, old_row, one
 
@@ -10,7 +11,7 @@ from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.filtering import DropOptions, filter_rows
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -57,7 +58,7 @@ def test_a_page_that_returns_is_not_gone(status):
 def judged(old, *changes, now=NOW):
     scorings = chosen_scorings(ScoringOptions(scoring=("opic", "orphan")))
     frames = frame_of(STATE, old), frame_of(CHANGES, *changes)
-    rows, *_ = update_state(*frames, now, UpdateOptions(), Surroundings(), scorings)
+    rows, *_ = update_state(*frames, now, UpdateOptions(), scorings)
     return rows.row(0, named=True)
 
 

@@ -4,25 +4,20 @@ import itertools
 
 import polars as pl
 import pytest
-from file_changes import changes_of
+from file_changes import Earlier, changes_of, update_state
 from frames import frame_of, table_of
 
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.links import (
-    COLUMNS_OF_PAGES,
-    DOCUMENT_COLUMNS,
-    BatchOrigin,
-    Before,
-    LinkOptions,
-)
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, chosen_scorings
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 
@@ -43,7 +38,7 @@ def changes(pages, documents, order=1, scorings=OPIC, known=None, **options):
     return changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
-        origin, Seeds(), LinkOptions(**options), scorings, Before(known=known),
+        origin, Seeds(), LinkOptions(**options), scorings, Earlier(state_rows=known),
     )  # fmt: skip
 
 

@@ -1,14 +1,15 @@
 """What pages allow their content to be used for: from robots.txt, headers and pages to the table."""
 
 import pytest
-from file_changes import changes_of
+from file_changes import changes_of, update_state
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, BatchOrigin
 from nutbeam.policy.components.schema import PAGES, STATE, to_frame
 from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.links import COLUMNS_OF_PAGES, BatchOrigin, LinkOptions
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.content.usage import read_usage, usage_of_page
 from nutbeam.web.exchange.status import FETCH_RETRY, FETCH_SUCCESS
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules

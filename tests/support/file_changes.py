@@ -1,20 +1,61 @@
-"""The changes of one file as one frame."""
+"""update's decisions for tests: the changes of one file as one frame, and rows after an update."""
+
+from typing import NamedTuple
 
 import polars as pl
 
-from nutbeam.policy import links
-from nutbeam.policy.components.schema import CHANGES, conform, to_frame
+from nutbeam.policy.components.page_facts import PageFacts, TableFacts, in_file
+from nutbeam.policy.components.schema import (
+    CHANGES,
+    DOCUMENTS,
+    FETCHLIST,
+    STATE,
+    conform,
+    empty,
+    to_frame,
+)
+from nutbeam.policy.schedules.default_schedule import default_schedule
 from nutbeam.policy.scoring.scorings import OPIC
+from nutbeam.policy.updating import status
+from nutbeam.policy.updating.page_changes import derive_changes
+from nutbeam.policy.updating.range_facts import RangeFacts
+from nutbeam.policy.updating.update_rules import UpdateRules
 
 
-def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, *args, **known):
-    """Does the same as the product's function, but returns CHANGES rows.
+class Earlier(NamedTuple):
+    """Rows of the pages from before the fetch; see ``PageFacts``."""
+
+    fetch_list_rows: pl.DataFrame = empty(FETCHLIST)
+    document_rows: pl.DataFrame = empty(DOCUMENTS)
+    unrepresented: tuple[str, ...] = ()
+    followed_rows: pl.DataFrame = empty(STATE)
+    state_rows: pl.DataFrame | None = None
+
+
+NOTHING = Earlier()
+
+
+def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, before=NOTHING):
+    """Returns the CHANGES rows of pages and their documents, and counts.
 
     The pages file has the same position as the links, and is named after it.
     """
-    pages = links.in_file(pages, f"pages/{origin.order}", origin.order)
-    found, counts = links.changes_of(
-        pages, documents, origin, seeds, options, scorings, *args, **known
+    facts = PageFacts(
+        origin,
+        in_file(pages, f"pages/{origin.order}", origin.order),
+        documents,
+        before.fetch_list_rows,
+        before.followed_rows,
+        before.document_rows,
+        before.state_rows,
+        TableFacts(seeds),
     )
+    changes, counts = derive_changes(facts, UpdateRules(options, scorings), before.unrepresented)
     schema = scorings.changes(CHANGES)
-    return pl.concat([to_frame(conform(part, schema)) for part in found]), counts
+    return pl.concat([to_frame(conform(part, schema)) for part in changes]), counts
+
+
+def update_state(rows, changes, now, options, scorings=OPIC, schedule=default_schedule, **facts):
+    """Returns rows of the state after changes; see the product's function."""
+    rules = UpdateRules(options, scorings, schedule)
+    return status.update_state(rows, changes, RangeFacts(now, **facts), rules)

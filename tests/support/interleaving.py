@@ -20,6 +20,7 @@ from nutbeam.pipelines import compact, dedup, generate, inject, update
 from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.generating import survey
+from nutbeam.pipelines.updating import file_changes
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
 from nutbeam.transforms.wiring import threads
@@ -38,7 +39,8 @@ GATES = [
     (inject, "read_blocklist"),
     (survey, "put_aside"),
     *((generate, name) for name in ("take_up", "write_file")),
-    *((update, name) for name in ("batch_component", "changes_of_file")),
+    (update, "batch_component"),
+    (file_changes, "read_page_facts"),
     (dedup, "batch_component"),
     *((compact, name) for name in ("plan_folds", "fold", "delete_expired", "commit")),
     *((purge_commit, name) for name in ("update_blocklist", "rebase", "commit_once")),

@@ -7,29 +7,25 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import polars as pl
-from file_changes import changes_of
+from file_changes import changes_of, update_state
 from frames import frame_of
 from reference_schedules import DAY_S, Adaptive, Limits, Row
 from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
 from nutbeam.io.parsing.plugins import SCHEDULES, load_plugins
+from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.hosting.host_settings import settings_of
 from nutbeam.policy.hosting.interval_bounds import Bounds, interval_bounds
-from nutbeam.policy.links import (
-    COLUMNS_OF_PAGES,
-    DOCUMENT_COLUMNS,
-    BatchOrigin,
-    LinkOptions,
-)
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import Clock, due
 from nutbeam.policy.schedules.visits import Schedule
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",
@@ -123,8 +119,10 @@ def run_product(rows: Iterable[Row], changes: Iterable[Row], now: int, rules: Ru
     frame = frame_of(STATE, *map(_to_state, ordered))
     frames = frame, frame_of(CHANGES, *changes)
     options = options_of(rules)
-    table = Surroundings(pages=rules.pages, schedule=schedule_of(options), bounds=bounds_of(rules))
-    found = update_state(*frames, now, options, table, scorings_of(rules))
+    found = update_state(
+        *frames, now, options, scorings_of(rules), schedule_of(options),
+        table_rows=rules.pages, bounds=bounds_of(rules),
+    )  # fmt: skip
     late = frozenset(found.rows.filter(due(Clock(now), options)).get_column("key"))
     counts = tuple(found.host_counts.to_dicts())
     return Updated(_by_key(found.rows), _by_key(found.outcome), late, counts)

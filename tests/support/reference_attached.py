@@ -8,21 +8,16 @@ know how the product does it.
 from collections.abc import Sequence
 
 import numpy as np
-from file_changes import changes_of
+from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 from reference_adapter import NO_BUDGETS
 from reference_rates import Visits
 from reference_schedules import MODIFIED, NOTMODIFIED, Adaptive, Limits, Row
 
+from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.links import (
-    COLUMNS_OF_PAGES,
-    DOCUMENT_COLUMNS,
-    BatchOrigin,
-    Before,
-    LinkOptions,
-)
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
 from nutbeam.policy.schedules.change_rate import ChangeRate, changed, unchanged
@@ -30,7 +25,7 @@ from nutbeam.policy.schedules.host_intervals import host_intervals
 from nutbeam.policy.schedules.mime_schedule import MimeAdaptiveSchedule, mime_rates
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 from nutbeam.web.rule_files.rule_files import RuleFile
 from nutbeam.web.urls.row_keys import to_key
@@ -75,7 +70,7 @@ def product_dates(
         frame_of(CHANGES, *map(_visit, cases)),
         max(case["fetched"] for case in cases),
         options,
-        Surroundings(schedule=own),
+        schedule=own,
     )
     dates = {
         key: dates for key, *dates in rows.select("key", "fetch_interval", "fetch_time").rows()
@@ -147,9 +142,9 @@ def update_with_links(
         Seeds(),
         links,
         scorings,
-        Before(
+        Earlier(
             frame_of(FETCHLIST, *(_only(FETCHLIST.names, row) for row in table)),
-            known=rows_of_pages,
+            state_rows=rows_of_pages,
         ),
     )
     before = sorted(table, key=lambda row: row["key"])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 import reference_linking
-from file_changes import changes_of
+from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 from reference_adapter import Updated, options_of
 from reference_histories import LIMITS, START, TWO_YEARS_MS, Web, random_answer
@@ -15,19 +15,17 @@ from reference_linking import Chain, Visit
 from reference_schedules import DAY_S, Row
 from reference_update import DAY_MS, KNOWN, UNFETCHED, Rules
 
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE
-from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.links import (
+from nutbeam.policy.components.page_facts import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
-    OF_UNCHANGED,
+    EARLIER_COLUMNS,
     BatchOrigin,
-    Before,
-    LinkOptions,
 )
+from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE
+from nutbeam.policy.components.seeds import Seeds
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
-from nutbeam.policy.updating.status import update_state
 
 WEB = Web(returning=True, too_long=True)
 ORPHAN_DAYS = (30, 40)
@@ -147,10 +145,10 @@ def _product(
             internal_link_factor=chain.factors.internal, external_link_factor=chain.factors.external
         ),
         scorings,
-        Before(
+        Earlier(
             frame_of(FETCHLIST, *listed),
-            frame_of(DOCUMENTS, *kept).select(OF_UNCHANGED),
-            known=frame.select("key", *scorings.row_columns),
+            frame_of(DOCUMENTS, *kept).select(EARLIER_COLUMNS),
+            state_rows=frame.select("key", *scorings.row_columns),
         ),
     )
     after = update_state(frame, changes, now, options_of(rules), scorings=scorings)

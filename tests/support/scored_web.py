@@ -3,22 +3,23 @@
 import random
 
 import polars as pl
-from file_changes import changes_of
+from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 
+from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.links import BatchOrigin, Before, LinkOptions
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.seeding import SeedOptions, inject_seeds
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
 NOW = 20_500 * DAY_MS
 INTERVAL = 30 * DAY_MS
-_NOTHING = Before()
+_NOTHING = Earlier()
 
 
 def key(name):
@@ -70,7 +71,7 @@ class ScoredWeb:
         origin = BatchOrigin(order, "b", "d")
         changes, self.counts = changes_of(
             frame_of(PAGES, *fetched), frame_of(DOCUMENTS, *documents), origin, Seeds(),
-            self.links, self.scorings, before._replace(known=self.rows),
+            self.links, self.scorings, before._replace(state_rows=self.rows),
         )  # fmt: skip
         return changes
 
@@ -78,7 +79,7 @@ class ScoredWeb:
         """Applies changes; a chunk may lack columns without values."""
         self.rows, _, counts, _ = update_state(
             self.rows, pl.concat(changes, how="diagonal"), self.now, UpdateOptions(),
-            Surroundings(), self.scorings,
+            self.scorings,
         )  # fmt: skip
         self.counts |= counts
 

@@ -1,10 +1,11 @@
 """Rows, changes and the transition table for tests of update_state."""
 
+from file_changes import update_state
 from frames import frame_of
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

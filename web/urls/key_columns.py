@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from .row_keys import from_key
+from .domains import registered_domain
+from .row_keys import from_host_key, from_key, host_key
 
 
 def from_keys(keys: pl.Series) -> pl.Series:
@@ -20,3 +21,10 @@ def from_keys(keys: pl.Series) -> pl.Series:
     sites = sites.with_columns(start=pl.Series(urls, dtype=pl.String))
     found = split.join(sites, on="site", how="left", maintain_order="left")
     return found.select(url=pl.col("start") + pl.col("rest")).get_column("url")
+
+
+def domain_keys(hosts: pl.Series) -> pl.Series:
+    """Returns the reversed registered domain of each reversed host."""
+    names = hosts.unique().drop_nulls()
+    domains = [host_key(registered_domain(from_host_key(name))) for name in names]
+    return hosts.replace_strict(names, domains, default=None, return_dtype=pl.String)

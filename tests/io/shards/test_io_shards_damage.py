@@ -15,11 +15,11 @@ from nutbeam.io.shards.shard_merging import edit_shard, merge_shards, stored_doc
 from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.storage.parquet_files import row_groups
 from nutbeam.io.storage.places import place_of
-from nutbeam.io.upkeep.purge import purge_of
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.tantivy_writer import TantivyWriter
 from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.index_schema import index_component
+from nutbeam.policy.purging import purge_of
 from nutbeam.web.base.errors import UserError
 
 COMPONENT = index_component("main", "shards")

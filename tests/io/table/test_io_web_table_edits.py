@@ -12,11 +12,12 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.upkeep import purge
 from nutbeam.policy.components.blocklist import Names
+from nutbeam.policy.purging import purge_of
 from nutbeam.web.base.errors import UserError
 
 
 def without(key):
-    return purge.purge_of(Names(urls=(key,)))
+    return purge_of(Names(urls=(key,)))
 
 
 def edited(address, edit, name):
@@ -39,7 +40,7 @@ def test_purged_rows_cannot_be_read_any_more(address):
     assert scores(address) == left
     assert scores(address, 1) == ROWS
     table = open_table(address)
-    purge.delete_purged(table, made.snapshot, Names(urls=(gone,)))
+    purge.delete_purged(table, made.snapshot, purge_of(Names(urls=(gone,))))
     assert scores(address) == left
     with pytest.raises(UserError):
         scores(address, 1)

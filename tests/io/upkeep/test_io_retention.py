@@ -24,6 +24,7 @@ from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.declaration import Flushed, Kept, Kind
 from nutbeam.policy.components.kinds import KINDS
+from nutbeam.policy.purging import purge_of
 from nutbeam.web.base.errors import UsageError, UserError
 
 
@@ -379,7 +380,7 @@ def swept(table, names):
     delete_expired(open_table(str(table)), 0)
     operation = begin(str(table), "purge", "p.purge")
     made = commit(operation, [])
-    delete_purged(open_table(str(table)), made.snapshot, names)
+    delete_purged(open_table(str(table)), made.snapshot, purge_of(names))
 
 
 @pytest.mark.parametrize("link", ["state/x", "batches/x", "exports/x", "operations/x", "seeds/x"])

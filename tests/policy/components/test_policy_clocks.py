@@ -1,4 +1,5 @@
 import pytest
+from file_changes import update_state
 from frames import frame_of
 
 from nutbeam.policy.components.clocks import resting, set_right, wrong_times
@@ -21,7 +22,7 @@ from nutbeam.policy.schedules.schedule import (
     ScheduleOptions,
     due,
 )
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 

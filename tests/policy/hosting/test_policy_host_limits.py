@@ -4,6 +4,7 @@ import random
 
 import polars as pl
 import pytest
+from file_changes import update_state
 from frames import frame_of
 from status_rows import NOW, A, event, old_row
 
@@ -23,7 +24,7 @@ from nutbeam.policy.hosting.host_settings import HostSettings
 from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, Clock, due
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -156,19 +157,20 @@ def test_a_gone_page_backs_off_and_keeps_the_shortest_interval_of_its_host(low, 
     """In days; the interval of 30 days of a page that is gone grows to 45."""
     options = UpdateOptions()
     own = HostSettings(min_interval=low and low * DAY_S, max_interval=high and high * DAY_S)
-    table = Surroundings(
-        schedule=built_in_schedule(options), bounds=interval_bounds({"com.example": own})
-    )
+    table = {
+        "schedule": built_in_schedule(options),
+        "bounds": interval_bounds({"com.example": own}),
+    }
     old = old_row(Status.DB_FETCHED, signature=A, fetch_interval=30 * DAY_S)
     rows, *_ = update_state(
-        frame_of(STATE, old), frame_of(CHANGES, event(FETCH_GONE)), NOW, options, table
+        frame_of(STATE, old), frame_of(CHANGES, event(FETCH_GONE)), NOW, options, **table
     )
     assert rows["status"].to_list() == [Status.DB_GONE]
     assert rows["fetch_interval"].to_list() == [days * DAY_S]
     assert rows["fetch_time"].to_list() == [NOW + days * DAY_MS]
     # A failure that will be tried again keeps its date, whatever the bounds are.
     again, *_ = update_state(
-        frame_of(STATE, old), frame_of(CHANGES, event(FETCH_RETRY)), NOW, options, table
+        frame_of(STATE, old), frame_of(CHANGES, event(FETCH_RETRY)), NOW, options, **table
     )
     assert again["fetch_time"].to_list() == [NOW + DAY_MS]
 
@@ -182,14 +184,15 @@ def test_settings_of_a_host_never_put_a_date_before_the_fetch_nor_too_late(
     """In days: bounds of the host, age of the content. The longest interval is 90 days."""
     options = UpdateOptions(schedule=schedule)
     own = HostSettings(*[None] * 3, low and low * DAY_S, high and high * DAY_S)
-    table = Surroundings(
-        schedule=built_in_schedule(options), bounds=interval_bounds({"com.example": own})
-    )
+    table = {
+        "schedule": built_in_schedule(options),
+        "bounds": interval_bounds({"com.example": own}),
+    }
     old = old_row(Status.DB_FETCHED, signature=A, modified_time=NOW - age * DAY_MS,
                   fetch_interval=90 * DAY_S)  # fmt: skip
     for status in (FETCH_SUCCESS, FETCH_NOTMODIFIED, FETCH_REDIR_TEMP):
         changes = frame_of(CHANGES, event(status, signature=A))
-        rows, *_ = update_state(frame_of(STATE, old), changes, NOW, options, table)
+        rows, *_ = update_state(frame_of(STATE, old), changes, NOW, options, **table)
         (interval,), (when,) = rows["fetch_interval"], rows["fetch_time"]
         assert min(low or 1, 90) * DAY_S <= interval <= min(high or 90, 90) * DAY_S
         assert NOW < when < NOW + interval * 1000 + 1000  # intervals are whole seconds

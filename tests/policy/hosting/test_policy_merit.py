@@ -10,7 +10,7 @@ from frames import frame_of
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, to_frame
 from nutbeam.policy.hosting.domain_sketch import number_of_domains
 from nutbeam.policy.hosting.merit import (
-    KnownUrls,
+    DomainRoom,
     Merits,
     merits_of,
     room_of_domains,
@@ -46,11 +46,12 @@ def test_the_best_have_room():
         "key": ["com.a:http/1", "com.a.x:http/2", "com.a:http/3", "com.b:http/", "com.seed:http/"],
         "inlink_score": [0.1, 0.9, 0.5, 0.1, 0.1],
     })  # fmt: skip
-    kept, counts = within_room(new, lambda _: {"com.a": 2, "com.b": 0})
+    merits = Merits({"com.seed"}, {"com.a": 5, "com.b": 1}, 10)
+    urls = pl.DataFrame({"key": ["com.a", "com.b"], "domain_urls": [3, 1]})
+    kept, counts = within_room(new, DomainRoom(merits, urls))
     assert kept["key"].to_list() == ["com.a.x:http/2", "com.a:http/3", "com.seed:http/"]
     assert counts == {"dropped/domain_full": 2}
     assert within_room(new, None) == (new, {})
-    assert KnownUrls().room is None
 
 
 def hosts_with(links):

@@ -1,6 +1,7 @@
 """The rule that is named is the one by which update has set the next fetch."""
 
 import pytest
+from file_changes import update_state
 from frames import frame_of
 from status_rows import BEFORE, DAY_MS, KEY, MONTH, NOW, A, B, event, linked, old_row
 
@@ -9,7 +10,7 @@ from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.due_rules import due_rule
 from nutbeam.policy.schedules.host_intervals import host_intervals
 from nutbeam.policy.scoring.scorings import chosen_scorings
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     EXCEPTION,
     FETCH_GONE,
@@ -32,10 +33,10 @@ def rule_after(event_status, row, came, hosts=None, own=(None, None), **options)
     """Returns the rule of a row after an update."""
     options = UpdateOptions(**options)
     bounds = {} if own == (None, None) else {host_key_of(KEY): own}
-    table = Surroundings(schedule=built_in_schedule(options), bounds=bounds)
+    table = {"schedule": built_in_schedule(options), "bounds": bounds}
     old = old_row(Status.DB_FETCHED, signature=A, **row)
     changes = frame_of(CHANGES, event(event_status, **came))
-    rows, *_ = update_state(frame_of(STATE, old), changes, NOW, options, table)
+    rows, *_ = update_state(frame_of(STATE, old), changes, NOW, options, **table)
     return due_rule(rows.row(0, named=True), options, hosts, own)
 
 
@@ -191,14 +192,12 @@ NONE = {"fixed_interval": None, "change_shape": None, "change_days": None}
 
 def test_an_orphan_that_came_back():
     options = UpdateOptions(scoring=("opic", "orphan"))
-    scorings, table = chosen_scorings(options), Surroundings()
+    scorings = chosen_scorings(options)
     old = old_row(Status.DB_ORPHAN, signature=A, fetch_time=NOW + 29 * DAY_MS)
     old |= {"last_fetch_time": NOW - DAY_MS}
     for extra in ({}, {"signature": None, "etag": None, "last_modified": None}):
         before = frame_of(STATE, old | extra)
-        rows, *_ = update_state(
-            before, frame_of(CHANGES, linked(0.1)), NOW, options, table, scorings
-        )
+        rows, *_ = update_state(before, frame_of(CHANGES, linked(0.1)), NOW, options, scorings)
         row = rows.row(0, named=True)
         assert row["status"] == Status.DB_UNFETCHED
         name, detail = due_rule(row, options)

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from file_changes import update_state
 from frames import frame_of
 from status_rows import BEFORE, NOW, A, B, event, old_row
 
@@ -10,7 +11,7 @@ from nutbeam.policy.components.schema import CHANGES, STATE, STATE_COLUMNS, Stat
 from nutbeam.policy.schedules.built_in import BUILT_IN_SCHEDULES, built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, ScheduleOptions, due, horizon
 from nutbeam.policy.schedules.visits import next_fetch
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -25,8 +26,9 @@ DAY = 86_400
 def updated(old, *events, schedule=None, name="adaptive", **options):
     """Returns the rows after an update."""
     options = UpdateOptions(schedule=name, **options)
-    table = Surroundings(schedule=schedule or built_in_schedule(options))
-    rows, *_ = update_state(frame_of(STATE, *old), frame_of(CHANGES, *events), NOW, options, table)
+    chosen = schedule or built_in_schedule(options)
+    frames = frame_of(STATE, *old), frame_of(CHANGES, *events)
+    rows, *_ = update_state(*frames, NOW, options, schedule=chosen)
     return rows.to_dicts()
 
 

@@ -1,10 +1,10 @@
 import polars as pl
 import pytest
+from file_changes import Earlier
 from frames import frame_of
 from scored_web import ScoredWeb, key
 
 from nutbeam.policy.components.schema import FETCHLIST
-from nutbeam.policy.links import Before
 from nutbeam.policy.scoring.metadata import overlaid, picked
 
 MAP = pl.Map(pl.String, pl.String)
@@ -65,7 +65,7 @@ def test_the_target_of_a_redirect_keeps_the_metadata_of_its_own_document():
     web = ScoredWeb("opic", parsemeta_to_crawldb=("lang",))
     source = seed("a", topic="news", lang="en")
     web.inject(source)
-    before = Before(frame_of(FETCHLIST, source))
+    before = Earlier(frame_of(FETCHLIST, source))
     pages = {"a": "http://example.com/b", "b": []}
     web.fetch(pages, before=before, metadata={"b": [("lang", "de")]})
     assert web.column("metadata")["b"] == {"topic": "news", "lang": "de"}

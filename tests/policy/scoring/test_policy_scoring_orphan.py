@@ -1,12 +1,13 @@
 import polars as pl
 import pytest
+from file_changes import update_state
 from scored_web import NOW, ScoredWeb, scorings
 
 from nutbeam.policy.components.schema import Status
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.orphan import is_orphan
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
-from nutbeam.policy.updating.status import Surroundings, UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 
 GONE, ORPHAN = int(Status.DB_GONE), int(Status.DB_ORPHAN)
 UNFETCHED, FETCHED = int(Status.DB_UNFETCHED), int(Status.DB_FETCHED)
@@ -60,9 +61,7 @@ def test_the_outcome_has_the_old_status_of_a_revived_page(days):
     was = web.column("status")["a"]
     web.now += DAY_MS
     changes = web.changes({"seed": ["a"], "a": []})
-    _, outcome, *_ = update_state(
-        web.rows, changes, web.now, UpdateOptions(), Surroundings(), web.scorings
-    )
+    _, outcome, *_ = update_state(web.rows, changes, web.now, UpdateOptions(), web.scorings)
     told = {row["key"][-1]: (row["old_status"], row["status"]) for row in outcome.to_dicts()}
     assert told["a"] == (was, FETCHED)
 

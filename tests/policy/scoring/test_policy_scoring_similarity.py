@@ -5,11 +5,11 @@ from collections import Counter
 
 import polars as pl
 import pytest
+from file_changes import Earlier
 from frames import frame_of
 from scored_web import ScoredWeb, key, scorings
 
 from nutbeam.policy.components.schema import FETCHLIST
-from nutbeam.policy.links import Before
 from nutbeam.policy.scoring import similarity
 from nutbeam.policy.scoring.similarity import gold_words, similarities
 
@@ -77,7 +77,7 @@ def test_an_unchanged_page_gives_no_score_again(gold):
     web.fetch({"a": ["b", "c"]}, text=text, signature=signature)
     before = web.column("score")
     pages = {"a": ["b", "c"]}
-    listed = Before(frame_of(FETCHLIST, {"key": key("a"), "signature": b"s"}))
+    listed = Earlier(frame_of(FETCHLIST, {"key": key("a"), "signature": b"s"}))
     web.update(web.changes(pages, before=listed, text=text, signature=signature))
     assert web.column("score") == before
 

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from nutbeam.policy.components.schema import STATE, Status, conform, to_frame
-from nutbeam.policy.sitemaps.add_sitemap_urls import add_sitemap_urls
+from nutbeam.policy.hosting.merit import DomainRoom, Merits
+from nutbeam.policy.sitemaps.add_sitemap_urls import SitemapFacts, SitemapRules, add_sitemap_urls
 from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
 from nutbeam.policy.sitemaps.sitemap_urls import SITEMAP_URLS
 
@@ -27,7 +28,9 @@ def urls(*rows):
 
 def added(rows, changes, **options):
     """Returns (rows by key, counts)."""
-    found, counts = add_sitemap_urls(rows, changes, NOW, SitemapOptions(**options))
+    found, counts = add_sitemap_urls(
+        rows, changes, SitemapFacts(NOW), SitemapRules(SitemapOptions(**options))
+    )
     assert found.columns == STATE.names
     assert found.get_column("key").is_sorted()
     return {row["key"]: row for row in found.to_dicts()}, counts
@@ -143,8 +146,10 @@ def reference(known, said, sitemap_refetch, sitemap_url_overwrite_existing):
 def test_a_domain_gets_no_more_than_its_room():
     many = [{"key": f"net.farm.h{n}:http/", "score": n / 10} for n in range(9)]
     changes = urls(*many, {"key": "com.seed:http/"})
+    merits = Merits({"com.seed"}, {"net.farm": 2}, 10)
+    room = DomainRoom(merits, pl.DataFrame({"key": ["x"], "domain_urls": [1]}))
     found, counts = add_sitemap_urls(
-        state().clear(), changes, NOW, SitemapOptions(), room=lambda _: {"net.farm": 2}
+        state().clear(), changes, SitemapFacts(NOW, room), SitemapRules(SitemapOptions())
     )
     assert found["key"].to_list() == ["com.seed:http/", "net.farm.h7:http/", "net.farm.h8:http/"]
     assert counts == {"added": 3, "dropped/domain_full": 7}

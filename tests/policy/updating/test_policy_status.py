@@ -3,6 +3,7 @@ import random
 
 import polars as pl
 import pytest
+from file_changes import update_state
 from frames import frame_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from status_rows import (
 
 from nutbeam.policy.components.schema import CHANGES, OUTCOME, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

@@ -1,12 +1,13 @@
 """When update makes a page due again: intervals, failures, Retry-After, stale results."""
 
 import pytest
+from file_changes import update_state
 from frames import frame_of
 from status_rows import BEFORE, MONTH, NOW, OPTIONS, TABLE, A, B, event, linked, old_row, one
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.status import UpdateOptions, update_state
+from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

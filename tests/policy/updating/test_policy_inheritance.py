@@ -4,22 +4,16 @@ from itertools import pairwise, permutations
 
 import polars as pl
 import pytest
-from file_changes import changes_of
+from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 from status_rows import MONTH, NOW, OPTIONS
 
+from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.heirs import NO_URL
-from nutbeam.policy.links import (
-    COLUMNS_OF_PAGES,
-    DOCUMENT_COLUMNS,
-    BatchOrigin,
-    Before,
-    LinkOptions,
-)
+from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.status import update_state
+from nutbeam.policy.updating.inheritance import NO_URL
 from nutbeam.web.exchange.status import (
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,
@@ -36,7 +30,7 @@ GIVEN = {"fetch_interval": 7 * 86_400, "fixed_interval": 86_400, "metadata": [("
 
 def updated(state, pages, documents=(), listed=(), old=(), alone=()):
     """The rows of a state by URL, after pages were fetched."""
-    before = Before(frame_of(FETCHLIST, *listed), frame_of(DOCUMENTS, *old), alone)
+    before = Earlier(frame_of(FETCHLIST, *listed), frame_of(DOCUMENTS, *old), alone)
     changes, _ = changes_of(
         frame_of(PAGES, *pages).select(COLUMNS_OF_PAGES),
         frame_of(DOCUMENTS, *documents).select(DOCUMENT_COLUMNS),
@@ -163,7 +157,7 @@ def test_the_same_one_of_several_redirects_counts_in_any_order(order, files):
             BatchOrigin(number, "b"),
             Seeds(),
             LinkOptions(scope="any"),
-            before=Before(frame_of(FETCHLIST, *own)),
+            before=Earlier(frame_of(FETCHLIST, *own)),
         )[0]
         for number, (some, own) in enumerate(parts)
     ]

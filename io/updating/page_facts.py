@@ -1,0 +1,131 @@
+"""Reads all facts on which the changes of a batch may depend; decides nothing."""
+
+import dataclasses
+
+import polars as pl
+
+from ...policy.components.page_facts import (
+    COLUMNS_OF_PAGES,
+    DOCUMENT_COLUMNS,
+    EARLIER_COLUMNS,
+    FETCH_LIST_COLUMNS,
+    BatchOrigin,
+    DocumentRows,
+    FactNeeds,
+    FetchListRows,
+    PageFacts,
+    PageRows,
+    StateRows,
+    TableFacts,
+    in_file,
+)
+from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, empty
+from ..batches.batches import named_documents
+from ..rows.blocklist import read_blocklist
+from ..rows.domain_facts import read_domain_facts
+from ..rows.hosts import read_seeds_hosts, seed_files
+from ..snapshots.operations import Operation
+from ..storage.parquet_files import collect, scan
+from ..tablets.file_lists import DataFile
+from ..tablets.tablets import tablets
+
+
+@dataclasses.dataclass(frozen=True)
+class FilePair:
+    """A file of pages, the file of their documents, if any, and the fetch list of its partition."""
+
+    operation: Operation
+    pages: DataFile
+    documents: DataFile | None
+    fetchlist: tuple[str, ...] = ()
+
+
+def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
+    """Reads a file of pages, and what the batch and the table say about them."""
+    operation, table = files.operation, files.operation.table
+    pages, documents = files.pages, files.documents.path if files.documents else None
+    page_rows = collect(scan([table / pages.path], PAGES).select(COLUMNS_OF_PAGES))
+    keys = page_rows.get_column("key")
+    columns = list(dict.fromkeys((*DOCUMENT_COLUMNS, *needs.documents)))
+    stored = scan([table / documents], DOCUMENTS) if documents else empty(DOCUMENTS).lazy()
+    fetch_list_rows = _read_fetch_list(files, keys)
+    followed = keys.filter(~keys.is_in(fetch_list_rows.get_column("key").implode())).unique()
+    return PageFacts(
+        BatchOrigin(pages.order, str(operation.batch), documents),
+        in_file(page_rows, pages.path, pages.order),
+        collect(stored.select(columns)),
+        fetch_list_rows,
+        _read_state_rows(operation, followed, ("signature",)),
+        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else None,
+        table=read_table_facts(operation, needs),
+    )
+
+
+def read_unchanged_facts(
+    operation: Operation, unchanged_rows: PageRows, number: int, needs: FactNeeds
+) -> PageFacts:
+    """Reads the earlier documents of pages that answered 304.
+
+    Each of the earlier files is read once, so call this for many pages, perhaps of several files.
+
+    Args:
+        operation: The operation.
+        unchanged_rows: PAGES rows with ``FETCH_LIST_COLUMNS``.
+        number: Of this part of the pages, among all parts of the batch.
+        needs: What decisions need.
+    """
+    # In the same order each time; a resumed attempt comes after the one before.
+    rows, table = unchanged_rows.sort("order", "key"), operation.table
+    keys = rows.get_column("key")
+    return PageFacts(
+        # No file has such a position, so the order of links is always the same.
+        BatchOrigin(-1 - number, str(operation.batch)),
+        rows.drop(FETCH_LIST_COLUMNS[1:]),
+        empty(DOCUMENTS),
+        rows.select(FETCH_LIST_COLUMNS),
+        earlier_document_rows=named_documents(table, operation.manifest(), rows, EARLIER_COLUMNS),
+        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else None,
+        table=read_table_facts(operation, needs),
+    )
+
+
+def read_table_facts(operation: Operation, needs: FactNeeds) -> TableFacts:
+    """Reads what the table says to all files of a batch; each process reads it once."""
+    return TableFacts(
+        read_seeds_hosts(operation.table, seed_files(operation)),
+        read_blocklist(operation),
+        read_domain_facts(operation) if needs.domains else None,
+    )
+
+
+def read_redirect_answers(operation: Operation, keys: pl.Series) -> StateRows:
+    """Reads where URLs led when they were last fetched.
+
+    Returns:
+        STATE rows: ``key``, ``protocol_status``, ``protocol_message``, ``document``; and of that
+        document ``refresh`` and ``has_text``, which is false if it was deleted.
+    """
+    columns = ("protocol_status", "protocol_message", "document")
+    rows = _read_state_rows(operation, keys, columns)
+    texts = _read_refreshes(operation, rows)
+    return rows.join(texts, on="key", how="left").with_columns(pl.col("has_text").fill_null(False))
+
+
+def _read_refreshes(operation: Operation, state_rows: StateRows) -> DocumentRows:
+    columns = ("key", "refresh")
+    rows = named_documents(operation.table, operation.manifest(), state_rows, columns)
+    return rows.with_columns(has_text=pl.lit(True))
+
+
+def _read_fetch_list(files: FilePair, keys: pl.Series) -> FetchListRows:
+    """Reads the rows with some keys in the fetch list of a partition."""
+    rows = scan([files.operation.table / path for path in files.fetchlist], FETCHLIST)
+    return collect(rows.filter(pl.col("key").is_in(keys.implode())).select(FETCH_LIST_COLUMNS))
+
+
+def _read_state_rows(operation: Operation, keys: pl.Series, columns: tuple[str, ...]) -> StateRows:
+    """Reads ``key`` and other columns of the rows with some keys."""
+    columns = ("key", *columns)
+    if not len(keys):
+        return empty(STATE).select(columns)
+    return operation.table.find("state", tablets(operation.files("state")), keys, columns)

@@ -1,0 +1,118 @@
+"""The facts on which the changes of a batch depend: all that update reads before it decides.
+
+Frames are named by their rows. A type alias says of which component the rows are.
+"""
+
+import dataclasses
+from typing import NamedTuple, TypeAlias
+
+import polars as pl
+
+from .blocklist import Blocklist
+from .schema import DOCUMENTS, FETCHLIST, STATE, empty
+from .seeds import Seeds
+
+PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
+DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
+FetchListRows: TypeAlias = pl.DataFrame  # columns of FETCHLIST
+StateRows: TypeAlias = pl.DataFrame  # columns of STATE
+HostRows: TypeAlias = pl.DataFrame  # columns of HOSTS
+
+# What the target of a redirect inherits from the row of its source.
+INHERITED = ("fetch_interval", "fixed_interval", "metadata")
+COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status",
+                "protocol_message", "http_code", "fetch_time", "response_ms", "content_type",
+                "etag", "last_modified", "redirect", "retry_after")  # fmt: skip
+DOCUMENT_COLUMNS = ("key", "score", "distance", "parse_status", "signature", "refresh",
+                    "refresh_seconds", "outlinks", "part_of", "fetch_time", "content_type", "usage")  # fmt: skip
+# Of documents of pages that answered 304.
+EARLIER_COLUMNS = ("key", "refresh", "refresh_seconds", "outlinks", "part_of")
+FETCH_LIST_COLUMNS = ("key", "signature", "document", "repr_url", *INHERITED)
+
+
+class FactNeeds(NamedTuple):
+    """What decisions need besides the columns that they always need.
+
+    Attributes:
+        documents: Columns of documents.
+        state: Columns of the rows of pages in the state; none: these rows are not needed.
+        domains: Whether they need links between registered domains.
+    """
+
+    documents: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+    domains: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchOrigin:
+    """Where changes come from.
+
+    Attributes:
+        order: Position of links and parts of pages among those of the batch.
+        batch: Id of the batch.
+        document: Path of the documents file, or None.
+    """
+
+    order: int
+    batch: str
+    document: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DomainFacts:
+    """Links between registered domains; equal only to itself, so that results can be kept for it.
+
+    Attributes:
+        linked_rows: HOSTS rows of domains: ``key``, ``linking_domains``.
+        urls: Number of URLs of the table.
+    """
+
+    linked_rows: HostRows
+    urls: int
+
+
+class TableFacts(NamedTuple):
+    """What the table says to all files of a batch.
+
+    Attributes:
+        seeds: Hosts and domains of the seeds.
+        blocklist: Names that were purged.
+        domains: Links between registered domains; None if they are not needed.
+    """
+
+    seeds: Seeds = Seeds()
+    blocklist: Blocklist = Blocklist()
+    domains: DomainFacts | None = None
+
+
+class PageFacts(NamedTuple):
+    """What is known about some pages of a batch before the state changes.
+
+    Attributes:
+        origin: Their batch, the file of the documents, and the position of their links.
+        page_rows: PAGES rows with ``COLUMNS_OF_PAGES`` and those of ``in_file``.
+        document_rows: Their DOCUMENTS rows with ``DOCUMENT_COLUMNS`` and those that scorings need.
+        fetch_list_rows: Their FETCHLIST rows with ``FETCH_LIST_COLUMNS``: what the state said when
+            they were chosen. A page that the fetch followed has none.
+        followed_rows: STATE rows of known pages that the fetch followed: ``key``, ``signature``.
+        earlier_document_rows: DOCUMENTS rows of the newest bodies of pages that answered 304, with
+            ``EARLIER_COLUMNS``.
+        state_rows: STATE rows of the pages with the columns that scorings need; None if these need
+            none.
+        table: What the table says to all files.
+    """
+
+    origin: BatchOrigin
+    page_rows: PageRows
+    document_rows: DocumentRows
+    fetch_list_rows: FetchListRows = empty(FETCHLIST)
+    followed_rows: StateRows = empty(STATE)
+    earlier_document_rows: DocumentRows = empty(DOCUMENTS)
+    state_rows: StateRows | None = None
+    table: TableFacts = TableFacts()
+
+
+def in_file(page_rows: PageRows, path: str, order: int) -> PageRows:
+    """Adds to PAGES rows their file (``page``) and its position in the batch (``order``)."""
+    return page_rows.with_columns(page=pl.lit(path), order=pl.lit(order, pl.Int64))

@@ -1,0 +1,82 @@
+"""What the targets of redirects get from their sources, and which URL represents them."""
+
+from collections.abc import Collection
+
+import polars as pl
+
+from ...web.urls.representative import choose_representative
+from ...web.urls.row_keys import from_key
+from ..components.page_facts import INHERITED, FetchListRows
+
+# A change with it in place of a URL says that no other URL represents the page any more.
+NO_URL = ""
+
+
+def inherited_by_targets(
+    redirects: pl.DataFrame, fetch_list_rows: FetchListRows, unrepresented: Collection[str] = ()
+) -> pl.DataFrame:
+    """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
+
+    If several redirects lead to a target, it inherits from one of them. The order in which they were
+    fetched makes no difference; see ``first_inheritances``. If the fetch has followed a redirect to a
+    target that redirects, too, this target hands on what it inherits.
+
+    Args:
+        redirects: Redirects, with ``source``, ``key`` and ``temporary``.
+        fetch_list_rows: Rows of their sources from before.
+        unrepresented: Keys of pages that no other URL represents any more.
+    """
+    giving = fetch_list_rows.select("repr_url", *INHERITED, source="key")
+    is_source = pl.col("key").is_in(redirects.get_column("source").implode())
+    while True:
+        inherited = _inherited(redirects, giving)
+        sources = giving.get_column("source").implode()
+        ready = is_source & pl.col("source").is_in(sources) & ~pl.col("key").is_in(sources)
+        handing_on = inherited.filter(ready)
+        if handing_on.is_empty():
+            break
+        handing_on = handing_on.drop("source").rename({"key": "source"})
+        giving = pl.concat([giving, handing_on.select(giving.columns)])
+    inherited = inherited.drop("source")
+    rest = pl.DataFrame({"key": sorted(unrepresented)}, schema={"key": pl.String})
+    rest = rest.join(inherited, on="key", how="anti").with_columns(repr_url=pl.lit(NO_URL))
+    return pl.concat([inherited, rest], how="diagonal")
+
+
+def _inherited(redirects: pl.DataFrame, giving: pl.DataFrame) -> pl.DataFrame:
+    """Returns what each target inherits: ``source``, ``key``, and the inherited columns.
+
+    Args:
+        redirects: See ``inherited_by_targets``.
+        giving: ``source`` and the columns that it hands on; sources that are not there hand on none.
+    """
+    rows = redirects.join(giving, on="source", how="left", maintain_order="left")
+    ends = rows.select("source", "repr_url", "key", "temporary")
+    chosen = pl.Series("repr_url", [_representative(*end) for end in ends.iter_rows()], pl.String)
+    rows = rows.select("source", "key", *INHERITED).with_columns(chosen)
+    gives = pl.any_horizontal(pl.col("repr_url", *INHERITED).is_not_null())
+    return first_inheritances(rows.filter(gives).sort("source"), "key")
+
+
+def first_inheritances(rows: pl.DataFrame, target: str) -> pl.DataFrame:
+    """Returns the row of each target that counts, in no order.
+
+    Priority: a representative URL, then none, then ``NO_URL``. Of several such URLs the first in the
+    order of the alphabet counts; of equal ones, and of rows without one, the first row.
+
+    Args:
+        rows: Rows with ``repr_url``.
+        target: The column that stands for the target.
+    """
+    url = pl.col("repr_url")
+    rank = pl.when(url == NO_URL).then(2).when(url.is_null()).then(1).otherwise(0)
+    order = rows.select(target, url, rank.alias("rank")).with_row_index("row")
+    order = order.sort(target, "rank", "repr_url", "row")
+    return rows[order.unique(target, keep="first", maintain_order=True).get_column("row")]
+
+
+def _representative(source: str, repr_url: str | None, target: str, temporary: bool) -> str | None:
+    """Returns the URL that represents a redirect's target; None if it is its own."""
+    url = from_key(target)
+    better = choose_representative(repr_url or from_key(source), url, temporary=temporary)
+    return better if better != url else None

@@ -1,0 +1,63 @@
+"""The rules of updatedb: its options, and what they choose."""
+
+import dataclasses
+from typing import NamedTuple
+
+from ...web.base.options import option
+from ..components.page_facts import FactNeeds
+from ..links import LinkOptions
+from ..schedules.default_schedule import default_schedule
+from ..schedules.schedule_options import RescheduleOptions
+from ..schedules.visits import Schedule
+from ..scoring.scoring_options import ScoringOptions
+from ..scoring.scorings import OPIC, Scorings
+from ..traps import BudgetOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
+    """Options of updatedb: which URLs it adds, and what it does with pages that failed to parse."""
+
+    GROUP = "updatedb"
+
+    additions_allowed: bool = option(
+        True,
+        "Add URLs that were found as links. With false, updatedb adds no URLs to the table.",
+        nutch="db.update.additions.allowed",
+    )
+    delete_failed_parse: bool = option(
+        False,
+        "Set the status db_parse_failed for pages that failed to parse, and schedule them like gone "
+        "pages.",
+        nutch="parser.delete.failed.parse",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class UpdateTableOptions(UpdateOptions, LinkOptions):
+    """Options of updating, without those of launching."""
+
+    @property
+    def by_merit(self) -> bool:
+        """Whether new URLs are admitted by merit; else all are of domains of seeds."""
+        return self.scope == "any" and self.domain_budget >= 0 and self.additions_allowed
+
+
+class UpdateRules(NamedTuple):
+    """The rules of an update.
+
+    Attributes:
+        options: Which links count, which URLs are added, intervals and limits.
+        scorings: The scorings.
+        schedule: Schedules the rows that were visited.
+    """
+
+    options: UpdateTableOptions
+    scorings: Scorings = OPIC
+    schedule: Schedule = default_schedule
+
+    @property
+    def needs(self) -> FactNeeds:
+        """What these rules need to know of pages."""
+        of_documents, of_state = self.scorings.document_columns, self.scorings.row_columns
+        return FactNeeds(of_documents, of_state, self.options.by_merit)

@@ -18,6 +18,7 @@ SVG = "image/svg+xml"
 XHTML = "application/xhtml+xml"
 XML = "application/xml"
 OCTETS = "application/octet-stream"
+PDF = "application/pdf"
 PLAIN_TEXT = "text/plain"
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
@@ -56,6 +57,7 @@ _SIGNED = re.compile(
     r"|vnd\.openxmlformats-officedocument\..*|vnd\.oasis\.opendocument\..*)"
 )
 _PDF_MARK = b"%PDF-"
+_BLANK_BYTES = 64
 _CONTAINERS = {
     **dict.fromkeys(
         ("application/zip", "application/java-archive", "application/x-ole-storage"), _OFFICE
@@ -165,7 +167,7 @@ def sniff(body: bytes, header: str | None) -> str:
     declared = _declared(header)
     if declared == HTML and body[:14].lower().startswith(_PLAIN_STARTS):
         return HTML  # nearly all pages
-    found = None if body[:1] in _TEXT_STARTS else magic(body)
+    found = _type_of_late_pdf(body) if body[:1] in _TEXT_STARTS else magic(body)
     if found:
         more = _CONTAINERS.get(found)
         return declared if declared and more and more.match(declared) else found
@@ -187,6 +189,11 @@ def sniff(body: bytes, header: str | None) -> str:
         kind = _by_text(body, markup)
         return declared if kind == OCTETS else kind
     return declared
+
+
+def _type_of_late_pdf(body: bytes) -> str | None:
+    """Returns the type of a PDF after blank lines, which scripts of PHP may begin with."""
+    return PDF if body[:_BLANK_BYTES].lstrip().startswith(_PDF_MARK) else None
 
 
 @functools.lru_cache(maxsize=1024)

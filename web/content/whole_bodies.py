@@ -47,7 +47,7 @@ def is_whole_document(body: bytes, content_type: str = "", missing: int | None =
     """
     if not body:
         return False
-    if body.startswith(b"%PDF-"):
+    if body.lstrip().startswith(b"%PDF-"):
         return _is_whole_pdf(body)
     if body.startswith(b"PK\x03\x04"):
         return _is_whole_archive(body)

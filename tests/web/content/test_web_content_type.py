@@ -228,6 +228,8 @@ XHTML = f"{XML}<html xmlns='http://www.w3.org/1999/xhtml'>".encode()
         (b"Not found", OFFICE + "wordprocessingml.document", "text/plain"),
         (b"Not found", "application/vnd.oasis.opendocument.text", "text/plain"),
         (b'{"error": 1}', "application/epub+zip", "application/json"),
+        (b"\r\n\n%PDF-1.7", "text/html", "application/pdf"),
+        (b"\n <p>%PDF-1.7", "text/html", "text/html"),
         (b"\n" * 2000 + b"%PDF-1.7", "application/pdf", "application/pdf"),
         (b"\0\1\2", "application/pdf", "application/pdf"),
         (b"", "application/pdf", "application/pdf"),

@@ -15,7 +15,10 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LINES = 1  # of the body of a function that may stand in several files
 
 # Folders of modules without a folder of tests, folders of tests without a folder of modules, and why.
-WITHOUT_TESTS = {"policy/base": "it only names statuses; tests of policy/components use them all"}
+WITHOUT_TESTS = {
+    "policy/base": "it only names statuses; tests of policy/components use them all",
+    "io/updating": "it only reads: tests of pipelines/updating run it on batches of a real server",
+}
 WITHOUT_MODULES = dict.fromkeys(
     ("pipelines/upkeep/fsck", "pipelines/upkeep/fsck/bigtable"),
     "their tests are those of the one module pipelines/upkeep/fsck.py",

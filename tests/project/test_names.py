@@ -71,7 +71,7 @@ def test_functions_are_named_by_a_verb_or_a_noun(record_property):
     )
 
 
-def test_variables_say_what_they_hold(record_property):
+def test_names_of_variables_are_not_vague(record_property):
     _, variables = names_of(PACKAGE, FILES)
     vague = [" ".join(pair) for pair in variables if VAGUE.fullmatch(pair[1])]
     record_property("vague names of variables", f"{len(vague)} of {len(variables)}")

@@ -94,7 +94,7 @@ WALLS = [
 
 
 @pytest.mark.parametrize(("answer", "paths"), WALLS)
-def test_a_robots_txt_behind_a_cookie_is_read_with_it(answer, paths):
+def test_a_robots_txt_that_needs_a_cookie_is_read_with_it(answer, paths):
     results, dropped, requested = crawl(answer)
     assert (results, dropped) == ({ALLOWED: 1, DENIED: 1}, {})
     assert requested == [*paths, "/yes"]

@@ -256,7 +256,7 @@ def test_base(page, base, expected):
         "<title><base href=/x></title>",
     ],
 )
-def test_what_is_no_base_of_html_does_not_count(page, markup):
+def test_a_base_without_an_address_or_outside_of_html_does_not_count(page, markup):
     found = page(f"{markup}<a href=#a>no</a><a href=b>b</a>")
     assert (found.base, found.hrefs) == (URL, ["b"])
 

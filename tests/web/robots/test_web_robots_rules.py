@@ -261,7 +261,7 @@ def test_a_path_that_begins_with_no_slash_or_asterisk_denies_nothing(value):
     assert rules.allowed("http://host.example/x/")
 
 
-def test_a_url_of_the_host_opens_nothing_but_what_is_denied_by_one():
+def test_a_whole_url_in_allow_opens_nothing():
     text = "User-agent: *\nDisallow: /\nAllow: http://host.example/x"
     rules = RobotsRules(RobotsRecord(200, text, 0), TOKEN, host="host.example")
     assert not rules.allowed("http://host.example/x")

@@ -19,7 +19,7 @@ _NAMES: Mapping[str, str] = {
     "connections maxconnections jobs -j",
     "threads_per_host": "concurrentrequestsperdomain connectionsperhost threadsperdomain",
     "threads_per_address": "concurrentrequestsperip",
-    "server_delay": "delay downloaddelay wait waittime randomwait sleep crawlinterval politeness "
+    "server_delay": "delay downloaddelay waittime randomwait sleep crawlinterval politeness "
     "requestdelay rate ratelimit limitrate maxrate",
     "timeout": "downloadtimeout connecttimeout readtimeout requesttimeout dnstimeout",
     "retry_max": "retries tries maxretries retrytimes retry -t",

@@ -33,9 +33,9 @@ from ..io.storage.parquet_files import collect, scan
 from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
-from ..policy.base.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.choosing.selection import queue_names
 from ..policy.components.blocklist import drop_blocked
+from ..policy.components.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.hosting.host_limits import without_blocked_hosts
 from ..policy.hosting.host_settings import HostSettings, pause_of

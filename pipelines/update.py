@@ -20,7 +20,7 @@ from ..io.rows.hosts import HOST_COUNTS_COMPONENT
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.updating.page_facts import FilePair
-from ..policy.base.phases import UPDATED_PHASE
+from ..policy.components.phases import UPDATED_PHASE
 from ..policy.components.schema import CHANGES, HOSTS
 from ..policy.recorded_rules import recorded_rules
 from ..policy.schedules.built_in import built_in_schedule

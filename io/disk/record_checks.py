@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...policy.base.phases import PHASES_WITH_OPTIONS
+from ...policy.components.phases import PHASES_WITH_OPTIONS
 from .table_names import LONGEST_NAME, checked_name, checked_part
 
 Check = Callable[[Any], object]

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...policy.base.phases import PHASES
 from ...policy.components.component_names import present_name
+from ...policy.components.phases import PHASES
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import MANIFEST_CHECKS, check_fields

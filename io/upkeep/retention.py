@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from ...policy.base.phases import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
+from ...policy.components.phases import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...policy.schedules.schedule import TOLERANCE_MS
 from ...web.base.errors import UserError
 from ..disk.table_links import has_manifests

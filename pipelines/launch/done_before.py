@@ -5,7 +5,7 @@ from typing import Any
 
 from ...io.snapshots.manifest import Manifest, lineage
 from ...io.table.opening import open_table
-from ...policy.base.phases import UPDATED_PHASE
+from ...policy.components.phases import UPDATED_PHASE
 from ...policy.recorded_rules import chosen_options, option_words, recorded_options
 from ...web.base.errors import UsageError
 

@@ -5,6 +5,8 @@ import pyarrow as pa
 from .columns import Column, Columns, Form
 from .schema import TEXT
 
+# The nodes of a graph: URLs, hosts or registered domains.
+GRAPH_LEVELS = ("page", "host", "domain")
 # The nodes of a graph, in key order; a file is a block.
 NODE_COLUMNS = (
     Column("id", pa.int64(), "Number of the node, from 0, in the order of the keys."),

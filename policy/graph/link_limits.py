@@ -13,8 +13,6 @@ import polars as pl
 from ...web.base.options import option
 from ..choosing.selection import groups
 
-# The nodes of a graph: URLs, hosts or registered domains.
-GRAPH_LEVELS = ("page", "host", "domain")
 # If a chunk has more links of a page, those that cannot count leave before the shuffle.
 MANY_LINKS = 4096
 

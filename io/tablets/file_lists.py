@@ -214,6 +214,8 @@ def _parse_files(
         raise _damaged(path, "its checksum differs")
     try:
         files = [file_of_record(row, in_rows=in_rows) for row in _rows_of_list(data)]
+        if len({file.path for file in files}) < len(files):
+            raise ValueError("it names a file twice")  # reading it often would take for ever
         files.sort(key=lambda file: (file.first or "", file.partition, file.order))
     except (pa.ArrowException, LookupError, TypeError, ValueError, OSError, MemoryError) as error:
         raise _damaged(path, first_line(error)[:200]) from error

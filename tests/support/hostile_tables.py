@@ -112,6 +112,14 @@ def repeated_text(column):
     return change
 
 
+def repeated_file(table):
+    """Names each file of the state two thousand times."""
+    rows = pq.read_table(list_of(table))
+    sink = io.BytesIO()
+    pq.write_table(pa.concat_tables([rows] * 2_000), sink)
+    store_list(table, sink.getvalue())
+
+
 def repeated(text, rows):
     """Returns a column that repeats one text."""
     return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), text)
@@ -164,6 +172,7 @@ HOSTILE = {
     "list is endless": in_place_of(list_of, to("/dev/zero")),
     "list is a link outside": in_place_of(list_of, to("../../../outside/list.parquet")),
     "list unpacks to gigabytes": grown_list,
+    "list repeats a file": repeated_file,
     "data outside": with_rows(path="/etc/passwd"),
     "data by dots": with_rows(path="state/../../outside/0123456789abcdef.parquet"),
     "base outside": with_rows(base="../outside/0123456789abcdef.parquet"),

@@ -11,7 +11,7 @@ from ...io.snapshots.manifest import Pinned
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.choosing.selection import GenerateOptions, admissible, sorted_out
 from ...policy.schedules.schedule import DAY_MS
-from ...web.urls.row_keys import from_key
+from ...web.urls.row_keys import shown_url
 from .explain_row import TableAt, not_generated
 
 _COLUMNS = ("key", "fetch_time")
@@ -56,7 +56,7 @@ def next_url(address: str, options: GenerateOptions, *, after_now: bool = False)
         return None
     wait = row["fetch_time"] - seen.now
     return NextUrl(
-        from_key(row["key"]),
+        shown_url(row["key"]),
         row["fetch_time"],
         max(0, math.ceil(wait / DAY_MS)),
         (row["protocol_message"] or "") if row["retries"] else "",

@@ -42,7 +42,7 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.times import in_words
 from ...web.base.visible import visible_lines
-from ...web.urls.row_keys import from_key
+from ...web.urls.row_keys import from_key, shown_url
 from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
 from ..launch.job import warn_of_clocks
@@ -170,7 +170,7 @@ def read_statistics(
         return record, []
     rows = best_of(pl.concat(pl.read_parquet(data) for data in found[_BEST]), wanted.best)
     return record, [
-        {"url": from_key(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
+        {"url": shown_url(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
          "status": STATUS_NAMES.get(row["status"], "unknown")}
         for row in rows.to_dicts()
     ]  # fmt: skip

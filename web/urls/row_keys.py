@@ -126,6 +126,18 @@ def from_key(key: str) -> str:
     return f"{scheme}://{from_host_key(name)}{f':{port}' if port else ''}{rest}"
 
 
+def shown_url(key: str) -> str:
+    """Returns the URL of a row key, for people; a key that is none is shown as it is.
+
+    >>> shown_url("com.a:http/"), shown_url("../x")
+    ('http://a.com/', '../x')
+    """
+    try:
+        return from_key(key)
+    except BadUrl:
+        return key
+
+
 def host_key_of(key: str) -> str:
     """Returns the reversed host at the start of a row key.
 

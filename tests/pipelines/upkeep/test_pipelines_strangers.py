@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zlib
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -187,3 +188,17 @@ def test_a_graph_of_a_stranger_with_a_block_of_two_billion_nodes_takes_no_memory
     for command, words in {"linkrank": (), "graphfiles": ("-o", tmp_path / "graph")}.items():
         assert nutbeam(command, table, *words) == 3
         assert "a block of the graph of pages" in capsys.readouterr().err
+
+
+def test_keys_that_are_no_urls_are_shown_as_they_are(made, tmp_path, capsys):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    table = tmp_path / "table"
+    path = table / pq.read_table(list_of(table))["path"][0].as_py()
+    rows = pl.read_parquet(path).with_columns(key=pl.lit("../\x1b[2J"))
+    pq.write_table(rows.to_arrow().cast(pq.read_schema(path)), path)
+    with_rows(bytes=path.stat().st_size, crc32=zlib.crc32(path.read_bytes()))(table)
+    capsys.readouterr()
+    assert nutbeam("readdb", table, "--top", "1") == 0
+    out, err = capsys.readouterr()
+    assert "../\\x1b[2J" in out
+    assert "internal error" not in err

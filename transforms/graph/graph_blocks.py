@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import new_id
+from ...policy.components.graph_schema import GRAPH_LEVELS
 from ...policy.components.schema import TEXT, to_frame
 from ...policy.graph.graph_blocks import BLOCK_NODES
-from ...policy.graph.link_limits import GRAPH_LEVELS, LinkLimits
+from ...policy.graph.link_limits import LinkLimits
 from ...web.urls.row_keys import parse_url, to_key
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.rows import check_chunk, through_chunks

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ...io.graph.stored_graph import stored_graph
 from ...io.snapshots.operations import new_id
+from ...policy.components.graph_schema import GRAPH_LEVELS
 from ...policy.components.schema import TEXT
-from ...policy.graph.link_limits import GRAPH_LEVELS
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.rankings import RANKINGS, choose_ranking
 from ...web.urls.key_columns import from_keys

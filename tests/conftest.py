@@ -23,6 +23,8 @@ from stores_here import STORES, Stores, why_not
 from warm_commands import WarmCommands
 from web_tables import BACK_ENDS, InFolder
 
+from nutbeam.io.storage.local_place import LocalPlace
+
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
     from simulated_web import SimWeb
@@ -190,6 +192,14 @@ def locked() -> Iterator[Path]:
     yield folder
     folder.chmod(0o755)
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> pytest.TempPathFactory:
+    """Makes folders that are places: functions of io take them as they take other places."""
+    make = tmp_path_factory.mktemp
+    tmp_path_factory.mktemp = lambda *words, **named: LocalPlace(make(*words, **named))
+    return tmp_path_factory
 
 
 @pytest.fixture

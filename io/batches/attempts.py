@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...web.base.safe_json import object_or_empty
-from ..storage.exclusive import create_exclusive
-from ..storage.files import names, read_if_there
+from ..storage.files import create_exclusive, names, read_if_there
 from ..storage.places import Folder, Place
 from ..storage.processes import is_dead, same_clock
 from .batches import batch_component

@@ -19,10 +19,9 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.schema import DOCUMENTS, empty
 from ..snapshots.manifest import Manifest
 from ..storage.errors import MissingFile
-from ..storage.files import crc32_of, creating, names, new_name, remove_tree, size_of
+from ..storage.files import crc32_of, creating, names, new_name, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
-from ..storage.reach import read_ipc
 from ..tablets.file_lists import DataFile, close_file, load_files
 
 _FILES_OF_ATTEMPT = 100_000
@@ -313,9 +312,9 @@ def put_aside(root: Folder, batch: str, rows: pl.DataFrame) -> str:
 
 def take_up(root: Folder, path: str) -> pl.DataFrame:
     """Reads the rows that ``put_aside`` wrote."""
-    return read_ipc(root / path)
+    return pl.read_ipc((root / path).arrow_source())
 
 
 def remove_aside(root: Folder, batch: str) -> None:
     """Removes all files that ``put_aside`` wrote for a batch."""
-    remove_tree(root / batch_component(batch, "aside"))
+    (root / batch_component(batch, "aside")).remove_tree()

@@ -47,11 +47,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ...web.base.errors import Unavailable, UserError
-from ..storage.exclusive import create_exclusive
-from ..storage.files import overwrite_bytes, read_if_there
+from ..storage.files import create_exclusive, overwrite_bytes, read_if_there
 from ..storage.places import Folder, Place
 from ..storage.processes import this_process
-from ..storage.reach import write_interval
 from .attempts import LEASE_TOKENS, PROCESS, Attempt, Note, Watch
 
 _LOG = logging.getLogger(__name__)
@@ -85,7 +83,7 @@ SITEMAP_LEASES = "sitemaps"
 
 def times_at(place: Place) -> LeaseTimes:
     """Returns ``LEASE_TIMES``, with notes as seldom as the place's limit of writes demands."""
-    return LEASE_TIMES._replace(note=max(LEASE_TIMES.note, write_interval(place)))
+    return LEASE_TIMES._replace(note=max(LEASE_TIMES.note, place.write_interval))
 
 
 class LeaseLost(UserError):

@@ -17,15 +17,8 @@ from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
 from ...web.base.quoting import quoted
 from ...web.rules.url_rules import UrlRules
-from ..storage.files import opened
-from ..storage.places import Place, is_place, place_of
-from ..storage.reach import (
-    absolute,
-    check_readable_twice,
-    files_in,
-    folders_in,
-    hint_if_missing,
-)
+from ..storage.place_addresses import is_place, place_of
+from ..storage.places import Place
 from ..storage.store_errors import StoreUnreachable
 from .seed_files import LONGEST_LINE, is_binary, lines, unpacked
 from .seed_line import BLANK_IN_URL, divide_line, hint_for
@@ -79,14 +72,14 @@ def sources(words: Sequence[str]) -> list[SeedSource]:
             found.append(SeedSource(len(found), tuple(group)))
             continue
         for path in (path for word in group for path in _files(word)):
-            found.append(SeedSource(len(found), path=str(absolute(path))))
+            found.append(SeedSource(len(found), path=str(path.absolute())))
     return found
 
 
 def unread_folders(words: Sequence[str]) -> list[str]:
     """Returns the folders in the given folders: seed files in them are not read."""
     places = [place_of(word) for word in words if not _is_url(word)]
-    return [folder for place in places for folder in folders_in(place) if not _is_hidden(folder)]
+    return [folder for place in places for folder in place.folders_in() if not _is_hidden(folder)]
 
 
 def _is_hidden(path: str) -> bool:
@@ -102,20 +95,20 @@ def _is_url(word: str) -> bool:
 def _files(word: str) -> list[Place]:
     read = path = place_of(word)
     try:
-        check_readable_twice(path)
-        files = files_in(path)
+        path.check_readable_twice()
+        files = path.files_in()
         if files != [path]:
             files = [file for file in files if not _is_hidden(str(file))]
         if not files:
             raise UsageError(_no_files(path) + _hint_for_word(word))
         for read in files:
-            with opened(read) as packed, unpacked(packed) as content:
+            with read.open_for_reading() as packed, unpacked(packed) as content:
                 if is_binary(content.read(8_192)):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
         hint = ""
         if isinstance(error, FileNotFoundError):
-            hint = _hint_for_word(word) or hint_if_missing(path)
+            hint = _hint_for_word(word) or path.hint_if_missing
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
         raise kind(f"cannot read seeds {quoted(str(read))}: {_reason(error)}{hint}") from error
     return files
@@ -128,7 +121,7 @@ def _hint_for_word(word: str) -> str:
 
 
 def _no_files(path: Place) -> str:
-    below = folders_in(path)
+    below = path.folders_in()
     hint = f"; folders in it are not read: {', '.join(below[:3])}" if below else ""
     return f"no seed files in folder {str(path)!r}{hint}"
 
@@ -281,7 +274,7 @@ def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
 def _numbered(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
-        with opened(place_of(path)) as file:
+        with place_of(path).open_for_reading() as file:
             yield from _without_comments(lines(file))
     except OSError as error:
         raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error

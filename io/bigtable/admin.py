@@ -12,7 +12,7 @@ from google.cloud.bigtable_admin_v2.services.bigtable_table_admin.transports imp
 
 from ...policy.components.kinds import kinds_in_rows
 from ...web.base.errors import UsageError, UserError
-from ..storage.places import place_of
+from ..storage.place_addresses import place_of
 from .address import BigtableAddress
 from .cell_layout import OWN_FAMILY, cell_kind, later_families
 from .channel import open_channel, persistent

@@ -30,8 +30,8 @@ from ..disk.table_names import checked_name
 from ..storage.errors import SnapshotTooOld
 from ..storage.file_errors import note_address
 from ..storage.parquet_files import row_groups
-from ..storage.places import Place, place_of
-from ..storage.reach import root_at
+from ..storage.place_addresses import place_of, root_at
+from ..storage.places import Place
 from ..tablets.checksums import verify_bytes
 from .address import BigtableAddress, parse_address
 from .cell_layout import cell_kind

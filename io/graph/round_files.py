@@ -18,15 +18,7 @@ import numpy as np
 from ...policy.graph.ranking import Values
 from ...web.base.safe_json import json_object
 from ..storage.file_errors import unreadable
-from ..storage.files import (
-    LARGEST_BYTES,
-    creating,
-    names,
-    opened,
-    read_if_there,
-    remove_file,
-    remove_tree,
-)
+from ..storage.files import LARGEST_BYTES, creating, names, read_if_there, remove_file
 from ..storage.places import Folder, Place
 
 # Start of the names of the folders.
@@ -99,7 +91,7 @@ class RoundFiles:
         """Returns values of a block after a round; ``some`` names those to read."""
         found: Values = {}
         path = self._path(number, block)
-        with _damage(path), opened(path) as file:
+        with _damage(path), path.open_for_reading() as file:
             for name, kind, shape in json_object(file.readline(_LONGEST_HEAD))["arrays"]:
                 if np.dtype(kind).hasobject:
                     raise ValueError(f"{name} is no array of numbers")
@@ -130,4 +122,4 @@ def remove_rounds(root: Folder, level: str) -> None:
     """Deletes the files of all rankings of a level, also of those that were killed."""
     for name in names(root / f"{level}_ranks"):
         if name.startswith(_FOLDER):
-            remove_tree(root / f"{level}_ranks/{name}")
+            (root / f"{level}_ranks/{name}").remove_tree()

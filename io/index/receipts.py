@@ -4,8 +4,7 @@ They are in ``index/NAME/receipts``. Compact and purge delete old ones, with the
 Then a server may have pages of which nothing is known, so the next run builds the index again.
 """
 
-from ..storage.exclusive import create_exclusive
-from ..storage.files import size_of
+from ..storage.files import create_exclusive, size_of
 from ..storage.places import Place
 
 # Ending of the files with the keys that a part is about to send.
@@ -17,8 +16,8 @@ _LOST = "lost"
 def is_intent(path: Place) -> bool:
     """Returns whether a file says what a run is about to send.
 
-    >>> from pathlib import Path
-    >>> is_intent(Path("table/index/main/receipts/0000000000017-a.index/0123.intent"))
+    >>> from nutbeam.io.storage.place_addresses import place_of
+    >>> is_intent(place_of("table/index/main/receipts/0000000000017-a.index/0123.intent"))
     True
     """
     return path.suffix == INTENT and path.parents[1].name == RECEIPTS

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from ...web.base.safe_json import read_json
 from ..disk.table_names import checked_part
 from ..snapshots.operations import has_ended, pinned_operation
-from ..storage.exclusive import create_exclusive
-from ..storage.files import list_files, read_if_there, remove_file, remove_tree
+from ..storage.files import create_exclusive, list_files, read_if_there, remove_file
 from ..storage.places import Place
 from .index_run import IndexRun
 from .receipts import INTENT, lost_mark
@@ -73,7 +72,7 @@ def forget_receipts(task: IndexRun) -> None:
     # A run that only deletes has sent no text again.
     corrected = _names_in(noted) if noted is not None and not task.cleans else []
     for name in (*corrected, task.receipts.name):
-        remove_tree(task.all_receipts / name)
+        (task.all_receipts / name).remove_tree()
     if task.full or not task.outside:
         remove_file(lost_mark(task.all_receipts))
 

@@ -41,9 +41,8 @@ from ..disk.record_checks import check_number
 from ..disk.table_names import checked_name
 from ..snapshots.commit import check_can_commit
 from ..snapshots.operations import Operation
-from ..storage.exclusive import create_exclusive
 from ..storage.file_errors import first_line
-from ..storage.files import LARGEST_BYTES, read_if_there
+from ..storage.files import LARGEST_BYTES, create_exclusive, read_if_there
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import file_of_record, file_record

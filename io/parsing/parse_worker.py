@@ -25,7 +25,7 @@ from ...web.base.memory import collect_seldom, keep_modules
 from ..rows.hosts import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
-from ..storage.reach import root_at
+from ..storage.place_addresses import root_at
 from ..storage.scratch import ScratchFull, remove_left_folder, writing_scratch
 from ..storage.store_errors import StoreError
 from .plugins import PARSE_FILTERS, load_plugins

@@ -9,8 +9,7 @@ from ...web.urls.row_keys import from_host_key, host_key
 from ..batches.seed_files import lines
 from ..batches.seeds import sources
 from ..snapshots.operations import Operation
-from ..storage.files import opened
-from ..storage.places import place_of
+from ..storage.place_addresses import place_of
 from ..tablets.tablets import tablets
 from .host_rows import host_frames
 
@@ -30,7 +29,7 @@ def listed_sitemaps(words: Iterable[str]) -> Iterator[str]:
         if source.path is None:
             yield from source.urls
             continue
-        with opened(place_of(source.path)) as file:
+        with place_of(source.path).open_for_reading() as file:
             for line in lines(file):
                 word = line.partition("\t")[0].strip()
                 if word and not word.startswith("#"):

@@ -19,7 +19,8 @@ import polars as pl
 from ...web.base.errors import UsageError, UserError
 from ...web.urls.row_keys import from_key
 from ..storage.file_errors import errors_as
-from ..storage.places import Folder, Place, one_spelling
+from ..storage.place_addresses import one_spelling
+from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile

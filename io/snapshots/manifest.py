@@ -17,10 +17,10 @@ from ...policy.components.component_names import present_name
 from ...policy.components.phases import PHASES
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
+from ..disk.formats import WRITER, check_format, this_version
 from ..disk.record_checks import MANIFEST_CHECKS, check_fields
 from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
-from ..storage.formats import WRITER, check_format, this_version
 from ..table.opening import open_table
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files

@@ -8,10 +8,10 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
+from ..disk.formats import check_format
 from ..disk.record_checks import check_count, check_number
 from ..disk.table_names import checked_part
 from ..storage.file_errors import first_line, repair_advice
-from ..storage.formats import check_format
 from ..storage.places import Place
 
 _FORMAT = 1

@@ -16,8 +16,7 @@ from typing import Any
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..storage.errors import ConflictError, SnapshotTooOld
-from ..storage.exclusive import check_exclusive, create_exclusive
-from ..storage.files import list_files, read_bytes, read_if_there
+from ..storage.files import create_exclusive, list_files, read_bytes, read_if_there
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
 from ..table.opening import open_table
@@ -110,7 +109,7 @@ def begin(
     table.prepare_components()
     if known is None:
         if snapshot == 0:
-            check_exclusive(path.parent)
+            path.parent.check_exclusive()
         now = now_ms(newest.latest_time) if now is None else now
         seed, process = zlib.crc32(operation.encode()), this_process()
         pinned = Operation(

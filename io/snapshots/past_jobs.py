@@ -15,9 +15,8 @@ from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import PAST_CHECKS, check_fields
 from ..storage.errors import MissingFile
-from ..storage.exclusive import create_exclusive
-from ..storage.files import Found, list_files, read_bytes
-from ..storage.places import Place
+from ..storage.files import create_exclusive, list_files, read_bytes
+from ..storage.places import Found, Place
 from ..table.web_table import WebTable
 from .manifest import Manifest, lineage, load_manifest
 

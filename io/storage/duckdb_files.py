@@ -12,8 +12,8 @@ from ...web.base.errors import UserError
 from . import stores
 from .errors import MissingFile
 from .file_errors import unreadable
-from .parquet_files import check_local_file
-from .places import Place, Remote, place_of
+from .parquet_files import check_before_opening
+from .places import Place
 
 # How many small files are kept in memory, because DuckDB opens a file several times.
 _KEPT = 64
@@ -34,18 +34,21 @@ def register_files(connection: Any, sizes: Mapping[Place, int], failures: list[U
     Raises:
         UserError: A local file is no regular file, or no Parquet file of a table.
     """
-    for place in sizes:
+    in_stores: dict[str, tuple[Place, int]] = {}
+    for place, size in sizes.items():
+        if not place.opens_by_name:
+            in_stores[str(place)] = place, size
+            continue
         with contextlib.suppress(MissingFile):  # a query of other files does not need it
-            check_local_file(place)
-    remote = {str(place): size for place, size in sizes.items() if isinstance(place, Remote)}
-    for scheme in {address.partition("://")[0] for address in remote}:
-        connection.register_filesystem(_system_of(scheme, remote, failures))
+            check_before_opening(place)
+    for scheme in {address.partition("://")[0] for address in in_stores}:
+        connection.register_filesystem(_system_of(scheme, in_stores, failures))
 
 
 class _Parts(io.RawIOBase):
     """An open file; notes errors of reading it."""
 
-    def __init__(self, file: IO[bytes], place: Remote, failures: list[UserError]) -> None:
+    def __init__(self, file: IO[bytes], place: Place, failures: list[UserError]) -> None:
         self._file, self._place, self._failures = file, place, failures
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -57,7 +60,7 @@ class _Parts(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def _noted(place: Remote, failures: list[UserError]) -> Iterator[None]:
+def _noted(place: Place, failures: list[UserError]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -65,13 +68,16 @@ def _noted(place: Remote, failures: list[UserError]) -> Iterator[None]:
         raise
 
 
-def _system_of(scheme: str, sizes: Mapping[str, int], failures: list[UserError]) -> Any:
+def _system_of(
+    scheme: str, files: Mapping[str, tuple[Place, int]], failures: list[UserError]
+) -> Any:
     """Returns a file system of fsspec, which DuckDB accepts."""
     from fsspec.spec import AbstractFileSystem  # late: few commands need it
 
     @functools.lru_cache(maxsize=_KEPT)
     def small(address: str) -> bytes:
-        return stores.read_object(_remote(address))
+        place, size = files[address]
+        return place.read_whole(size)
 
     class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         """The methods that DuckDB calls."""
@@ -80,32 +86,26 @@ def _system_of(scheme: str, sizes: Mapping[str, int], failures: list[UserError])
         cachable = False  # instances are not shared
 
         def glob(self, path: str, **_: Any) -> list[str]:
-            return [path] if path in sizes else []
+            return [path] if path in files else []
 
         def exists(self, path: str, **_: Any) -> bool:
-            return path in sizes
+            return path in files
 
         def info(self, path: str, **_: Any) -> dict[str, Any]:
-            if path not in sizes:
+            if path not in files:
                 raise FileNotFoundError(path)
-            return {"name": path, "size": sizes[path], "type": "file"}
+            return {"name": path, "size": files[path][1], "type": "file"}
 
         def modified(self, _: str) -> datetime.datetime:
             return _NEVER_CHANGED
 
         def open(self, path: str, mode: str = "rb", **_: Any) -> IO[bytes]:
-            if path not in sizes or mode != "rb":
+            if path not in files or mode != "rb":
                 raise PermissionError(f"not a file of the table: {path}")
-            place = _remote(path)
-            if sizes[path] > stores.WHOLE_BYTES:
-                return cast("IO[bytes]", _Parts(stores.ranges(place, sizes[path]), place, failures))
+            place, size = files[path]
+            if size > stores.WHOLE_BYTES:
+                return cast("IO[bytes]", _Parts(place.open_parts(size), place, failures))
             with _noted(place, failures):
                 return io.BytesIO(small(path))
 
     return StoreFiles()
-
-
-def _remote(address: str) -> Remote:
-    place = place_of(address)
-    assert isinstance(place, Remote)
-    return place

@@ -48,14 +48,14 @@ def repair_advice(path: Place) -> str:
 
     It is ``fsck``, unless the kind of the file declares another one (``Kind.rebuilt_by``).
 
-    >>> from pathlib import Path
-    >>> repair_advice(Path("mine/manifest/lists/state-1.parquet"))
+    >>> from nutbeam.io.storage.place_addresses import place_of
+    >>> repair_advice(place_of("mine/manifest/lists/state-1.parquet"))
     ': run nutbeam fsck mine'
-    >>> repair_advice(Path("mine/index/main/shards/1.parquet"))
+    >>> repair_advice(place_of("mine/index/main/shards/1.parquet"))
     ': run nutbeam index mine --full'
-    >>> repair_advice(Path("mine/index/test/shards/1.parquet"))
+    >>> repair_advice(place_of("mine/index/test/shards/1.parquet"))
     ': run nutbeam index mine --full --index test'
-    >>> repair_advice(Path("seeds.txt"))
+    >>> repair_advice(place_of("seeds.txt"))
     ''
     """
     table = _table_of(path)

@@ -1,26 +1,19 @@
 """Reads and writes whole files of a table under new names; Parquet is in ``parquet_files``.
 
-All access to storage goes through this module and ``io/storage/exclusive.py``. A file
-appears under its name only when it is complete, so a listing never shows an incomplete
-file. No name is ever written twice.
+Here the operations of ``Place`` raise readable errors. A file appears under its name only when it
+is complete, so a listing never shows an incomplete file. No name is ever written twice.
 """
 
 import contextlib
-import dataclasses
-import os
 import secrets
-import shutil
-import stat
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
 
-from ..disk.regular_files import open_for_reading, read_whole, stat_file
-from ..disk.table_links import check_links, is_link_free
-from . import stores
+from ...web.base.errors import Unavailable, UsageError
 from .file_errors import errors_as, unreadable
-from .places import Place, Remote
+from .places import Found, Place
+from .store_errors import StoreUnreachable
 
 # No record or list of a table is larger, and no other file that is read as a whole.
 RECORD_BYTES = 256 << 20
@@ -44,7 +37,7 @@ def read_bytes(path: Place, most: int = RECORD_BYTES) -> bytes:
             in a table and no regular file.
     """
     try:
-        return _read(path, most)
+        return path.read_whole(most)
     except OSError as error:
         raise unreadable(path, error) from error
 
@@ -53,13 +46,9 @@ def read_if_there(path: Place, most: int = RECORD_BYTES) -> bytes | None:
     """Returns the whole file, or None if there is none; see ``read_bytes``."""
     with errors_as(f"cannot read {path}"):
         try:
-            return _read(path, most)
+            return path.read_whole(most)
         except FileNotFoundError:
             return None
-
-
-def _read(path: Place, most: int) -> bytes:
-    return stores.read_object(path) if isinstance(path, Remote) else read_whole(path, most)
 
 
 def names(folder: Place, label: str = "") -> list[str]:
@@ -78,13 +67,23 @@ def names(folder: Place, label: str = "") -> list[str]:
 def names_and_versions(folder: Place, label: str = "") -> dict[str, str]:
     """Returns the names in a folder and, in a store, each object's version; see ``names``."""
     with errors_as(f"cannot read {label or folder}"):
-        if isinstance(folder, Remote):
-            return stores.names(folder)
-        try:
-            check_links(folder)
-            return {entry.name: "" for entry in folder.iterdir()}
-        except FileNotFoundError:
-            return {}
+        return folder.names_and_versions()
+
+
+def names_of_table(place: Place, address: str) -> list[str]:
+    """Returns the names in the place of a table; checks that its store can be reached.
+
+    Raises:
+        UsageError: The place is a file, or cannot be read.
+        Unavailable: The store does not answer.
+    """
+    try:
+        return place.names_if_reached()
+    except NotADirectoryError as error:
+        raise UsageError(f"the table must be a folder, got the file {address!r}") from error
+    except OSError as error:
+        kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
+        raise kind(f"cannot read table {address!r}: {error.strerror}") from error
 
 
 def size_of(path: Place) -> int | None:
@@ -94,44 +93,11 @@ def size_of(path: Place) -> int | None:
         UserError: There is no permission to read the file's folder.
     """
     try:
-        return _size_and_version(path)[0]
+        return path.size_and_version()[0]
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def file_version(path: Place) -> tuple[int, str] | tuple[()]:
-    """Returns a value that differs between two files of the same name; empty if there is no file.
-
-    Files are never changed, but a table may be removed and created again.
-    """
-    try:
-        return _size_and_version(path)
-    except OSError:
-        return ()
-
-
-def _size_and_version(path: Place) -> tuple[int, str]:
-    if isinstance(path, Remote):
-        return stores.stat(path)
-    known = stat_file(path)
-    return known.st_size, f"{known.st_ino} {known.st_mtime_ns}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """A file in a folder.
-
-    Attributes:
-        path: Its place.
-        bytes: Its size.
-        changed: When it was last written, s, by the store's clock.
-    """
-
-    path: Place
-    bytes: int
-    changed: float
 
 
 def list_files(folder: Place) -> Iterator[Found]:
@@ -143,22 +109,7 @@ def list_files(folder: Place) -> Iterator[Found]:
         UserError: There is no permission to read a folder.
     """
     with errors_as(f"cannot read {folder}"):
-        if isinstance(folder, Remote):
-            for name, (size, changed) in stores.tree(folder).items():
-                yield Found(folder / name, size, changed)
-        elif is_link_free(folder):
-            yield from _files_below(folder)
-
-
-def _files_below(folder: Path) -> Iterator[Found]:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for path in sorted(folder.iterdir()):
-            with contextlib.suppress(FileNotFoundError):  # another process has removed it
-                known = path.lstat()
-                if stat.S_ISDIR(known.st_mode):
-                    yield from _files_below(path)
-                elif stat.S_ISREG(known.st_mode):
-                    yield Found(path, known.st_size, known.st_mtime)
+        yield from folder.files_below()
 
 
 def crc32_of(path: Place) -> int:
@@ -192,7 +143,7 @@ def copy_bytes(source: Place, target: Place) -> int:
 
 def _blocks(path: Place) -> Iterator[bytes]:
     try:
-        with opened(path) as file:
+        with path.open_for_reading() as file:
             while block := file.read(1 << 20):
                 yield block
     except OSError as error:
@@ -208,13 +159,25 @@ def write_bytes(path: Place, data: bytes) -> None:
 def overwrite_bytes(path: Place, data: bytes) -> None:
     """Replaces a small file atomically; a crash of the machine may lose the new content."""
     with errors_as(f"cannot write {path}"):
-        if isinstance(path, Remote):
-            stores.overwrite(path, data)
-            return
-        check_links(path.parent)
-        with temporary_beside(path) as temporary:
-            temporary.write_bytes(data)
-            temporary.replace(path)
+        path.overwrite(data)
+
+
+def create_exclusive(path: Place, data: bytes, *, durable: bool = True) -> bool:
+    """Creates a file with its complete content, or not at all; all commits depend on it.
+
+    Args:
+        path: Place of the file.
+        data: Its content.
+        durable: Whether it must survive a crash of the machine.
+
+    Returns:
+        True if this call created it; False if it existed already, unchanged.
+
+    Raises:
+        UserError: The folder is not writable.
+    """
+    with errors_as(f"cannot write {path}"):
+        return path.create(data, durable=durable)
 
 
 @contextlib.contextmanager
@@ -228,58 +191,8 @@ def creating(path: Place, *, durable: bool = False) -> Iterator[IO[bytes]]:
     Raises:
         UserError: The file cannot be written.
     """
-    with errors_as(f"cannot write {path}"):
-        if isinstance(path, Remote):
-            with stores.open_new(path) as file:
-                yield file
-            return
-        check_links(path.parent)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_beside(path) as temporary:
-            with temporary.open("wb") as file:
-                yield file
-            if durable:
-                sync(temporary)
-            temporary.rename(path)
-            if durable:
-                sync(path.parent)
-
-
-@contextlib.contextmanager
-def temporary_beside(path: Path) -> Iterator[Path]:
-    """Yields the name of a temporary file in the folder of ``path``; removes it at the end."""
-    temporary = path.with_name(f".{path.name}.{new_name('')}")
-    try:
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def opened(path: Place) -> IO[bytes]:
-    """Opens a file for reading from its beginning to its end.
-
-    Raises:
-        OSError: There is no such file, or no permission to read it.
-    """
-    return stores.opened(path) if isinstance(path, Remote) else open_for_reading(path)
-
-
-def remove_tree(folder: Place) -> None:
-    """Removes a folder and its content; skips files that cannot be removed."""
-    if isinstance(folder, Remote):
-        with contextlib.suppress(OSError):
-            stores.remove_tree(folder)
-    elif is_link_free(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def sync(path: Path) -> None:
-    """Calls fsync on a file, or on a folder so that its names are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with errors_as(f"cannot write {path}"), path.open_new(durable=durable) as file:
+        yield file
 
 
 def store_time(folder: Place) -> float:
@@ -289,17 +202,7 @@ def store_time(folder: Place) -> float:
     """
     probe = folder / f".{new_name('')}"
     with errors_as(f"cannot write {probe}"):
-        if isinstance(probe, Remote):
-            stores.overwrite(probe, b"-")
-            try:
-                return stores.time_written(probe)
-            finally:
-                stores.remove(probe)
-        check_links(probe.parent)
-        probe.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_beside(probe) as temporary:
-            temporary.touch()
-            return temporary.stat().st_mtime
+        return probe.measure_time()
 
 
 def remove_file(path: Place) -> int:
@@ -309,44 +212,7 @@ def remove_file(path: Place) -> int:
         UserError: There is no permission to remove it.
     """
     with errors_as(f"cannot remove {path}"), contextlib.suppress(FileNotFoundError):
-        size, _ = _size_and_version(path)
-        if isinstance(path, Remote):
-            stores.remove(path)
-        else:
-            path.unlink()
+        size, _ = path.size_and_version()
+        path.remove()
         return size
     return 0
-
-
-def empty_folders(folder: Place, before: float) -> Iterator[str]:
-    """Yields the names of the folders in a folder that have no files.
-
-    Args:
-        folder: The folder; stores have no empty folders.
-        before: Time of the store's clock, s. A folder that was changed later is left out,
-            because another process may be about to write there.
-    """
-    if isinstance(folder, Remote):
-        return
-    with contextlib.suppress(OSError):  # another process has removed it
-        for path in folder.iterdir() if is_link_free(folder) else ():
-            inside = [path, *path.rglob("*")]
-            if all(_is_folder(one) and one.stat().st_mtime < before for one in inside):
-                yield path.name
-
-
-def remove_empty_folders(folder: Place) -> None:
-    """Removes empty folders: ``folder`` and those below it."""
-    with contextlib.suppress(OSError):
-        if isinstance(folder, Remote):
-            stores.remove_empty_folders(folder)
-            return
-        check_links(folder)
-        for path in folder.iterdir():
-            if _is_folder(path):
-                remove_empty_folders(path)
-        folder.rmdir()
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()

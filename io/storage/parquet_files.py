@@ -1,13 +1,11 @@
 """Reads and writes Parquet files of a table, one row group at a time."""
 
 import contextlib
-import functools
 import io
 import os
 import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
@@ -17,13 +15,12 @@ import pyarrow.parquet as pq
 
 from ...policy.components.schema import conform, to_frame
 from ...web.base.errors import UserError
-from ..disk.parquet_growth import check_dictionaries, check_growth
-from ..disk.regular_files import open_for_reading, stat_file
-from . import stores
+from ..disk.parquet_growth import check_growth
 from .errors import MissingFile
 from .file_errors import errors_as, first_line, repair_advice, unreadable
 from .files import creating
-from .places import Place, Remote
+from .local_place import LocalPlace
+from .places import Place
 
 ROW_GROUP_ROWS = 131_072
 BATCH_ROWS = 1_024
@@ -37,17 +34,10 @@ def parquet_file(path: Place) -> Iterator[pq.ParquetFile]:
         UserError: The file is missing or damaged, which reading in the context may show.
     """
     try:
-        if isinstance(path, Remote):
-            source: Any = stores.seekable(path)
-            size = source.seek(0, os.SEEK_END)
-            source.seek(0)
-        else:
-            facts = stat_file(path)
-            source, size = path, facts.st_size
-        with pq.ParquetFile(source, pre_buffer=isinstance(path, Remote)) as file:
+        source, size = path.parquet_source()
+        with pq.ParquetFile(source, pre_buffer=not path.has_cheap_seeks) as file:
             check_growth(file.metadata, size)
-            if not isinstance(path, Remote):
-                _check_content(path, size, facts.st_mtime_ns)
+            path.check_repeated_texts()
             yield file
     # A column's name may be no UTF-8, a number too large.
     except (OSError, pa.ArrowException, ValueError, OverflowError) as error:
@@ -69,13 +59,12 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
             are collected: use ``collect``.
     """
     declared = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
-    here = [path for path in paths if not isinstance(path, Remote)]
-    if len(here) < len(paths):
-        return _scan_remote(paths, schema, declared, row_index)
-    for path in here:
-        check_local_file(path)
+    if not all(path.opens_by_name for path in paths):
+        return _scan_groups(paths, schema, declared, row_index)
+    for path in paths:
+        check_before_opening(path)
     return pl.scan_parquet(
-        here,
+        [str(path) for path in paths],
         schema=declared,
         missing_columns="insert",
         extra_columns="ignore",
@@ -85,7 +74,7 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
     )
 
 
-def _scan_remote(
+def _scan_groups(
     paths: Sequence[Place], schema: pa.Schema, declared: pl.Schema, row_index: str | None
 ) -> pl.LazyFrame:
     """Reads the columns that polars needs, one row group at a time, and filters each group."""
@@ -114,13 +103,8 @@ def _scan_remote(
     return pl_plugins.register_io_source(read, schema=declared)
 
 
-def has_cheap_seeks(path: Place) -> bool:
-    """Returns whether reading a part of a file is cheap; in a store each part costs a request."""
-    return not isinstance(path, Remote)
-
-
-def check_local_file(path: Place) -> None:
-    """Checks a Parquet file before a library opens it by its name; those in stores pass.
+def check_before_opening(path: Place) -> None:
+    """Checks a Parquet file before a library opens it by its name.
 
     polars does not say which of many files is damaged, and ends the process where a file unpacks
     to more than the memory.
@@ -128,26 +112,16 @@ def check_local_file(path: Place) -> None:
     Raises:
         UserError: It is missing, no regular file, or no Parquet file of a table.
     """
-    if isinstance(path, Remote):
-        return
     try:
-        with open_for_reading(path) as file:
+        with path.open_for_reading() as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 4))
             if file.read() != b"PAR1":
                 raise ValueError("it does not end as Parquet does")
             check_growth(pq.read_metadata(file), size)
-            changed_ns = os.fstat(file.fileno()).st_mtime_ns
-        _check_content(path, size, changed_ns)
+        path.check_repeated_texts()
     except (OSError, pa.ArrowException, ValueError) as error:
         raise unreadable(path, error) from error
-
-
-@functools.lru_cache(maxsize=16_384)
-def _check_content(path: Path, size: int, changed_ns: int) -> None:
-    """Checks a file of the local disk once: it stays as it is while its size and time do."""
-    with open_for_reading(path) as file:
-        check_dictionaries(file, size)
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:
@@ -164,7 +138,7 @@ def collect(rows: pl.LazyFrame) -> pl.DataFrame:
         # The query plan of polars always has the file names, its error does not.
         names = re.findall(r"PARQUET SCAN \[([^\]]*)\]", rows.explain(), re.IGNORECASE)
         where = f"{names[0]}: " if names and names[0] not in str(error) else ""
-        help = repair_advice(Path(names[0].partition(",")[0])) if names else ""
+        help = repair_advice(LocalPlace(names[0].partition(",")[0])) if names else ""
         kind = MissingFile if isinstance(error, FileNotFoundError) else UserError
         raise kind(f"data file cannot be read: {where}{first_line(error)}{help}") from error
 

@@ -1,86 +1,287 @@
-"""Places of tables and files: in a local folder or in a store."""
+"""What a place is: a folder or file, on this machine or in a store.
 
+``LocalPlace`` and ``StorePlace`` implement it; ``place_addresses.py`` makes the place for an address.
+"""
+
+import abc
 import dataclasses
-import re
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
-from typing import Protocol, TypeAlias
-
-from ...web.base.errors import UsageError
-
-# Each kind of store: its name, and the extra of nutbeam that installs its client.
-STORES = {"gs": ("Google Cloud Storage", "gcp"), "s3": ("S3", "s3"), "hdfs": ("HDFS", "hdfs")}
-_OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
-LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
-HDFS = "hdfs://HOST:PORT/NAME"
-# Characters that clients of stores, or HTTP, would misinterpret.
-_STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\]")
+from typing import IO, Any, ClassVar, Protocol, Self
 
 
-@dataclasses.dataclass(frozen=True, order=True)
-class Remote:
-    """A name in a store, with the methods of ``pathlib`` that need no request.
+class Place(abc.ABC):
+    """A folder or file, on this machine or in a store.
 
-    Attributes:
-        store: The store: ``gs://BUCKET``, ``s3://BUCKET`` or ``hdfs://HOST:PORT``.
-        key: The name in the store.
-
-    >>> place = Remote("gs://bucket", PurePosixPath("table")) / "manifest"
-    >>> str(place), place.scheme, place.parent.name
-    ('gs://bucket/table/manifest', 'gs', 'table')
+    Its names are those of ``pathlib``. The other methods raise an ``OSError`` if a file or folder is
+    missing or cannot be reached, unless they say otherwise; ``files.py`` has the same with errors
+    for users.
     """
 
-    store: str
-    key: PurePosixPath
+    # Whether other machines find it only if they share a folder with this one.
+    needs_shared_path: ClassVar[bool]
+    # Whether polars, pyarrow and DuckDB open it by its name.
+    opens_by_name: ClassVar[bool]
+    # Whether reading a part of a file is cheap; in a store each part costs a request.
+    has_cheap_seeks: ClassVar[bool]
+    # Whether files may get lost, so that markers show which ones were made.
+    may_lose_files: ClassVar[bool]
+    # Shortest time between two writes of the same name, s.
+    write_interval: ClassVar[float]
+    # Time between two checks whether a file exists, s.
+    look_interval: ClassVar[float]
+    # Advice on a place of seeds that does not exist, after an error; it may be empty.
+    hint_if_missing: ClassVar[str]
 
-    def __truediv__(self, name: str | PurePosixPath) -> "Remote":
-        return dataclasses.replace(self, key=self.key / name)
+    # Names: they need no request.
 
-    def __str__(self) -> str:
-        return f"{self.store}/{self.key}" if self.key.parts else self.store
+    @abc.abstractmethod
+    def __truediv__(self, name: str | PurePosixPath) -> Self: ...
 
-    @property
-    def scheme(self) -> str:
-        return self.store.partition("://")[0]
-
-    @property
-    def netloc(self) -> str:
-        """The bucket, or host and port."""
-        return self.store.partition("://")[2]
-
-    @property
-    def name(self) -> str:
-        return self.key.name
-
-    @property
-    def stem(self) -> str:
-        return self.key.stem
+    @abc.abstractmethod
+    def __lt__(self, other: Any, /) -> bool: ...
 
     @property
-    def suffix(self) -> str:
-        return self.key.suffix
+    @abc.abstractmethod
+    def name(self) -> str: ...
 
     @property
-    def parent(self) -> "Remote":
-        return dataclasses.replace(self, key=self.key.parent)
+    @abc.abstractmethod
+    def stem(self) -> str: ...
 
     @property
-    def parents(self) -> tuple["Remote", ...]:
-        return tuple(dataclasses.replace(self, key=key) for key in self.key.parents)
+    @abc.abstractmethod
+    def suffix(self) -> str: ...
 
-    def with_name(self, name: str) -> "Remote":
-        return dataclasses.replace(self, key=self.key.with_name(name))
+    @property
+    @abc.abstractmethod
+    def parent(self) -> Self: ...
 
-    def with_suffix(self, suffix: str) -> "Remote":
-        return dataclasses.replace(self, key=self.key.with_suffix(suffix))
+    @property
+    @abc.abstractmethod
+    def parents(self) -> Sequence[Self]: ...
 
-    def relative_to(self, other: "Place") -> PurePosixPath:
-        if not isinstance(other, Remote) or other.store != self.store:
-            raise ValueError(f"{self} is not in {other}")
-        return self.key.relative_to(other.key)
+    @abc.abstractmethod
+    def with_name(self, name: str) -> Self: ...
+
+    @abc.abstractmethod
+    def with_suffix(self, suffix: str) -> Self: ...
+
+    @abc.abstractmethod
+    def relative_to(self, other: Any, /) -> PurePosixPath: ...
+
+    def absolute(self) -> Self:
+        """Returns the absolute form, which is valid in any working folder."""
+        return self
+
+    def resolve(self) -> Self:
+        """Returns the absolute form, without links."""
+        return self
+
+    # Folders.
+
+    def note_table(self) -> None:
+        """Records that this is the folder of a table, so that no link leads out of it."""
+        return
+
+    def make_folder(self) -> None:
+        """Makes the folder and those above it, unless it is there; a store has none to make."""
+        return
+
+    def missing_folders(self) -> list[Path]:
+        """Returns those of the folder and the folders above it that do not exist; none in a store."""
+        return []
+
+    def is_symlink(self) -> bool:
+        """Returns whether it is a symbolic link."""
+        return False
+
+    def odd_entries(self) -> list[tuple["Place", str]]:
+        """Returns what is no regular file in the folder, and its kind, such as ``a FIFO``."""
+        return []
+
+    @abc.abstractmethod
+    def exists(self) -> bool:
+        """Returns whether the folder or file exists."""
+
+    @abc.abstractmethod
+    def names_and_versions(self) -> dict[str, str]:
+        """Returns the names in the folder and, in a store, each object's version.
+
+        There are none if there is no such folder.
+        """
+
+    @abc.abstractmethod
+    def names_if_reached(self) -> list[str]:
+        """Returns the names in the folder of a table; checks that its store answers."""
+
+    @abc.abstractmethod
+    def files_in(self) -> list[Self]:
+        """Returns the files directly in the folder, in order; for a file, the file alone."""
+
+    def check_readable_twice(self) -> None:
+        """Checks that it is no FIFO, device or socket: they can be read once, if at all."""
+        return
+
+    @abc.abstractmethod
+    def folders_in(self) -> list[str]:
+        """Returns the folders directly in the folder, in order; for a file, none."""
+
+    @abc.abstractmethod
+    def files_below(self) -> Iterator["Found"]:
+        """Yields all files below the folder, hidden files included; none if there is no folder.
+
+        Only regular files are listed, and no link is followed, except a moved folder of a table.
+        """
+
+    @abc.abstractmethod
+    def remove_tree(self) -> None:
+        """Removes the folder and its content; skips files that cannot be removed."""
+
+    def empty_folders(self, before: float) -> Iterator[str]:
+        """Yields the names of the folders in the folder that have no files; stores have none.
+
+        Args:
+            before: Time of the store's clock, s. A folder that was changed later is left out,
+                because another process may be about to write there.
+        """
+        return iter(())
+
+    @abc.abstractmethod
+    def remove_empty_folders(self) -> None:
+        """Removes the folder and those below it that are empty; leaves what cannot be removed."""
+
+    # Reading a file.
+
+    @abc.abstractmethod
+    def read_whole(self, most: int) -> bytes:
+        """Returns the whole file; on this machine a file of a table has at most ``most`` bytes."""
+
+    @abc.abstractmethod
+    def open_for_reading(self) -> IO[bytes]:
+        """Opens the file for reading from its beginning to its end."""
+
+    @abc.abstractmethod
+    def open_parts(self, size: int) -> IO[bytes]:
+        """Opens the file, of a known size in bytes, for reading parts of it."""
+
+    @abc.abstractmethod
+    def parquet_source(self) -> tuple[Any, int]:
+        """Returns (what pyarrow reads a Parquet file from, its size in bytes)."""
+
+    def check_repeated_texts(self) -> None:
+        """Checks that the rows of a Parquet file do not fill the memory; in a store it does not.
+
+        Raises:
+            ValueError: It repeats long texts, or is damaged.
+        """
+        return
+
+    @abc.abstractmethod
+    def arrow_source(self) -> str | bytes:
+        """Returns what polars reads an Arrow file from; a file here is mapped into memory."""
+
+    @abc.abstractmethod
+    def size_and_version(self) -> tuple[int, str]:
+        """Returns (size in bytes, a value that differs between two files of the same name)."""
+
+    def file_version(self) -> tuple[int, str] | tuple[()]:
+        """Returns ``size_and_version``; empty if there is no file.
+
+        Files are never changed, but a table may be removed and created again.
+        """
+        try:
+            return self.size_and_version()
+        except OSError:
+            return ()
+
+    def version(self, *known: Hashable) -> Hashable:
+        """Returns a version of the file, which never changes; None if there is no file.
+
+        Args:
+            known: Versions that the caller knows, or nothing; for a file in a store one of them is
+                enough, because another would cost a request.
+        """
+        return self.file_version() or None
+
+    def list_version(self) -> tuple[int, str] | tuple[()]:
+        """Returns the version of a file list.
+
+        For a store it is empty: the version would cost a request, and names are never reused.
+        """
+        return self.file_version()
+
+    # Writing a file.
+
+    @abc.abstractmethod
+    def create(self, data: bytes, *, durable: bool) -> bool:
+        """Creates the file with its content, unless the name is taken; returns whether it did.
+
+        On this machine it writes a temporary file, calls fsync if ``durable``, then ``os.link``,
+        which fails if the name is taken. No reader ever sees an incomplete file, and a crash leaves
+        at most the temporary file. For stores see ``stores.create``.
+        """
+
+    def check_exclusive(self) -> None:
+        """Checks that names in the folder are created only once; called before it gets a table.
+
+        Some stores that speak S3's protocol ignore ``If-None-Match``: two commits could
+        overwrite each other, unnoticed.
+
+        Raises:
+            UserError: The store replaces existing objects.
+        """
+        return
+
+    @abc.abstractmethod
+    def open_new(self, *, durable: bool) -> AbstractContextManager[IO[bytes]]:
+        """Opens a new file for writing; it appears when the block ends without an error."""
+
+    @abc.abstractmethod
+    def overwrite(self, data: bytes) -> None:
+        """Replaces a small file."""
+
+    @abc.abstractmethod
+    def remove(self) -> None:
+        """Removes the file."""
+
+    # Times, and the client.
+
+    @abc.abstractmethod
+    def measure_time(self) -> float:
+        """Returns the time of the store's clock, s since the epoch, by writing this file."""
+
+    def limit_after(self, time: float) -> float:
+        """Returns the time below which times of files count as not later than ``time``, s."""
+        return time
+
+    def redate(self, now: float) -> bool:
+        """Sets the time of a file that is dated in the future to ``now``; returns whether it did."""
+        return False
+
+    def check_client(self) -> None:
+        """Checks that the client of a store is installed here.
+
+        Raises:
+            UserError: A package or the credentials are missing.
+        """
+        return
 
 
-# The place of a file: a path, or a name in a store.
-Place: TypeAlias = Path | Remote
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A file in a folder.
+
+    Attributes:
+        path: Its place.
+        bytes: Its size.
+        changed: When it was last written, s, by the store's clock.
+    """
+
+    path: Place
+    bytes: int
+    changed: float
 
 
 class Folder(Protocol):
@@ -89,78 +290,11 @@ class Folder(Protocol):
     def __truediv__(self, name: str | PurePosixPath, /) -> Place: ...
 
 
-def full_address(place: Place) -> str:
-    """Returns the address of a place, which does not depend on the working directory.
-
-    >>> full_address(Path("/a/b")), full_address(Remote("gs://bucket", PurePosixPath("a")))
-    ('/a/b', 'gs://bucket/a')
-    """
-    return str(place) if isinstance(place, Remote) else str(place.absolute())
-
-
 def below(folder: Folder, place: Place) -> str:
     """Returns the path of a place relative to the folder of a table, as in file lists.
 
-    >>> below(Path("/t"), Path("/t/state/x")), below(place_of("gs://b/t"), place_of("gs://b/t/x"))
-    ('state/x', 'x')
+    >>> from nutbeam.io.storage.place_addresses import place_of
+    >>> [below(place_of(table), place_of(table) / "state/x") for table in ("/t", "t", "gs://b/t")]
+    ['state/x', 'state/x', 'state/x']
     """
-    top = (folder / "_").parent
-    if isinstance(place, Remote):
-        return str(place.relative_to(top))
-    return str(place.relative_to(str(top)))
-
-
-def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Place:
-    """Returns the place for an address; sends no request.
-
-    Args:
-        address: The address.
-        allowed: The kinds of addresses, for the error.
-
-    Raises:
-        UsageError: The kind of the address is not supported, or it names no bucket.
-
-    >>> place_of("gs://bucket/a//table/")
-    Remote(store='gs://bucket', key=PurePosixPath('a/table'))
-    """
-    scheme, remote, rest = address.partition("://")
-    if not remote:
-        return Path(address)
-    if scheme not in STORES:
-        hint = f": write {_OTHER_NAMES[scheme]}://" if scheme in _OTHER_NAMES else ""
-        raise UsageError(f"an address must be {allowed}, got {address!r}{hint}")
-    netloc, _, key = rest.partition("/")
-    strange = _STRANGE.search(rest)
-    if strange:
-        raise UsageError(f"an address must not contain {strange[0]!r}, got {address!r}")
-    if not netloc or "@" in netloc:
-        raise UsageError(f"an address begins with {scheme}://{_NETLOC[scheme]}/, got {address!r}")
-    name = PurePosixPath(key.strip("/"))
-    if ".." in name.parts:
-        raise UsageError(f"an address must not contain '..', got {address!r}")
-    return Remote(f"{scheme}://{netloc}", name)
-
-
-_NETLOC = {"gs": "BUCKET", "s3": "BUCKET", "hdfs": "HOST:PORT"}
-
-
-def is_place(word: str) -> bool:
-    """Returns whether a word is the address of a file or folder, here or in a store, and no URL.
-
-    >>> is_place("seeds/a"), is_place("s3://b/a"), is_place("http://a/"), is_place("file:/a")
-    (True, True, False, False)
-    """
-    scheme, marked, _ = word.partition("://")
-    return scheme in STORES if marked else not word.startswith("file:/")
-
-
-def one_spelling(address: str) -> str:
-    """Returns the same text for every way of writing the address of one table.
-
-    >>> one_spelling("gs://b//t/"), one_spelling("bigtable://p/i/t")
-    ('gs://b/t', 'bigtable://p/i/t')
-    """
-    if not is_place(address):
-        return address
-    place = place_of(address)
-    return str(place if isinstance(place, Remote) else place.resolve())
+    return str(place.relative_to((folder / "_").parent))

@@ -8,8 +8,8 @@ import threading
 from typing import Any
 
 from ...web.base.errors import UsageError
-from .places import STORES, Remote
 from .store_errors import client_errors
+from .store_names import STORES, StoreName
 
 CONNECT_S, READ_S = 20, 60
 RETRIES = 6
@@ -17,13 +17,13 @@ HDFS_PORT = 9870
 _LOCAL = threading.local()
 
 
-def path_in(place: Remote) -> str:
+def path_in(place: StoreName) -> str:
     if place.scheme == "hdfs":
         return f"/{place.key}" if place.key.parts else "/"
     return f"{place.netloc}/{place.key}" if place.key.parts else place.netloc
 
 
-def store_client_of(place: Remote) -> Any:
+def store_client_of(place: StoreName) -> Any:
     """Returns the client of a store: one per process, or one per thread for HDFS.
 
     Raises:
@@ -34,7 +34,7 @@ def store_client_of(place: Remote) -> Any:
         return _client_of(place)
 
 
-def _client_of(place: Remote) -> Any:
+def _client_of(place: StoreName) -> Any:
     if place.scheme != "hdfs":
         named = [os.environ.get(name) for name in _ENDPOINTS[place.scheme]]
         with _MAKING:  # so that two threads do not make two clients

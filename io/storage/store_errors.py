@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ...web.base.errors import UserError, one_line
 from .file_errors import first_line
-from .places import STORES, Remote
+from .store_names import STORES, StoreName
 
 
 class StoreError(OSError):
@@ -24,7 +24,7 @@ class StoreUnreachable(StoreError):
 
 
 @contextlib.contextmanager
-def client_errors(place: Remote) -> Iterator[None]:
+def client_errors(place: StoreName) -> Iterator[None]:
     """Re-raises errors of a client as a one-line ``StoreError``."""
     try:
         yield
@@ -48,7 +48,7 @@ _CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError"
                       "TimeoutError", "FSTimeoutError"}  # fmt: skip
 
 
-def _explained(error: Exception, place: Remote) -> StoreError:
+def _explained(error: Exception, place: StoreName) -> StoreError:
     """Returns a readable one-line error for an error of a client."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     code, text = code_of(error), one_line(first_line(error), 300)

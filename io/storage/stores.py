@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
-from .places import Remote
 from .store_clients import path_in, store_client_of
 from .store_errors import StoreError, client_errors, code_of
+from .store_names import StoreName
 
 # Size of a piece of an upload or a download; an open file for writing uses this much memory.
 BLOCK_BYTES = 8 << 20
@@ -35,20 +35,20 @@ _ONE_REQUEST: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def read_object(place: Remote, start: int | None = None, end: int | None = None) -> bytes:
+def read_object(place: StoreName, start: int | None = None, end: int | None = None) -> bytes:
     """Returns an object's bytes, or those from ``start`` to ``end`` (exclusive)."""
     with client_errors(place):
         more = _ONE_REQUEST[place.scheme]
         return bytes(store_client_of(place).cat_file(path_in(place), start=start, end=end, **more))
 
 
-def overwrite(place: Remote, data: bytes) -> None:
+def overwrite(place: StoreName, data: bytes) -> None:
     """Replaces a small object; on HDFS readers may see an incomplete file."""
     with client_errors(place):
         store_client_of(place).pipe_file(path_in(place), data)
 
 
-def create(place: Remote, data: bytes) -> bool:
+def create(place: StoreName, data: bytes) -> bool:
     """Creates an object unless its name is taken; returns whether this call created it.
 
     It uses ``ifGenerationMatch=0`` on Cloud Storage, ``If-None-Match: *`` on S3, and on HDFS
@@ -83,14 +83,14 @@ def create(place: Remote, data: bytes) -> bool:
     raise AssertionError
 
 
-def _mark_of(place: Remote) -> str | None:
+def _mark_of(place: StoreName) -> str | None:
     client, path = store_client_of(place), path_in(place)
     if place.scheme == "gs":
         return dict(client.info(path).get("metadata") or {}).get(_MARK)
     return dict(client.metadata(path, refresh=True)).get(_MARK)
 
 
-def _rename(temporary: Remote, place: Remote) -> bool:
+def _rename(temporary: StoreName, place: StoreName) -> bool:
     """Renames a temporary file of HDFS; returns whether the name was free."""
     client, at = store_client_of(place), path_in(temporary)
     with client_errors(place):
@@ -109,7 +109,7 @@ def _rename(temporary: Remote, place: Remote) -> bool:
 
 
 @contextlib.contextmanager
-def open_new(place: Remote) -> Iterator[IO[bytes]]:
+def open_new(place: StoreName) -> Iterator[IO[bytes]]:
     """Opens a new object for writing; it appears when the block ends without an error."""
     target = place
     if place.scheme == "hdfs":
@@ -132,7 +132,7 @@ class _Upload(io.RawIOBase):
     retry when an answer is lost.
     """
 
-    def __init__(self, target: Remote) -> None:
+    def __init__(self, target: StoreName) -> None:
         self._target, self._written = target, 0
         self._small = bytearray()
         self._file: Any = None
@@ -178,7 +178,7 @@ class _Upload(io.RawIOBase):
                 store_client_of(self._target).rm_file(path_in(self._target))
 
 
-def opened(place: Remote) -> IO[bytes]:
+def opened(place: StoreName) -> IO[bytes]:
     """Opens an object for reading from its beginning to its end."""
     with client_errors(place):
         file = store_client_of(place).open(
@@ -190,7 +190,7 @@ def opened(place: Remote) -> IO[bytes]:
 class _Reader(io.RawIOBase):
     """An open object that raises the errors of this module."""
 
-    def __init__(self, file: Any, place: Remote) -> None:
+    def __init__(self, file: Any, place: StoreName) -> None:
         self._file, self._place = file, place
 
     def readable(self) -> bool:
@@ -205,20 +205,21 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
-def seekable(place: Remote) -> IO[bytes]:
-    """Opens an object for reading parts of it; a small one is read at once."""
+def seekable(place: StoreName) -> tuple[IO[bytes], int]:
+    """Opens an object for reading parts of it, a small one at once; returns its size, too."""
     start = _start_of(place)
     if len(start) < WHOLE_BYTES:
-        return io.BytesIO(start)
-    return ranges(place, stat(place)[0])
+        return io.BytesIO(start), len(start)
+    size = stat(place)[0]
+    return ranges(place, size), size
 
 
-def ranges(place: Remote, size: int) -> IO[bytes]:
+def ranges(place: StoreName, size: int) -> IO[bytes]:
     """Opens an object of a known size for reading parts of it; opening sends no request."""
     return cast("IO[bytes]", _Ranges(place, size))
 
 
-def _start_of(place: Remote) -> bytes:
+def _start_of(place: StoreName) -> bytes:
     """Returns the first ``WHOLE_BYTES`` bytes, with one request: a small object as a whole."""
     if place.scheme == "hdfs":  # its client always requests the size first
         size = stat(place)[0]
@@ -234,7 +235,7 @@ def _start_of(place: Remote) -> bytes:
 class _Ranges(io.RawIOBase):
     """An object for reading; each read is one request."""
 
-    def __init__(self, place: Remote, size: int) -> None:
+    def __init__(self, place: StoreName, size: int) -> None:
         self._place, self._size, self._at = place, size, 0
 
     def readable(self) -> bool:
@@ -260,7 +261,7 @@ class _Ranges(io.RawIOBase):
         return data
 
 
-def stat(place: Remote) -> tuple[int, str]:
+def stat(place: StoreName) -> tuple[int, str]:
     """Returns (size in bytes, version) of an object; its version changes with its content."""
     with client_errors(place):
         known = store_client_of(place).info(path_in(place))
@@ -269,7 +270,7 @@ def stat(place: Remote) -> tuple[int, str]:
     return int(known["size"]), _version(known)
 
 
-def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
+def names(place: StoreName, *, folders: bool = True) -> dict[str, str]:
     """Returns the version of each object directly below a place, by its name.
 
     Args:
@@ -295,13 +296,13 @@ def names(place: Remote, *, folders: bool = True) -> dict[str, str]:
     }
 
 
-def time_written(place: Remote) -> float:
+def time_written(place: StoreName) -> float:
     """Returns when an object was written, by the store's clock, s since the epoch."""
     with client_errors(place):
         return _time(store_client_of(place).info(path_in(place)))
 
 
-def tree(place: Remote) -> dict[str, tuple[int, float]]:
+def tree(place: StoreName) -> dict[str, tuple[int, float]]:
     """Returns (size in bytes, time of writing in s) of all objects below a place, by name.
 
     Names are relative to the place. For a multipart upload, S3 has the time of its start.
@@ -336,7 +337,7 @@ def _version(known: Mapping[str, Any]) -> str:
     return " ".join(str(part).strip('"') for part in parts if part is not None)
 
 
-def check_reach(place: Remote) -> None:
+def check_reach(place: StoreName) -> None:
     """Checks that the store answers and that its bucket exists.
 
     Raises:
@@ -349,19 +350,19 @@ def check_reach(place: Remote) -> None:
             raise StoreError(f"there is no bucket {place.netloc!r}") from error
 
 
-def remove(place: Remote) -> None:
+def remove(place: StoreName) -> None:
     """Removes one object."""
     with client_errors(place), contextlib.suppress(FileNotFoundError):
         store_client_of(place).rm_file(path_in(place))
 
 
-def remove_tree(place: Remote) -> None:
+def remove_tree(place: StoreName) -> None:
     """Removes all objects below a place."""
     with client_errors(place), contextlib.suppress(FileNotFoundError):
         store_client_of(place).rm(path_in(place), recursive=True)
 
 
-def remove_empty_folders(place: Remote) -> None:
+def remove_empty_folders(place: StoreName) -> None:
     """Removes a folder of HDFS and those below it that are empty; other stores have none."""
     if place.scheme != "hdfs":
         return

@@ -19,10 +19,10 @@ from ...web.rules.url_rules import host_keys
 from ..bigtable.address import BigtableAddress
 from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grown
 from ..storage.errors import SnapshotTooOld
-from ..storage.files import list_files
+from ..storage.files import list_files, names_of_table
 from ..storage.parquet_files import collect, scan
+from ..storage.place_addresses import root_at
 from ..storage.places import Place, below
-from ..storage.reach import folder_names, needs_shared_path, root_at
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
@@ -89,7 +89,7 @@ class BigtableWebTable(WebTable):
         return root_at(settings_of_table(self.address).files)
 
     def why_unshared(self) -> str:
-        local = needs_shared_path(self.files)
+        local = self.files.needs_shared_path
         return f"the files of {str(self)!r} are in a folder of this machine" if local else ""
 
     @property
@@ -115,7 +115,7 @@ class BigtableWebTable(WebTable):
 
     def check_place(self) -> None:
         self.log.head()  # raises an error if there is no table
-        folder_names(self.files, str(self.files))
+        names_of_table(self.files, str(self.files))
 
     def prepare_components(self) -> None:
         from ..bigtable.cell_layout import later_families

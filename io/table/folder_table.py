@@ -1,5 +1,6 @@
 """A web table with all its rows in files, in a folder or a store."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -13,14 +14,20 @@ import pyarrow.compute as pc
 from ...policy.components.clocks import resting
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import to_frame
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, UserError
 from ..storage.errors import ConflictError
-from ..storage.exclusive import create_exclusive
-from ..storage.files import list_files, names_and_versions, read_bytes, remove_file
-from ..storage.markers import has_marker, markers, set_marker
-from ..storage.parquet_files import batches, collect, columns_with_values, has_cheap_seeks, scan
-from ..storage.places import Place, full_address
-from ..storage.reach import exists, folder_names, needs_shared_path, noted_root, version_of
+from ..storage.files import (
+    create_exclusive,
+    list_files,
+    names,
+    names_and_versions,
+    names_of_table,
+    read_bytes,
+    remove_file,
+)
+from ..storage.parquet_files import batches, collect, columns_with_values, scan
+from ..storage.place_addresses import note_root
+from ..storage.places import Place
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import (
@@ -38,7 +45,7 @@ from ..tablets.written import Written
 from .edits import CountedEdit, Edit, Edited, edit_file, is_touched
 from .web_table import WebTable
 
-# Marker files, one per snapshot, so that a lost manifest is noticed.
+# Marker files, one per snapshot, so that a lost manifest is noticed; a store loses no files.
 MADE = "manifest/made"
 _MANIFEST = re.compile(r"([0-9]{8}|[1-9][0-9]{8,11})\.json")
 _MARKER = re.compile(r"[0-9]{8,12}")
@@ -65,7 +72,7 @@ class FolderTable(WebTable):
     place: Place
 
     def __post_init__(self) -> None:
-        noted_root(self.place)
+        note_root(self.place)
 
     def __reduce__(self) -> tuple[type, tuple[Place]]:
         return FolderTable, (self.place,)  # also where it is unpickled, no link leads out of it
@@ -78,14 +85,14 @@ class FolderTable(WebTable):
         return self.place
 
     def worker_address(self) -> str:
-        return full_address(self.place)
+        return str(self.place.absolute())
 
     def why_unshared(self) -> str:
-        local = needs_shared_path(self.place)
+        local = self.place.needs_shared_path
         return f"the table {str(self)!r} is a folder of this machine" if local else ""
 
     def check_place(self) -> None:
-        found = set(folder_names(self.place, str(self)))
+        found = set(names_of_table(self.place, str(self)))
         strange = sorted(
             name for name in found.difference(_KNOWN, folders()) if not name.startswith(".")
         )
@@ -95,7 +102,7 @@ class FolderTable(WebTable):
             )
 
     def why_empty(self) -> str:
-        hint = "it has no manifest" if exists(self.place) else "it does not exist"
+        hint = "it has no manifest" if self.place.exists() else "it does not exist"
         return f"no web table at {str(self)!r}: {hint}"
 
     # Snapshots.
@@ -113,7 +120,7 @@ class FolderTable(WebTable):
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
         path = manifest_path(self.place, snapshot)
-        return version_of(path, reader, _LISTED.get(self.place, {}).get(path.name))
+        return path.version(reader, _LISTED.get(self.place, {}).get(path.name))
 
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"
@@ -123,14 +130,17 @@ class FolderTable(WebTable):
     ) -> bool:
         if not create_exclusive(manifest_path(self.place, snapshot), record):
             return False
-        set_marker(self / MADE / f"{snapshot:08d}")  # the commit counts, even without a marker
+        if self.place.may_lose_files:
+            with contextlib.suppress(UserError):  # the commit counts, even without a marker
+                create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
         return True
 
     def made_snapshots(self) -> list[int]:
-        return [int(name) for name in markers(self / MADE) if _MARKER.fullmatch(name)]
+        markers = names(self / MADE) if self.place.may_lose_files else []
+        return [int(name) for name in markers if _MARKER.fullmatch(name)]
 
     def is_made(self, snapshot: int) -> bool:
-        return has_marker(self / MADE / f"{snapshot:08d}")
+        return self.place.may_lose_files and (self / MADE / f"{snapshot:08d}").exists()
 
     def commit_times(self) -> list[tuple[int, float]]:
         folder = self / "manifest"
@@ -218,7 +228,7 @@ class FolderTable(WebTable):
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         # In a store, finding columns of nulls takes more requests than reading them.
-        if not has_cheap_seeks(self.place):
+        if not self.place.has_cheap_seeks:
             return set(columns)
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 

@@ -1,7 +1,7 @@
 """Opens the web table at an address."""
 
 from ..bigtable.address import is_bigtable, parse_address
-from ..storage.places import HDFS, LOCAL_OR_STORE, place_of
+from ..storage.place_addresses import HDFS, LOCAL_OR_STORE, place_of
 from .bigtable_web_table import BigtableWebTable
 from .folder_table import FolderTable
 from .web_table import WebTable
@@ -14,7 +14,7 @@ def open_table(address: str) -> WebTable:
         UsageError: The address is malformed, or its kind is not supported.
 
     >>> open_table("s3://bucket/table")
-    FolderTable(place=Remote(store='s3://bucket', key=PurePosixPath('table')))
+    FolderTable(place=StorePlace(store='s3://bucket', key=PurePosixPath('table')))
     """
     if is_bigtable(address):
         return BigtableWebTable(parse_address(address))

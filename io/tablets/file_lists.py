@@ -32,7 +32,6 @@ from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Folder, Place, below
-from ..storage.reach import list_version
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,7 +201,7 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
         return []
     path = root / component.list
     in_rows = getattr(root, "in_rows", False)  # of a table; a folder alone has only files
-    return list(_parse_files(path, component.crc32, list_version(path), in_rows))
+    return list(_parse_files(path, component.crc32, path.list_version(), in_rows))
 
 
 @functools.lru_cache(maxsize=64)

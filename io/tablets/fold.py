@@ -18,15 +18,7 @@ from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.file_errors import repair_advice
-from ..storage.parquet_files import (
-    ROW_GROUP_ROWS,
-    collect,
-    has_cheap_seeks,
-    row_count,
-    row_groups,
-    scan,
-    schema_of,
-)
+from ..storage.parquet_files import ROW_GROUP_ROWS, collect, row_count, row_groups, scan, schema_of
 from ..storage.places import Folder, Place
 from .tablets import ROW_NUMBER, Tablet, with_number
 
@@ -231,7 +223,7 @@ def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
     _check_rows(root, tablet)
     base, rows = root / tablet.base.path, tablet.base.rows
     schema = pa.schema([("key", TEXT)])
-    if not has_cheap_seeks(base):
+    if not base.has_cheap_seeks:
         ends = [piece.get_column("key")[-1] for piece in _pieces(base, schema)]
         return pl.Series("key", ends, dtype=pl.String)
     keys = scan([base], schema)
@@ -245,7 +237,7 @@ def _groups(
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yields (number of the first row, rows) of the row groups of the base."""
     base, end = root / tablet.base.path, tablet.base.rows
-    if not has_cheap_seeks(base):
+    if not base.has_cheap_seeks:
         begin = 0
         for number, piece in enumerate(itertools.islice(_pieces(base, schema), only.stop)):
             if number >= only.start:

@@ -12,12 +12,12 @@ from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, empty, to_frame
 from ...web.base.counting import counted
 from ...web.base.errors import UserError
+from ..disk.formats import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.past_jobs import damaged_history
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import crc32_of, size_of
-from ..storage.formats import NewerFormat
 from ..storage.parquet_files import row_count, row_groups
 from ..storage.places import Folder, Place, below
 from ..table.web_table import WebTable

@@ -10,14 +10,13 @@ import zlib
 from collections.abc import Iterator
 
 from ...web.base.errors import UserError
+from ..disk.formats import NewerFormat
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of, parse_record
 from ..snapshots.operations import Operation, operation_record, reach
-from ..storage.files import Found, list_files, overwrite_bytes, read_bytes, remove_file, store_time
-from ..storage.formats import NewerFormat
-from ..storage.places import Place, below
-from ..storage.reach import odd_entries
+from ..storage.files import list_files, overwrite_bytes, read_bytes, remove_file, store_time
+from ..storage.places import Found, Place, below
 from ..table.web_table import WebTable
 from .fsck import Problem, without
 from .retention import UNDER_WAY
@@ -67,7 +66,7 @@ def record_files(table: WebTable) -> Iterator[Found]:
 
 def _no_files(table: WebTable) -> Iterator[Problem]:
     """Finds folders, links and other things with the name of a record."""
-    for path, kind in odd_entries(table / OPERATIONS):
+    for path, kind in (table / OPERATIONS).odd_entries():
         record = path.suffix in (".json", LOST) and not path.name.startswith(".")
         if record or path == table / HOLD:
             text = f"is {kind}, not a record: remove it"

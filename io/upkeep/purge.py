@@ -23,7 +23,6 @@ from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import (
     LARGEST_BYTES,
-    Found,
     list_files,
     new_name,
     overwrite_bytes,
@@ -31,8 +30,7 @@ from ..storage.files import (
     remove_file,
 )
 from ..storage.parquet_files import collect, scan
-from ..storage.places import Place, below
-from ..storage.reach import limit_after
+from ..storage.places import Found, Place, below
 from ..table.edits import CountedEdit, NameEdit, is_touched, rewrite
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
@@ -93,7 +91,7 @@ def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int
     table.settled_snapshot()  # files of changes are needed until they are applied
     components = load_manifest(table, since).components
     made = table.written_at(since, {component.list for component in components.values()})
-    before = limit_after(root, made)
+    before = root.limit_after(made)
     kept = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, kept)
     waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}

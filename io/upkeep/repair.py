@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from ...policy.components.kinds import kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
+from ..disk.formats import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError
-from ..storage.formats import NewerFormat
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files, store_files
 from ..tablets.tablets import tablets

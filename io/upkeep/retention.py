@@ -28,18 +28,8 @@ from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of
 from ..snapshots.operations import Operation, operation_of_record
 from ..snapshots.past_jobs import keep_past_jobs
-from ..storage.files import (
-    Found,
-    empty_folders,
-    list_files,
-    read_bytes,
-    remove_empty_folders,
-    remove_file,
-    size_of,
-    store_time,
-)
-from ..storage.places import Place, below
-from ..storage.reach import is_linked, needs_shared_path, redate
+from ..storage.files import list_files, read_bytes, remove_file, size_of, store_time
+from ..storage.places import Found, Place, below
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
@@ -108,7 +98,7 @@ def is_cleaned(table: WebTable, folder: str) -> bool:
     manifests is another table.
     """
     top = folder.partition("/")[0]
-    if not is_linked(table / top):
+    if not (table / top).is_symlink():
         return True
     if has_manifests(Path(str(table / top / "manifest"))):  # only folders are links
         return False
@@ -141,10 +131,11 @@ def _redate(table: WebTable, now: float) -> int:
     made = table.commit_times()
     if made and made[-1][1] > now + _TOLERANCE_S:
         return 0
-    if not needs_shared_path(table.files):
+    if not table.files.needs_shared_path:
         return 0  # files in a store keep their time
-    names = (*_folders(), OPERATIONS)
-    return redate((file for name in names for file in own_files(table, name)), now, _TOLERANCE_S)
+    own = (file for name in (*_folders(), OPERATIONS) for file in own_files(table, name))
+    late = [file.path for file in own if file.changed > now + _TOLERANCE_S]
+    return sum(path.redate(now) for path in late)
 
 
 class _Operations(NamedTuple):
@@ -310,7 +301,7 @@ def _unnamed(
             touched.add(place.parts[1])
         yield path
     # A killed attempt may leave an empty folder.
-    empty = empty_folders(table / "batches", min(until, since))
+    empty = (table / "batches").empty_folders(min(until, since))
     for batch in touched.union(empty if is_cleaned(table, "batches") else ()):
         folder = table / "batches" / batch
-        remove_empty_folders(folder / "aside" if batch in batches else folder)
+        (folder / "aside" if batch in batches else folder).remove_empty_folders()

@@ -11,7 +11,7 @@ from ..snapshots.operations import begin, committed, losses_noted
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError, SnapshotTooOld
-from ..storage.files import file_version, size_of
+from ..storage.files import size_of
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
@@ -109,7 +109,7 @@ def _change(
 
 
 def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile]:
-    if component is not None and not file_version(table / component.list):
+    if component is not None and not (table / component.list).file_version():
         raise UserError("the list is gone")
     return {file.path: file for file in load_files(table, component)}
 

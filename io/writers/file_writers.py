@@ -21,15 +21,9 @@ import polars as pl
 from ...web.base.errors import UsageError
 from ...web.base.quoting import quoted
 from ..storage.file_errors import errors_as
-from ..storage.files import (
-    copy_bytes,
-    creating,
-    list_files,
-    remove_empty_folders,
-    remove_file,
-    remove_tree,
-)
-from ..storage.places import Place, full_address, place_of
+from ..storage.files import copy_bytes, creating, list_files, remove_file
+from ..storage.place_addresses import place_of
+from ..storage.places import Place
 from .index_writer import IndexTarget, IndexWriter, WriteResult
 
 _STAGING = ".nutbeam"
@@ -52,7 +46,7 @@ class FileWriter(IndexWriter):
 
     def address(self) -> str:
         """Returns the folder."""
-        return full_address(self._folder)
+        return str(self._folder.absolute())
 
     @property
     @abc.abstractmethod
@@ -108,12 +102,12 @@ class FileWriter(IndexWriter):
                 if version < self.target.version:
                     remove_file(self._folder / name)
         # A run that was overtaken has left its files.
-        remove_tree(self._staging)
+        self._staging.remove_tree()
         for found in list_files(self._folder / _STAGING):
             older = self._version_of(found.path.name)
             if older is not None and older < self.target.version:
                 remove_file(found.path)
-        remove_empty_folders(self._folder / _STAGING)
+        (self._folder / _STAGING).remove_empty_folders()
 
     @property
     def _start(self) -> str:

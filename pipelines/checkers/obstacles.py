@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ...io.storage.places import is_place
+from ...io.storage.place_addresses import is_place
 from ...web.base.agent import missing_agent
 from ...web.base.errors import UsageError
 from ...web.base.json_logs import without_login

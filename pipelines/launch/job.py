@@ -14,7 +14,6 @@ from ...io.parsing.plugins import SCORINGS, chosen_plugins, installed_plugins, s
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
-from ...io.storage.reach import missing_folders
 from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
@@ -197,7 +196,7 @@ def job_name(job: str, operation: str) -> str:
 @contextlib.contextmanager
 def _no_empty_folder(address: str) -> Iterator[None]:
     """Removes a new table's folder if the job fails before it has written a file there."""
-    new = missing_folders(open_table(address).files)
+    new = open_table(address).files.missing_folders()
     try:
         yield
     except Exception:

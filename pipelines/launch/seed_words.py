@@ -8,9 +8,8 @@ from typing import IO
 from ...io.batches.seed_files import lines
 from ...io.batches.seeds import sources, unread_folders
 from ...io.snapshots.operations import new_id
-from ...io.storage.files import creating, opened
-from ...io.storage.places import full_address, is_place, place_of
-from ...io.storage.reach import absolute, found_by_workers
+from ...io.storage.files import creating
+from ...io.storage.place_addresses import is_place, place_of
 from ...io.table.opening import open_table
 
 _LOG = logging.getLogger("nutbeam.inject")
@@ -38,7 +37,7 @@ def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -
             for source in sources(words)
             for word in (source.urls or [_copy(address, str(source.path))])
         ]
-    return [full_address(place_of(word)) if is_place(word) else word for word in words]
+    return [str(place_of(word).absolute()) if is_place(word) else word for word in words]
 
 
 def check_seeds(words: Sequence[str]) -> None:
@@ -52,14 +51,16 @@ def check_seeds(words: Sequence[str]) -> None:
 
 def _copy(address: str, path: str) -> str:
     place = place_of(path)
-    if found_by_workers(place, open_table(address).files):
+    root = open_table(address).files.absolute()
+    # Workers elsewhere find a file in a store, and one in a table that they share.
+    if not place.needs_shared_path or str(place).startswith(f"{root}/"):
         return path
-    with opened(place) as file:
+    with place.open_for_reading() as file:
         return _keep(address, file)
 
 
 def _keep(address: str, seeds: IO[bytes]) -> str:
-    path = absolute(open_table(address).files) / "seeds" / f"{new_id()}.txt"
+    path = open_table(address).files.absolute() / "seeds" / f"{new_id()}.txt"
     with creating(path) as file:
         # Plain and in UTF-8, so that purge finds names in it.
         file.writelines(line.encode() for line in lines(seeds))

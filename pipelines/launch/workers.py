@@ -6,7 +6,6 @@ from collections.abc import Callable
 import apache_beam as beam
 
 from ...io.parsing.plugins import Chosen, load_plugins
-from ...io.storage.reach import check_client, make_folder, missing_folders
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
 from ...web.base.errors import UsageError, UserError
@@ -63,7 +62,7 @@ def snapshot_to_find(address: str) -> int:
     table = open_table(address)
     if not table.why_unshared():
         return 0
-    make_folder(table.files)
+    table.files.make_folder()
     return table.latest_snapshot()
 
 
@@ -83,11 +82,11 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
     try:
         table = open_table(ticket.address)
         files = table.files
-        check_client(files)
+        files.check_client()
     except (UserError, OSError) as error:
         raise UsageError(f"on the workers: {error}") from error
     late = snapshot > 0 and table.latest_snapshot() < snapshot
-    if late or missing_folders(files):
+    if late or files.missing_folders():
         raise UsageError(
             f"the workers do not find the table {ticket.address!r}: its folder is not shared "
             "with them, although --shared_path says so"

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,11 @@ import pyarrow.parquet as pq
 
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...io.snapshots.operations import new_id
-from ...io.storage.files import creating, names, opened, remove_tree
+from ...io.storage.files import creating, names
+from ...io.storage.local_place import LocalPlace
 from ...io.storage.parquet_files import row_groups
-from ...io.storage.places import Place, place_of
-from ...io.storage.reach import folder_for_part_files
+from ...io.storage.place_addresses import place_of
+from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
@@ -114,16 +116,26 @@ def exported(
         run_pipeline(pipeline)
         yield manifest, [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
-        remove_tree(folder)
+        folder.remove_tree()
 
 
 def _folder(address: str, *, elsewhere: bool) -> Place:
-    """Returns a folder for part files, in the table so that remote workers find it."""
+    """Returns a folder for part files, in the table so that workers elsewhere find it.
+
+    If no worker is elsewhere, a temporary folder takes the place of one in a store, or of one that
+    cannot be made: a user without permission to write in a table can still read it.
+    """
     folder = open_table(address).files / "exports" / new_id()
     try:
-        return folder_for_part_files(folder, elsewhere=elsewhere)
+        folder.make_folder()
     except OSError as error:
-        raise UsageError(f"cannot write the parts to {str(folder)!r}: {error.strerror}") from error
+        if elsewhere:
+            reason = f"cannot write the parts to {str(folder)!r}: {error.strerror}"
+            raise UsageError(reason) from error
+    else:
+        if elsewhere or folder.has_cheap_seeks:
+            return folder
+    return LocalPlace(tempfile.mkdtemp(prefix="nutbeam-"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,7 +201,7 @@ class Output:
         with self._opened() as out:
             out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
             for part in parts:
-                with opened(part) as file:
+                with part.open_for_reading() as file:
                     while block := file.read(1 << 20):
                         out.write(block)
                         # A line break within quotes does not end a row of CSV.

@@ -15,7 +15,7 @@ from ...io.batches.page_writer import COUNTED_OF_PAGES, why_not
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
-from ...io.storage.places import is_place
+from ...io.storage.place_addresses import is_place
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
 from ...policy.components.vocabulary import iso

@@ -5,8 +5,7 @@ import dataclasses
 from ...io.bigtable.address import BigtableAddress, parse_address
 from ...io.snapshots.manifest import load_manifest
 from ...io.storage.files import names
-from ...io.storage.places import is_place, place_of
-from ...io.storage.reach import absolute, make_folder
+from ...io.storage.place_addresses import is_place, place_of
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -94,9 +93,9 @@ def _place(files: str) -> str:
     """Returns the absolute place for files, which must be empty; makes it if it is a folder."""
     if not files:
         raise UsageError("create needs --files: the place of page bodies and other files")
-    place = absolute(place_of(files))
+    place = place_of(files).absolute()
     try:
-        make_folder(place)
+        place.make_folder()
     except OSError as error:
         raise UsageError(f"cannot make the folder {files!r}: {error.strerror}") from error
     if names(place):

@@ -5,7 +5,6 @@ import time
 
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.rounds import may_have_due, stop_file
-from ...io.storage.reach import look_interval
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...policy.choosing.selection import GenerateOptions
@@ -50,7 +49,7 @@ def wait_for_due(address: str, options: GenerateOptions, until: int | None, idle
 
 
 def _wait(table: WebTable, options: GenerateOptions, until: int | None, earliest: int) -> bool:
-    poll = look_interval(table.files)
+    poll = table.files.look_interval
     while stop_file(table) is None and (until is None or now_ms() < until):
         if now_ms() >= earliest:
             began = time.monotonic()

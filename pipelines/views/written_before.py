@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import write_bytes
+from ...io.storage.local_place import LocalPlace
 from ...web.base.errors import UsageError
 from ...web.base.safe_json import json_object
 
@@ -42,4 +43,4 @@ def write_batches(path: Path, manifest: Manifest) -> None:
     """Writes the note about a snapshot whose pages are written."""
     applied = [name for name, batch in manifest.batches.items() if batch.phase == "updated"]
     note = {"snapshot": manifest.snapshot, "batches": sorted(applied)}
-    write_bytes(path, f"{json.dumps(note)}\n".encode())
+    write_bytes(LocalPlace(path), f"{json.dumps(note)}\n".encode())

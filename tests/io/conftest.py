@@ -2,7 +2,7 @@
 
 import pytest
 
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from flaky_proxy import Proxy
 from made_up import MadeUpWeb
 from short_form import first
 
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 
 WEB = MadeUpWeb()
 BUSY, DENIED = (429, 503), (403,)

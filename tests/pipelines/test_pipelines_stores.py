@@ -33,7 +33,7 @@ from waiting import wait_until
 
 from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.storage.files import names, read_bytes, write_bytes
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 
 pytestmark = pytest.mark.usefixtures("all_stores")
 

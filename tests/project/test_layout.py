@@ -108,10 +108,10 @@ SAME_NAMES = {
         "each module that is run as a program has it",
     ),
     **dict.fromkeys(
-        ("names", "opened", "remove_empty_folders", "remove_tree"),
+        ("names",),
         (
             ("io/storage/files.py", "io/storage/stores.py"),
-            "files.py calls that of stores.py for a place in a store",
+            "files.py has that of all places, stores.py that of stores",
         ),
     ),
 }
@@ -169,7 +169,7 @@ READING_WITH_DECISIONS = {
 # Questions about a word of the command line, and the modules that may ask them. Of a table they are
 # not asked: WebTable has what differs.
 ASKED_OF_WORDS = {
-    "storage.places.is_place": {
+    "storage.place_addresses.is_place": {
         # A seed is a URL or a place.
         "io/batches/seeds.py",
         "pipelines/checkers/obstacles.py",
@@ -321,7 +321,7 @@ def late(value, place):
     match value:
         case BigtableWebTable():
             pass
-    return isinstance(value, table.BigtableTable) or type(place).__name__ == "Remote"
+    return isinstance(value, table.BigtableTable) or type(place).__name__ == "StorePlace"
 """
 
 
@@ -332,7 +332,7 @@ def test_imports_and_questions_are_found_in_any_form(tmp_path):
     found = imported(file, tmp_path)
     assert {"nutbeam.web.engine.drivers.run", "nutbeam.io.storage.files"} <= found
     assert imports_by_made_name(file) == ["f'nutbeam.{place}'"]
-    assert {"BigtableWebTable", "BigtableTable", "Remote"} <= set(classes_asked(file))
+    assert {"BigtableWebTable", "BigtableTable", "StorePlace"} <= set(classes_asked(file))
 
 
 def test_only_table_checks_tests_for_a_bigtable_class():
@@ -346,9 +346,9 @@ def test_only_listed_modules_check_the_kind_of_an_address(question):
     assert asking == ASKED_OF_WORDS[question]
 
 
-def test_only_storage_tests_whether_a_place_is_remote():
-    asking = [p for p in FILES if {"Remote", "Path", "PosixPath"} & set(classes_asked(p))]
-    assert {(room(path), folder(path)) for path in asking} == {("io", "storage")}
+def test_no_module_tests_the_kind_of_a_place():
+    places = {"LocalPlace", "StorePlace", "StoreName", "Path", "PosixPath"}
+    assert [label(path) for path in FILES if places & set(classes_asked(path))] == []
 
 
 def test_only_one_module_reads_the_wall_clock():

@@ -6,13 +6,13 @@
 import os
 import signal
 import sys
-from pathlib import Path
 
 from committing import HALF, changes_of, record_of, write_changes
 
 from nutbeam.io.bigtable.cell_layout import cell_kind
 from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.snapshot_log import open_log
+from nutbeam.io.storage.place_addresses import place_of
 
 STEPS = ("written", "committed", "row of a file", "first file", "applied", "done")
 
@@ -25,7 +25,7 @@ def main(address, step):
     log = open_log(address)
     head = log.roll_forward()
     snapshot = head.snapshot + 1
-    changes = write_changes(Path(log.settings().files), changes_of(snapshot))
+    changes = write_changes(place_of(log.settings().files), changes_of(snapshot))
     die_at("written")
     head = log.propose(head, record_of(snapshot), changes, "attempt")
     die_at("committed")

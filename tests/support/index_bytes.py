@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from nutbeam.io.shards.shard_files import unpack_shard
 from nutbeam.io.shards.tantivy_schema import register_analyzers
+from nutbeam.io.storage.local_place import LocalPlace
 
 
 def holders(folder, needles, terms=()):
@@ -39,7 +40,7 @@ def _parquet_bytes(path, terms):
     made = json.dumps(table.drop_columns(_binary(table)).to_pylist(), default=str).encode()
     if "piece" in table.column_names:
         with tempfile.TemporaryDirectory() as folder:
-            assert unpack_shard(path, Path(folder))
+            assert unpack_shard(LocalPlace(path), Path(folder))
             if (Path(folder) / "meta.json").exists():
                 made += index_bytes(Path(folder), terms)
     return made

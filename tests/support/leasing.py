@@ -9,7 +9,7 @@ from pathlib import Path
 from waiting import wait_until
 
 from nutbeam.io.batches.leases import LeaseLost, LeaseTimes, acquire
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 
 # Short, yet long enough for a machine on which other tests run.
 TIMES = LeaseTimes(beat=0.3, fresh=1.5, stale=3.0, note=0.1, look=0.1, give_up=600.0)

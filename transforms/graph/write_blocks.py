@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.snapshots.operations import Operation
-from ...io.storage.files import creating, new_name, remove_tree
+from ...io.storage.files import creating, new_name
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.tablets.ranges import Sample, sample_keys
@@ -310,5 +310,5 @@ def _number_targets(
 
 def tidy_graph(ticket: Ticket, operation: Operation, level: str) -> Ticket:
     """Deletes the files between the steps of an operation, after its commit."""
-    remove_tree(operation.table.files / GraphShape(level, LinkLimits(), 1).folder(operation))
+    (operation.table.files / GraphShape(level, LinkLimits(), 1).folder(operation)).remove_tree()
     return ticket

@@ -12,7 +12,7 @@ from waiting import wait_until
 from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.leases import acquire, times_at
 from nutbeam.io.storage.files import names
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 
 # A store takes longer to answer than a disk.
 SLOWER = TIMES._replace(beat=1.0, fresh=4.0, stale=8.0)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -23,6 +22,7 @@ from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.client import BigtableTable
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
 from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.policy.components.schema import STATE
 from nutbeam.web.base.errors import UserError
 
@@ -42,7 +42,7 @@ def another(log):
 
 
 def store(log, snapshot, tables=None, **more):
-    root = Path(log.settings().files)
+    root = place_of(log.settings().files)
     changes = write_changes(root, changes_of(snapshot) if tables is None else tables)
     return log.store(snapshot, record_of(snapshot), changes, **more)
 
@@ -69,7 +69,7 @@ def test_a_commit_may_change_nothing_and_may_delete(log):
     store(log, 1)
     assert store(log, 2, {})
     assert versions(log) == {1}
-    gone = write_changes(Path(log.settings().files), changes_of(3), deleted=("state",))
+    gone = write_changes(place_of(log.settings().files), changes_of(3), deleted=("state",))
     assert log.store(3, record_of(3), gone)
     assert read(log) == []
     assert versions(log) == {3}  # the host
@@ -94,7 +94,7 @@ def test_the_same_attempt_again_is_success(log):
 
 
 def test_one_of_two_writers_that_read_the_same_snapshot_wins(log):
-    root, head = Path(log.settings().files), log.head()
+    root, head = place_of(log.settings().files), log.head()
     mine, theirs = (write_changes(root, changes_of(n)) for n in (1, 2))
     other = another(log)
     assert log.propose(head, b"mine", mine, "mine")
@@ -144,9 +144,10 @@ def test_killed_at_random_moments(log, kills):
     """A process commits without end; it is killed, again and again."""
     random.seed(7)
     code = (
-        "import sys; from pathlib import Path; from committing import *\n"
+        "import sys; from committing import *\n"
+        "from nutbeam.io.storage.place_addresses import place_of\n"
         "from nutbeam.io.bigtable.snapshot_log import open_log\n"
-        "log = open_log(sys.argv[1]); root = Path(log.settings().files); print(flush=True)\n"
+        "log = open_log(sys.argv[1]); root = place_of(log.settings().files); print(flush=True)\n"
         "while True:\n"
         "    n = log.roll_forward().snapshot + 1\n"
         "    log.store(n, record_of(n), write_changes(root, changes_of(n)))\n"
@@ -177,7 +178,7 @@ def test_killed_at_random_moments(log, kills):
 
 def test_no_commit_of_concurrent_writers_is_lost(log):
     """4 threads raise one number 20 times each, each on top of what it has read."""
-    root, threads, times = Path(log.settings().files), 4, 20
+    root, threads, times = place_of(log.settings().files), 4, 20
     seen = []
 
     def count():
@@ -205,7 +206,7 @@ def test_no_commit_of_concurrent_writers_is_lost(log):
 def test_a_late_writer_that_writes_again_changes_nothing(log):
     store(log, 1)
     head = log.head()
-    changes = write_changes(Path(log.settings().files), changes_of(2))
+    changes = write_changes(place_of(log.settings().files), changes_of(2))
     late = log.propose(head, record_of(2), changes, "late")
     other = another(log)
     assert store(other, 3)
@@ -222,7 +223,7 @@ def test_a_late_writer_that_writes_again_changes_nothing(log):
 
 def test_two_may_roll_the_same_forward(log):
     store(log, 1)
-    changes = write_changes(Path(log.settings().files), changes_of(2))
+    changes = write_changes(place_of(log.settings().files), changes_of(2))
     head = log.propose(log.head(), record_of(2), changes, "mine")
     threads = [threading.Thread(target=another(log).roll_forward, args=(head,)) for _ in range(4)]
     for thread in threads:
@@ -262,7 +263,7 @@ def test_commits_that_change_no_rows_make_no_snapshot_old(log):
 def test_a_commit_that_has_begun_makes_old_snapshots_too_old(log):
     for snapshot in (1, 2, 3, 4):
         store(log, snapshot)
-    changes = write_changes(Path(log.settings().files), changes_of(5))
+    changes = write_changes(place_of(log.settings().files), changes_of(5))
     log.propose(log.head(), record_of(5), changes, "begun")
     with pytest.raises(SnapshotTooOld):
         log.check_fresh(1)
@@ -357,8 +358,8 @@ def test_no_web_table(bigtable, log):
 
 def test_a_file_of_changes_that_is_missing_leaves_the_table_readable(log):
     store(log, 1)
-    changes = write_changes(Path(log.settings().files), changes_of(2))
-    (Path(log.settings().files) / changes[0].path).unlink()
+    changes = write_changes(place_of(log.settings().files), changes_of(2))
+    (place_of(log.settings().files) / changes[0].path).unlink()
     with pytest.raises(UserError, match="data file is missing"):
         log.store(2, b"x", changes)
     assert log.pin() == 1
@@ -374,7 +375,9 @@ def test_a_row_that_bigtable_would_refuse_is_named_when_applied(log):
 
 def test_an_old_cell_written_late_stays_deleted_by_its_tombstone(log):
     store(log, 1)
-    gone = write_changes(Path(log.settings().files), {"state": changes_of(1)["state"]}, ("state",))
+    gone = write_changes(
+        place_of(log.settings().files), {"state": changes_of(1)["state"]}, ("state",)
+    )
     log.store(2, b"x", gone)
     again = encode(changes_of(1)["state"], STATE_CELL)
     log.table.write(STATE_CELL, again, 1)  # late

@@ -14,7 +14,7 @@ from nutbeam.io.shards.shard_files import SHARDS
 from nutbeam.io.shards.shard_merging import edit_shard, merge_shards, stored_documents
 from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.storage.parquet_files import row_groups
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.tantivy_writer import TantivyWriter
 from nutbeam.policy.components.blocklist import Names
@@ -143,10 +143,11 @@ MEMORY = """
 import sys
 import polars as pl
 from pathlib import Path
+from nutbeam.io.storage.local_place import LocalPlace
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.policy.components.index_schema import index_component
 from nutbeam.io.writers.tantivy_writer import TantivyWriter
-writer = TantivyWriter(IndexTarget("main", "w", {}, Path(sys.argv[1]), 1, "op"))
+writer = TantivyWriter(IndexTarget("main", "w", {}, LocalPlace(sys.argv[1]), 1, "op"))
 for number in range(6):
     text = f"word{number} " * 3_000_000
     documents = pl.DataFrame({"id": [f"http://a.com/{number}"], "content": [text]})

@@ -14,7 +14,7 @@ from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import Operation, begin, committed, new_id, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.written import Written
 from nutbeam.web.base.errors import UserError

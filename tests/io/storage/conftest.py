@@ -3,7 +3,7 @@
 import pytest
 from flaky_proxy import Proxy
 
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 
 
 @pytest.fixture

@@ -10,12 +10,8 @@ from stores_here import PROXIED, everywhere
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.storage.exclusive import create_exclusive
-from nutbeam.io.storage.files import (
-    names,
-    read_bytes,
-)
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.files import create_exclusive, names, read_bytes
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.io.table.opening import open_table
 from nutbeam.web.base.errors import UserError
 

@@ -6,7 +6,8 @@ import os
 import pytest
 from dropping import as_nobody
 
-from nutbeam.io.storage.exclusive import create_exclusive
+from nutbeam.io.storage.files import create_exclusive
+from nutbeam.io.storage.local_place import LocalPlace
 from nutbeam.web.base.errors import UserError
 
 
@@ -15,10 +16,10 @@ def names(folder):
 
 
 def test_a_folder_that_may_not_be_written(locked):
-    error = as_nobody(create_exclusive, locked / "table" / "manifest" / "1", b"")
+    error = as_nobody(create_exclusive, LocalPlace(locked) / "table" / "manifest" / "1", b"")
     assert isinstance(error, UserError)
     assert str(error) == f"cannot write {locked}/table/manifest/1: Permission denied"
-    error = as_nobody(create_exclusive, locked / "name", b"")
+    error = as_nobody(create_exclusive, LocalPlace(locked) / "name", b"")
     assert str(error) == f"cannot write {locked}/name: Permission denied"
     assert names(locked) == []
 

@@ -9,6 +9,7 @@ from nutbeam.io.storage import parquet_files as module
 from nutbeam.io.storage.errors import MissingFile
 from nutbeam.io.storage.file_errors import repair_advice
 from nutbeam.io.storage.files import new_name, read_bytes, write_bytes
+from nutbeam.io.storage.local_place import LocalPlace
 from nutbeam.io.storage.parquet_files import (
     ParquetWriter,
     collect,
@@ -172,7 +173,7 @@ def test_a_damaged_file_is_one_clear_line(tmp_path, how):
 @pytest.mark.parametrize("writer", [ParquetWriter, write_bytes])
 def test_a_folder_that_may_not_be_written(locked, writer):
     value = b"" if writer is write_bytes else OUTCOME
-    error = as_nobody(writer, locked / "a.parquet", value)
+    error = as_nobody(writer, LocalPlace(locked) / "a.parquet", value)
     assert isinstance(error, UserError)
     assert str(error) == f"cannot write {locked}/a.parquet: Permission denied"
 

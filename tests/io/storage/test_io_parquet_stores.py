@@ -10,14 +10,7 @@ from stores_here import PROXIED, everywhere, in_stores
 
 from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage import stores as module
-from nutbeam.io.storage.files import (
-    creating,
-    list_files,
-    names,
-    read_bytes,
-    size_of,
-    write_bytes,
-)
+from nutbeam.io.storage.files import creating, list_files, names, read_bytes, size_of, write_bytes
 from nutbeam.io.storage.parquet_files import (
     ParquetWriter,
     collect,

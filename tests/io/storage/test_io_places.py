@@ -7,10 +7,8 @@ import pytest
 from stores_here import BUCKET, in_stores
 
 from nutbeam.io.snapshots.manifest import newest_manifest
-from nutbeam.io.storage.files import (
-    write_bytes,
-)
-from nutbeam.io.storage.places import is_place, place_of
+from nutbeam.io.storage.files import write_bytes
+from nutbeam.io.storage.place_addresses import is_place, place_of
 from nutbeam.io.table.opening import open_table
 from nutbeam.web.base.errors import UsageError
 

@@ -7,19 +7,15 @@ from stores_here import PROXIED, everywhere
 
 from nutbeam.io.batches.batches import put_aside, remove_aside, take_up
 from nutbeam.io.batches.seeds import sources
-from nutbeam.io.storage.exclusive import create_exclusive
 from nutbeam.io.storage.files import (
+    create_exclusive,
     creating,
-    file_version,
     list_files,
     names,
-    opened,
     overwrite_bytes,
     read_bytes,
     read_if_there,
-    remove_empty_folders,
     remove_file,
-    remove_tree,
     size_of,
     store_time,
     write_bytes,
@@ -62,18 +58,18 @@ def test_streams_come_back(root, data):
     with creating(root / "x" / "part") as file:
         for at in range(0, len(data), 1_000_000):
             file.write(data[at : at + 1_000_000])
-    with opened(root / "x" / "part") as file:
+    with (root / "x" / "part").open_for_reading() as file:
         assert b"".join(iter(lambda: file.read(1 << 20), b"")) == data
 
 
 @everywhere
 def test_a_replaced_file_has_another_version(root):
-    assert file_version(root / "x" / "beat") == ()
+    assert (root / "x" / "beat").file_version() == ()
     write_bytes(root / "x" / "beat", b"1")
-    before = file_version(root / "x" / "beat")
+    before = (root / "x" / "beat").file_version()
     overwrite_bytes(root / "x" / "beat", b"2")
     assert read_bytes(root / "x" / "beat") == b"2"
-    assert () != file_version(root / "x" / "beat") != before
+    assert () != (root / "x" / "beat").file_version() != before
     assert names(root / "x") == ["beat"]
 
 
@@ -82,8 +78,8 @@ def test_a_tree_is_removed(root):
     for name in ("a", "b"):
         write_bytes(root / "tree" / name / "file", b"x")
     write_bytes(root / "tree2" / "file", b"x")
-    remove_tree(root / "tree")
-    remove_tree(root / "none")
+    (root / "tree").remove_tree()
+    (root / "none").remove_tree()
     assert below(root) == ["tree2/file"]
 
 
@@ -104,11 +100,11 @@ def test_files_have_ages_by_the_stores_clock(root):
 
     assert remove_file(root / "tree" / "a") == 3
     assert remove_file(root / "tree" / "a") == 0
-    remove_empty_folders(root / "tree")
+    (root / "tree").remove_empty_folders()
     assert below(root / "tree") == ["x/b", "x/y/c"]
     assert [remove_file(root / "tree" / name) for name in ("x/b", "x/y/c")] == [3, 3]
-    remove_empty_folders(root / "tree")
-    remove_empty_folders(root / "none")
+    (root / "tree").remove_empty_folders()
+    (root / "none").remove_empty_folders()
     assert "tree" not in names(root)
 
 

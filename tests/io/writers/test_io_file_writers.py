@@ -144,7 +144,7 @@ def test_a_store(stores, monkeypatch):
     for name, value in stores.environ("gs").items():
         monkeypatch.setenv(name, value)
     from nutbeam.io.storage.files import list_files
-    from nutbeam.io.storage.places import place_of
+    from nutbeam.io.storage.place_addresses import place_of
 
     folder = place_of(f"{stores.address('gs')}/out")
     write(DOCUMENTS, folder=folder)

@@ -27,7 +27,7 @@ from web_tables import Snapshot
 from nutbeam.io.parsing.parse_pool import shared_pool
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.pipelines.upkeep import copy_table
 
 web = served_web(hosts=2, pages=10, scope="module")

@@ -16,7 +16,7 @@ from nutbeam.io.storage.files import (
     remove_file,
     write_bytes,
 )
-from nutbeam.io.storage.places import place_of
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.io.tablets.file_lists import load_files
 
 HOST = "h1.example.com"

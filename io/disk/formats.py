@@ -37,7 +37,7 @@ def check_format(record: Mapping[str, Any], known: int, label: str) -> None:
     >>> check_format({"format": 9, WRITER: "3.1"}, 2, "the table")
     Traceback (most recent call last):
     ...
-    nutbeam.io.storage.formats.NewerFormat: the table has format 9, this version reads up to 2: upgrade nutbeam to 3.1 or newer
+    nutbeam.io.disk.formats.NewerFormat: the table has format 9, this version reads up to 2: upgrade nutbeam to 3.1 or newer
     """
     if type(record["format"]) is not int:
         raise ValueError(f"format is {record['format']!r}"[:100])

@@ -29,8 +29,16 @@ from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded
+from ..io.upkeep.compaction import (
+    REFERRING,
+    fold,
+    merge_files,
+    plan_folds,
+    spent_batches,
+    superseded,
+)
 from ..io.upkeep.retention import delete_expired, disturbed_by
+from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
@@ -102,9 +110,8 @@ class ReferenceScan:
 
 
 def run(invocation: Invocation) -> int:
-    links = [name for name, kind in KINDS.items() if kind.best_kept]
     table = open_table(str(invocation.table))
-    if invocation.options.keep_inlinks and not all(map(table.in_files, links)):
+    if invocation.options.keep_inlinks and not table.in_files("links"):
         raise UsageError(
             "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows, got "
             f"{invocation.options.keep_inlinks}"
@@ -132,9 +139,9 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Referen
         foldable = known if operation.table.in_files(component) else ()
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
-        if kind_of(component).refers and _spent(operation, options):
+        if component in REFERRING and _spent(operation, options):
             items += [ReferenceScan(operation, component, tablet) for tablet in known]
-    of_shards = [kind for kind in KINDS.values() if kind.shards]
+    of_shards = [kind for kind in KINDS.values() if kind.layout is RowLayout.SHARDS]
     for component in [name for kind in of_shards for name in components_of(kind, components)]:
         shards = tuple(with_orders(operation.table, operation.files(component)))
         groups = plan_merges(shards, full=options.full)
@@ -157,7 +164,7 @@ def _work(item: Folding | ReferenceScan | Merging, most_inlinks: int) -> Iterato
     if isinstance(item, Folding):
         yield fold(item.operation, item.component, item.group, most_inlinks)
         return
-    columns = kind_of(item.component).refers
+    columns = REFERRING[item.component]
     rows = item.operation.table.read(item.component, [item.tablet], columns)
     names = pl.concat([rows.get_column(name) for name in columns]).unique().drop_nulls()
     yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ..web.urls.row_keys import from_host_key, from_key
 from .components.blocklist import Blocklist, Names, blocklist_of
 from .components.columns import Column, Form, Purged
-from .components.declaration import Kind, columns_to_search, has_texts, is_kept
+from .components.declaration import Kind, RowKey, columns_to_search, has_texts, is_kept
 from .components.kinds import kind_of
 
 _END = r"(?:$|[^a-z0-9.%_-])"
@@ -95,12 +95,12 @@ def purge_rows(
         (rows, number of removed rows, number of removed names in other rows).
     """
     keys = _series(table["key"])
-    if kind.of_links:
+    if kind.key is RowKey.LINK:
         gone = blocklist.blocks(_series(table["target"])) | blocklist.blocks(
             _series(table["source"])
         )
     else:
-        gone = blocklist.blocks_hosts(keys) if kind.of_hosts else blocklist.blocks(keys)
+        gone = blocklist.blocks_hosts(keys) if kind.key is RowKey.HOST else blocklist.blocks(keys)
     number = int(gone.sum())
     if number:
         table = table.filter(pa.array((~gone).to_list()))

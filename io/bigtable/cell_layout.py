@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ...policy.components.declaration import Kind
+from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
 from ..packing.packed_values import can_pack, is_number
@@ -21,6 +21,9 @@ from ..packing.packed_values import can_pack, is_number
 OWN_FAMILY = "m"
 _FAMILY = re.compile(r"[-_.a-zA-Z0-9]{1,64}")
 _MOST_COLUMNS = 64  # bits of ``present``
+# Components whose column families the oldest tables have. Tables may be older than other components
+# in rows; an operation that begins adds their families.
+_IN_FIRST_TABLES = ("state", "hosts")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +81,7 @@ def cell_kind(component: str) -> CellKind:
     ('h', [1, 2, 3, 4, 5])
     """
     kind = KINDS.get(component)
-    if kind is None or not kind.in_rows:
+    if kind is None or kind.layout is not RowLayout.ROWS:
         raise UserError(f"component {component!r} is of a newer nutbeam: upgrade nutbeam")
     return derive_cells(kind)
 
@@ -89,7 +92,7 @@ def later_families() -> dict[str, str]:
     >>> later_families()
     {'l': 'links'}
     """
-    later = (name for name in kinds_in_rows() if not KINDS[name].in_first_tables)
+    later = (name for name in kinds_in_rows() if name not in _IN_FIRST_TABLES)
     return {cell_kind(name).family: name for name in later}
 
 

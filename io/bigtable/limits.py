@@ -34,20 +34,12 @@ def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str,
     kept = np.ones(len(rows), bool)
     counts: dict[str, int] = {}
     # Components with the same keys are in the same rows.
-    sharing = [n for n in kinds_in_rows() if _key(n) == _key(kind.component)]
+    sharing = [n for n in kinds_in_rows() if KINDS[n].key is KINDS[kind.component].key]
     for name, refused in _reasons(encode(rows, kind), MAX_ROW_BYTES // len(sharing)).items():
         if number := int((refused & kept).sum()):
             counts[name] = number
             kept &= ~refused
     return (rows.filter(pa.array(kept)) if counts else rows), counts
-
-
-def _key(component: str) -> tuple[bool, bool]:
-    """Returns what the keys of a component name: hosts, links, or else URLs.
-
-    Components with the same result have the same keys.
-    """
-    return KINDS[component].of_hosts, KINDS[component].of_links
 
 
 def check_limits(cells: pa.Table) -> None:

@@ -65,7 +65,7 @@ def name_forms() -> tuple[str, ...]:
 
 def _forms_of_components() -> list[str]:
     owners = {"": "", "batches": "batches/ID/", "index": "index/INDEX/"}
-    components = (f"{owners[kind.folder]}{name}" for name, kind in KINDS.items())
+    components = (f"{owners[kind.owner.folder]}{name}" for name, kind in KINDS.items())
     return [f"{one}/NAME.parquet" for component in components for one in folders_of(component)]
 
 

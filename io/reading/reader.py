@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.columns import Columns
-from ...policy.components.declaration import Kind
+from ...policy.components.declaration import Kind, Owner
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
 from ...policy.components.view_columns import PAGE_COLUMNS
@@ -158,7 +158,7 @@ def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[
         assert view.kind is not None
         names = [column.name for column in wanted]
         stored = list(dict.fromkeys(["key", *(n for n in names if n in view.kind.schema.names)]))
-        in_tablets = view.kind.in_tablets or not view.kind.owner_column
+        in_tablets = view.kind.in_tablets or view.kind.owner is Owner.TABLE
         yield from (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored)
 
 
@@ -168,7 +168,7 @@ def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[p
             rows = pinned.table.read(
                 component, [tablet], stored, lambda rows: rows.filter(kind.counting)
             )
-            owner = component.split("/")[1] if kind.owner_column else ""
+            owner = component.split("/")[1] if kind.owner.column else ""
             yield with_owner(rows.sort("key"), kind, owner)
 
 
@@ -180,7 +180,7 @@ def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.
 
 def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
     """Returns rows with their batch or their index, if they have one."""
-    column = kind.owner_column
+    column = kind.owner.column
     return rows.with_columns(pl.lit(owner).alias(column)) if column else rows
 
 

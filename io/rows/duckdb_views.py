@@ -59,7 +59,7 @@ def files_of(root: Folder, manifest: Manifest, kind: Kind) -> list[tuple[str, Da
         UserError: A list is missing or damaged.
     """
     return [
-        (name.split("/")[1] if kind.owner_column else "", file)
+        (name.split("/")[1] if kind.owner.column else "", file)
         for name in components_of(kind, manifest.components)
         for file in load_files(root, manifest.components.get(name))
     ]
@@ -196,7 +196,7 @@ def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> s
 def _parts(root: Folder, kind: Kind, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM stored.empty_{kind.name}"  # columns that an older file lacks are null
     for owner, some in itertools.groupby(files, key=itemgetter(0)):
-        own = f", {_quoted(owner)} AS {kind.owner_column}" if kind.owner_column else ""
+        own = f", {_quoted(owner)} AS {kind.owner.column}" if kind.owner.column else ""
         if not kind.in_tablets:
             read = _read(root, [file for _, file in some])
             yield f"UNION ALL BY NAME SELECT *{own} FROM {read}"
@@ -242,7 +242,7 @@ def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
 def empty_table(kind: str) -> pa.Table:
     """Returns a table without rows: the stored columns of a kind, and its batch or its index."""
     schema = kind_of(kind).schema
-    if owner := kind_of(kind).owner_column:
+    if owner := kind_of(kind).owner.column:
         schema = schema.append(pa.field(owner, TEXT))
     return schema.empty_table()
 

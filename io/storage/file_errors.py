@@ -5,6 +5,7 @@ import errno
 import os
 from collections.abc import Iterator
 
+from ...policy.components.declaration import RowLayout
 from ...policy.components.index_schema import DEFAULT_INDEX
 from ...policy.components.kinds import folders, kind_of
 from ...web.base.errors import UserError
@@ -46,7 +47,7 @@ def unreadable(path: Place, error: Exception) -> UserError:
 def repair_advice(path: Place) -> str:
     """Returns the advice for a missing or damaged file: the command that repairs it.
 
-    It is ``fsck``, unless the kind of the file declares another one (``Kind.rebuilt_by``).
+    It is ``fsck``, or for a shard the command that builds the index again.
 
     >>> from nutbeam.io.storage.place_addresses import place_of
     >>> repair_advice(place_of("mine/manifest/lists/state-1.parquet"))
@@ -61,12 +62,11 @@ def repair_advice(path: Place) -> str:
     table = _table_of(path)
     if not table:
         return ""
-    kind, owner = kind_of(path.parent.name), path.parent.parent.name
-    if not kind.rebuilt_by:
+    if kind_of(path.parent.name).layout is not RowLayout.SHARDS:
         return f": run nutbeam fsck {table}"
-    command, *words = kind.rebuilt_by.split()
-    words += ["--index", owner] if kind.of_index and owner != DEFAULT_INDEX else []
-    return f": run nutbeam {' '.join((command, table, *words))}"
+    index = path.parent.parent.name
+    option = "" if index == DEFAULT_INDEX else f" --index {index}"
+    return f": run nutbeam index {table} --full{option}"
 
 
 def _table_of(path: Place) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ...policy.components.clocks import resting
-from ...policy.components.declaration import Kind
+from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
@@ -100,7 +100,7 @@ class BigtableWebTable(WebTable):
         return dataclasses.replace(self, snapshot=snapshot)
 
     def in_files(self, component: str) -> bool:
-        return not kind_of(component).in_rows
+        return kind_of(component).layout is not RowLayout.ROWS
 
     def unknown_rows(self, components: Mapping[str, Component]) -> list[str]:
         found = []

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.components.blocklist import Blocklist
-from ...policy.components.declaration import columns_to_search
+from ...policy.components.declaration import RowLayout, columns_to_search
 from ...policy.components.kinds import kind_of
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
@@ -78,7 +78,7 @@ class CountedEdit:
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
     """Returns whether an edit may change a file; reads only the columns that may have names."""
-    if kind_of(component).shards:
+    if kind_of(component).layout is RowLayout.SHARDS:
         return True  # only a rebuilt shard shows it
     schema = schema_of(path)
     groups = row_groups(path, schema, columns_to_search(schema, kind_of(component)))
@@ -90,7 +90,7 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
 
     A file without rows is kept, because each file of pages has a file of documents.
     """
-    if kind_of(component).shards:
+    if kind_of(component).layout is RowLayout.SHARDS:
         yield from _edit_shard(root, component, file, edit)
     elif is_touched(root / file.path, component, edit):
         verify_file(root, file)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...policy.components.declaration import RowLayout
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
 from ..disk.parquet_growth import check_growth
@@ -156,7 +157,7 @@ _CHECKS: dict[str, Check] = {
 def _is_range(file: DataFile) -> bool:
     """Returns whether a description is of a range of keys: its path has the first key."""
     component, _, key = str(file.path).partition("/")
-    return kind_of(component).in_rows and key == (file.first or "")
+    return kind_of(component).layout is RowLayout.ROWS and key == (file.first or "")
 
 
 @dataclasses.dataclass(frozen=True)

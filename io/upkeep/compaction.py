@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 import polars as pl
 
 from ...policy.components.declaration import Kept, Kind
-from ...policy.components.kinds import KINDS, kind_of, kinds_of_batches
+from ...policy.components.kinds import KINDS, SEED_HOSTS, kind_of, kinds_of_batches
 from ...policy.inlinks.best_sources import keep_best
 from ..batches.batches import batch_component
 from ..snapshots.manifest import DEDUP, Manifest
@@ -18,6 +18,12 @@ from ..tablets.fold import folded, stored_schema
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
+
+# Columns of components that name files of batches. compact keeps the named files.
+REFERRING = {"state": ("page", "document")}
+# Components that take in batches: the record of a batch has their names then. If a table has such a
+# component, compact keeps files of a kind of a batch at least until then.
+KEPT_UNTIL = {"outcome": "links"}
 
 
 def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
@@ -58,7 +64,7 @@ def fold(
     frames: Iterator[pl.DataFrame] = (
         rows for tablet in group for rows in folded(root, schema, tablet)
     )
-    limited = kind_of(component).best_kept and most_inlinks > 0
+    limited = component == "links" and most_inlinks > 0
     live: list[int] = []
     if limited:
         frames = keep_best(_counted(frames, kind_of(component), live), most_inlinks)
@@ -79,17 +85,17 @@ def _counted(frames: Iterable[pl.DataFrame], kind: Kind, live: list[int]) -> Ite
 
 
 def merge_files(operation: Operation) -> Iterator[Written]:
-    """Merges the files of each component that is declared so into one, with one row per key."""
-    for kind in KINDS.values():
-        files = operation.files(kind.name) if kind.merged else []
-        if len(files) < 2:
-            continue
-        for file in files:
-            verify_file(operation.table, file)
-        rows = collect(scan([operation.table / file.path for file in files], kind.schema))
-        written = write_bases(operation.table, kind.name, [rows.unique("key").sort("key")])
-        counts = {f"{kind.name}/merged": len(files)}
-        yield Written(kind.name, written, tuple(file.path for file in files), counts, tidies=True)
+    """Merges the files of hosts of seeds into one, with one row per key."""
+    files = operation.files(SEED_HOSTS)
+    if len(files) < 2:
+        return
+    for file in files:
+        verify_file(operation.table, file)
+    schema = KINDS[SEED_HOSTS].schema
+    rows = collect(scan([operation.table / file.path for file in files], schema))
+    written = write_bases(operation.table, SEED_HOSTS, [rows.unique("key").sort("key")])
+    counts = {f"{SEED_HOSTS}/merged": len(files)}
+    yield Written(SEED_HOSTS, written, tuple(file.path for file in files), counts, tidies=True)
 
 
 def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> list[str]:
@@ -115,7 +121,7 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
 def superseded(
     operation: Operation, batches: Sequence[str], named: frozenset[str]
 ) -> Iterator[Written]:
-    """Yields the files of batches to drop, as ``Kind.kept`` and ``Kind.kept_until`` say.
+    """Yields the files of batches to drop, as ``Kind.kept`` and ``KEPT_UNTIL`` say.
 
     Args:
         operation: The operation; its snapshot is read.
@@ -123,7 +129,7 @@ def superseded(
         named: Paths of all files that rows refer to.
     """
     kinds = [KINDS[name] for name in kinds_of_batches()]
-    waiting = {kind.name: _waiting(operation.manifest(), kind) for kind in kinds}
+    waiting = {kind.name: _waiting(operation.manifest(), kind.name) for kind in kinds}
     for batch in batches:
         files = {kind.name: operation.files(batch_component(batch, kind.name)) for kind in kinds}
         for kind in kinds:
@@ -134,10 +140,10 @@ def superseded(
                     yield Written(batch_component(batch, kind.name), (), paths, counts, tidies=True)
 
 
-def _waiting(manifest: Manifest, kind: Kind) -> Container[str]:
-    """Returns the batches that a component still has to take in; see ``Kind.kept_until``."""
-    there = kind.kept_until in manifest.components
-    return manifest.waiting_for(kind.kept_until) if there else ()
+def _waiting(manifest: Manifest, kind: str) -> Container[str]:
+    """Returns the batches that a component still has to take in; see ``KEPT_UNTIL``."""
+    taker = KEPT_UNTIL.get(kind, "")
+    return manifest.waiting_for(taker) if taker in manifest.components else ()
 
 
 def _dropped(
@@ -150,7 +156,7 @@ def _dropped(
 
     if kind.kept is Kept.ALWAYS:
         return
-    if kind.kept is Kept.WITH_OTHERS and any(map(is_named, files[kind.kept_with])):
+    if kind.kept is Kept.WITH_DOCUMENTS and any(map(is_named, files["documents"])):
         return
     for file in files[kind.name]:
         if kind.kept is not Kept.NAMED or not is_named(file):

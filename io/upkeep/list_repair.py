@@ -91,10 +91,10 @@ class _Rebuild:
                 page_order(int(words[1]), int(words[3])) if kind.flushed is Flushed.ADOPTED else 0
             )
             return dataclasses.replace(file, partition=int(words[0][1:]), order=order)
-        if kind.partitioned:
+        if kind.name == "fetchlist":  # only the list knows the partition of a file
             batch = self.manifest.batches.get(self.name.split("/")[1])
             return file if batch is not None and batch.partitions == 1 else None
-        return self._paired(file, kind.paired_with) if kind.paired_with else file
+        return self._paired(file, "pages") if kind.name == "documents" else file
 
     def _with_zone(self, file: DataFile) -> DataFile:
         if not file.rows:

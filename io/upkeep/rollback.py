@@ -157,8 +157,8 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
         content = load_manifest(table, to)
         table.check_rows_known({**latest.components, **content.components}, "rollback")
         _check_files(table, content)
-        older = {n: some for n, some in content.components.items() if not kind_of(n).stays}
-        staying = {n: some for n, some in latest.components.items() if kind_of(n).stays}
+        older = {n: some for n, some in content.components.items() if n not in STAYING}
+        staying = {n: some for n, some in latest.components.items() if n in STAYING}
         made = Manifest(
             snapshot=latest.snapshot + 1,
             operation=operation,
@@ -177,6 +177,10 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
         return made
 
 
+# Components that are not rolled back.
+STAYING = ("blocklist",)
+
+
 def _check_number(to: int, numbers: list[int]) -> None:
     ends = sorted({*numbers[:1], *numbers[-1:]})
     known = " to ".join(map(str, ends)) or "none"
@@ -193,7 +197,7 @@ def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, l
     back = {}
     try:
         for name in components_in_tablets({**latest.components, **older.components}):
-            if kind_of(name).stays:
+            if name in STAYING:
                 continue
             # An earlier rollback may have removed the component.
             component = latest.components.get(name) or older.components.get(name)

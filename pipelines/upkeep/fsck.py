@@ -207,12 +207,9 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     problems += check_clock(table, manifest, _schedule(options), now, options.quick)
     for batch, known in manifest.batches.items():
         # After an update, compact drops files of the batch that are not needed any more.
-        required = (
-            [] if known.phase == "updated" else [k.name for k in KINDS.values() if k.required]
-        )
-        for path in (batch_component(batch, name) for name in required):
-            if path not in manifest.components:
-                problems.append(Problem("batch", path, "missing: an open batch must have it"))
+        path = batch_component(batch, "fetchlist")
+        if known.phase != "updated" and path not in manifest.components:
+            problems.append(Problem("batch", path, "missing: an open batch must have it"))
     return dataclasses.replace(
         found, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
     )

@@ -123,7 +123,7 @@ def _items(reading: Reading, what: str) -> Iterator[ReadItem]:
         names = components_of(kind, reading.manifest().components)
         items = ((name, item) for name in names for item in tablets_of(reading, name))
         for number, (name, item) in enumerate(items):
-            owner = name.split("/")[1] if kind.owner_column else ""
+            owner = name.split("/")[1] if kind.owner.column else ""
             yield dataclasses.replace(item, number=number, owner=owner)
     else:
         files = files_of(reading.table, reading.manifest(), kind)

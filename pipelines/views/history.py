@@ -135,7 +135,7 @@ def _name(component: str, batch: str | None) -> str:
     ('inlinks', 'batch_pages', 'shards of main')
     """
     kind = kind_of(component)
-    owner = component.split("/")[1] if kind.folder else batch
+    owner = component.split("/")[1] if kind.owner.folder else batch
     return kind.shown_as if owner == batch else f"{kind.shown_as} of {owner}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from .columns import Column, Columns, joined
 from .component_names import folders_of, present_name
-from .declaration import Flushed, Kept, Kind, Zone
+from .declaration import Flushed, Kept, Kind, Owner, RowKey, RowLayout, Zone
 from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
 from .index_schema import (
     DEAD_LETTERS_COLUMNS,
@@ -36,11 +36,12 @@ def _graph_kinds(level: str) -> tuple[Kind, Kind, Kind]:
     """Returns the kinds of the graph of pages, hosts or domains."""
     keys = (STATE_COLUMNS if level == "page" else HOSTS_COLUMNS).pick("key")
     nodes, ranks = joined(keys, NODE_COLUMNS), joined(keys, RANK_COLUMNS)
-    ordered = functools.partial(Kind, of_hosts=level != "page", in_order=True)
+    key = RowKey.URL if level == "page" else RowKey.HOST
+    ordered = functools.partial(Kind, key=key, layout=RowLayout.SORTED_FILES)
     of_edges = f"up to a million links from one block of {level}s to one block"
     return (
         ordered(f"{level}_nodes", nodes, f"a {level} in the graph of {level}s"),
-        Kind(f"{level}_edges", EDGE_COLUMNS, of_edges, hashed=True, in_order=True),
+        Kind(f"{level}_edges", EDGE_COLUMNS, of_edges, RowKey.HASH, layout=RowLayout.SORTED_FILES),
         ordered(f"{level}_ranks", ranks, f"the ranks of a {level}"),
     )
 
@@ -55,37 +56,27 @@ KINDS = {
             "state",
             STATE_COLUMNS,
             "a URL of the table",
-            in_tablets=True,
-            in_rows=True,
-            in_order=True,
-            refers=("page", "document"),
+            layout=RowLayout.ROWS,
             later_versions=("change_shape", "gone_since"),
             due="fetch_time",
             zone=Zone("fetch_time", "score", "status"),
             cell="s:state",
-            in_first_tables=True,
         ),
         Kind(
             "hosts",
             HOSTS_COLUMNS,
             "a host that was requested, or that is the host of a seed",
-            of_hosts=True,
-            in_tablets=True,
-            in_rows=True,
-            in_order=True,
+            key=RowKey.HOST,
+            layout=RowLayout.ROWS,
             later_versions=("robots_failing_since", "unfetched", "purged_since", "cookies"),
             cell="h:host",
-            in_first_tables=True,
         ),
         Kind(
             "links",
             INLINKS_COLUMNS,
             "a page that links to another one",
-            of_links=True,
-            best_kept=True,
-            in_tablets=True,
-            in_rows=True,
-            in_order=True,
+            key=RowKey.LINK,
+            layout=RowLayout.ROWS,
             zone=Zone("last_seen"),
             ended="gone_since",
             view="inlinks",
@@ -95,8 +86,7 @@ KINDS = {
             SEED_HOSTS,
             HOSTS_COLUMNS,
             "a host of a seed",
-            of_hosts=True,
-            merged=True,
+            key=RowKey.HOST,
             made_from="hosts",
             made_where="seed",
         ),
@@ -104,38 +94,35 @@ KINDS = {
             "host_counts",
             HOST_COUNTS_COLUMNS,
             "a host whose numbers of URLs a job has changed: what to add to its row in `hosts`",
-            of_hosts=True,
+            key=RowKey.HOST,
         ),
         Kind(
             "host_settings",
             HOST_SETTINGS_COLUMNS,
             "a host with settings of the operator",
-            of_hosts=True,
+            key=RowKey.HOST,
         ),
         Kind(
             "blocklist",
             BLOCKLIST_COLUMNS,
             "a name that was purged",
-            hashed=True,
-            in_order=True,
-            stays=True,
+            key=RowKey.HASH,
+            layout=RowLayout.SORTED_FILES,
         ),
         *(kind for level in ("page", "host", "domain") for kind in _graph_kinds(level)),
         Kind(
             "fetchlist",
             FETCHLIST_COLUMNS,
             "a URL that generate chose",
-            of_batch=True,
-            in_order=True,
+            owner=Owner.BATCH,
+            layout=RowLayout.SORTED_FILES,
             kept=Kept.NO_LONGER,
-            partitioned=True,
-            required=True,
         ),
         Kind(
             "pages",
             PAGES_COLUMNS,
             "a URL that fetch tried, with its response",
-            of_batch=True,
+            owner=Owner.BATCH,
             flushed=Flushed.ADOPTED,
             kept=Kept.NAMED,
         ),
@@ -143,8 +130,8 @@ KINDS = {
             "host_findings",
             HOSTS_COLUMNS,
             "a host, with what a fetch found out about it",
-            of_hosts=True,
-            of_batch=True,
+            key=RowKey.HOST,
+            owner=Owner.BATCH,
             flushed=Flushed.LAST_ADOPTED,
             kept=Kept.NO_LONGER,
         ),
@@ -152,60 +139,55 @@ KINDS = {
             "documents",
             DOCUMENTS_COLUMNS,
             "a page that was fetched, or a part of one, with its text and links",
-            of_batch=True,
+            owner=Owner.BATCH,
             flushed=Flushed.REPLACED,
             kept=Kept.NAMED,
-            paired_with="pages",
         ),
         Kind(
             "removed",
             STATE_COLUMNS.pick("key"),
             "a URL that `filterdb` removed while the batch was open, so that `updatedb` does not "
             "add it again",
-            of_batch=True,
-            in_order=True,
+            owner=Owner.BATCH,
+            layout=RowLayout.SORTED_FILES,
             kept=Kept.NO_LONGER,
         ),
         Kind(
             "outcome",
             OUTCOME_COLUMNS,
             "a URL that fetch tried, as updatedb left it",
-            of_batch=True,
-            in_order=True,
-            kept=Kept.WITH_OTHERS,
-            kept_with="documents",
-            kept_until="links",
+            owner=Owner.BATCH,
+            layout=RowLayout.SORTED_FILES,
+            kept=Kept.WITH_DOCUMENTS,
         ),
         Kind(
             "indexed",
             INDEXED_COLUMNS,
             "a page that an index holds, or that its writers have refused",
-            in_tablets=True,
-            in_order=True,
-            of_index=True,
+            owner=Owner.INDEX,
+            layout=RowLayout.TABLETS,
             ended="deleted",
         ),
         Kind(
             "dead_letters",
             DEAD_LETTERS_COLUMNS,
             "a page that a writer of an index has refused",
-            in_order=True,
-            of_index=True,
+            owner=Owner.INDEX,
+            layout=RowLayout.SORTED_FILES,
         ),
         Kind(
             "shards",
             SHARD_COLUMNS,
             "a URL that a shard of an index names, or a piece of one of its files",
-            of_index=True,
-            shards=True,
-            rebuilt_by="index --full",
+            owner=Owner.INDEX,
+            layout=RowLayout.SHARDS,
         ),
         Kind(
             "index_runs",
             INDEX_RUNS_COLUMNS,
             "the last operation that has written an index",
-            hashed=True,
-            of_index=True,
+            key=RowKey.HASH,
+            owner=Owner.INDEX,
             journal=True,
         ),
     )
@@ -215,17 +197,18 @@ KINDS = {
 def kind_of(component: str) -> Kind:
     """Returns the kind of a component; for an unknown component, a kind with only the key.
 
-    >>> kind_of("batches/1/host_findings").of_hosts, kind_of("later").schema.names
-    (True, ['key'])
-    >>> kind_of("batches/1/later").of_batch
-    True
+    >>> kind_of("batches/1/host_findings").key, kind_of("later").schema.names
+    (<RowKey.HOST: 'hosts, reversed'>, ['key'])
+    >>> kind_of("batches/1/later").owner.folder
+    'batches'
     """
     above, _, name = present_name(component).rpartition("/")
     return KINDS.get(name) or Kind(
         name,
         Columns([Column("key", TEXT, "Its key.")]),
-        of_batch=above.startswith("batches/"),
-        of_index=above.startswith("index/"),
+        owner=next(
+            (o for o in Owner if o.folder and above.startswith(f"{o.folder}/")), Owner.TABLE
+        ),
     )
 
 
@@ -251,9 +234,9 @@ def components_of(kind: Kind, components: Iterable[str]) -> list[str]:
     >>> components_of(KINDS["state"], [])
     ['state']
     """
-    if not kind.folder:
+    if kind.owner is Owner.TABLE:
         return [kind.name]
-    top, end = f"{kind.folder}/", f"/{kind.name}"
+    top, end = f"{kind.owner.folder}/", f"/{kind.name}"
     return sorted(n for n in components if n.startswith(top) and n.endswith(end))
 
 
@@ -274,15 +257,16 @@ def repeating(name: str) -> list[Kind]:
 
 def kinds_in_rows() -> tuple[str, ...]:
     """Returns the names of the kinds that a table in Bigtable keeps in rows."""
-    return tuple(name for name, kind in KINDS.items() if kind.in_rows)
+    return tuple(name for name, kind in KINDS.items() if kind.layout is RowLayout.ROWS)
 
 
 def kinds_of_batches() -> tuple[str, ...]:
     """Returns the names of the kinds that each batch has."""
-    return tuple(name for name, kind in KINDS.items() if kind.of_batch)
+    return tuple(name for name, kind in KINDS.items() if kind.owner is Owner.BATCH)
 
 
 def folders() -> tuple[str, ...]:
     """Returns the folders of a table that have files of rows."""
-    of_table = [name for name, kind in KINDS.items() if not (kind.of_batch or kind.of_index)]
-    return (*(folder for name in of_table for folder in folders_of(name)), "batches", "index")
+    of_table = [name for name, kind in KINDS.items() if kind.owner is Owner.TABLE]
+    owners = filter(None, (owner.folder for owner in Owner))
+    return (*(folder for name in of_table for folder in folders_of(name)), *owners)

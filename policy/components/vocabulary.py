@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
 from .columns import Column, Columns, Form, joined
-from .declaration import Kind
+from .declaration import Kind, Owner, RowKey
 from .kinds import KINDS
 from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
 from .view_columns import BATCHES_COLUMNS, HOST_COLUMN, LINK_COLUMNS, PAGE_COLUMNS, URL_COLUMN
@@ -84,8 +84,8 @@ def views() -> dict[str, View]:
     >>> list(views())[:6]
     ['state', 'hosts', 'inlinks', 'pages', 'outlinks', 'batches']
     """
-    of_rows = [kind for kind in KINDS.values() if kind.in_tablets and not kind.of_index]
-    of_batches = [kind for kind in KINDS.values() if kind.of_batch]
+    of_rows = [kind for kind in KINDS.values() if kind.in_tablets and kind.owner is not Owner.INDEX]
+    of_batches = [kind for kind in KINDS.values() if kind.owner is Owner.BATCH]
     others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
     found = [
         *((kind.shown_as, _view_of(kind)) for kind in of_rows),
@@ -116,11 +116,12 @@ def shown_columns(kind: Kind) -> Columns:
     >>> names[:4], names[-1]
     (['batch_id', 'url', 'document', 'status'], 'key')
     """
-    name = HOST_COLUMN if kind.of_hosts else URL_COLUMN
+    name = HOST_COLUMN if kind.key is RowKey.HOST else URL_COLUMN
     owner = Columns()
-    if kind.of_batch or kind.of_index:
-        owner = (BATCHES_COLUMNS if kind.of_batch else INDEX_NAMES).pick(kind.owner_column)
-    named = [] if kind.hashed or kind.of_links else [name]
+    if kind.owner is not Owner.TABLE:
+        columns = BATCHES_COLUMNS if kind.owner is Owner.BATCH else INDEX_NAMES
+        owner = columns.pick(kind.owner.column)
+    named = [name] if kind.key in (RowKey.URL, RowKey.HOST) else []
     return joined(owner, named, kind.columns.without("key"), kind.columns.pick("key"))
 
 

@@ -13,7 +13,7 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.declaration import Kind, Zone
+from nutbeam.policy.components.declaration import Kind, RowLayout, Zone
 from nutbeam.policy.components.kinds import kind_of
 from nutbeam.policy.components.schema import TEXT
 
@@ -31,7 +31,7 @@ MARKS = Columns(
     ]
 )
 ROWS = {f"com.a:http/{n:02d}": n for n in range(40)}
-MARKS_KIND = Kind("marks", MARKS, in_tablets=True, in_order=True, zone=Zone("fetch_time"))
+MARKS_KIND = Kind("marks", MARKS, layout=RowLayout.TABLETS, zone=Zone("fetch_time"))
 
 
 def newer(rows, changes):

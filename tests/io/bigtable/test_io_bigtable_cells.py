@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nutbeam.io.bigtable.cell_layout import Layout, cell_kind, derive_cells
 from nutbeam.io.bigtable.cells import decode, due_bytes, encode
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.declaration import Kind, Owner, RowLayout
 from nutbeam.policy.components.schema import HOSTS, STATE, TEXT
 from nutbeam.web.base.errors import UserError
 
@@ -41,9 +41,7 @@ def columns_of(schema):
     return Columns(Column(field.name, field.type, "A value.") for field in schema)
 
 
-ANY_KIND = Kind(
-    "any", columns_of(ANY), in_tablets=True, in_rows=True, due="due", later_versions=("pair",)
-)
+ANY_KIND = Kind("any", columns_of(ANY), layout=RowLayout.ROWS, due="due", later_versions=("pair",))
 ANY_CELL = derive_cells(ANY_KIND)
 ALL = (STATE_CELL, HOST_CELL, ANY_CELL)
 KINDS = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.component)
@@ -283,8 +281,7 @@ TOO_MANY = pa.schema([("key", TEXT), *((f"n{n}", pa.int8()) for n in range(65))]
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"of_batch": True}, "a component in rows must be in tablets, 'any' is not"),
-        ({"in_tablets": False}, "a component in rows must be in tablets, 'any' is not"),
+        ({"owner": Owner.BATCH}, "a component in rows must be one of the table, 'any' is not"),
         ({"cell": "s:any"}, "component 'any' needs a column family of its own, got 's'"),
         ({"cell": "m:any"}, "component 'any' needs a column family of its own, got 'm'"),
         ({"due": "wide"}, "column 'wide' of component 'any' must be an int64 to be due"),

@@ -19,7 +19,7 @@ from nutbeam.io.bigtable.limits import (
 )
 from nutbeam.io.bigtable.pace import Pace, back_off
 from nutbeam.io.tablets.tablets import host_start
-from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.declaration import Kind, RowKey, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import STATE, TEXT
 from nutbeam.web.base.errors import UserError
@@ -66,8 +66,8 @@ KEYS_ONLY = pa.schema([("key", TEXT)])
 
 def test_components_with_the_same_keys_share_the_limit_of_a_row(monkeypatch):
     rows = table_of(STATE, {"key": "a", "etag": "e" * (26 << 20)})
-    for name, of_hosts, left in (("other", True, 1), ("more", False, 0)):
-        kind = Kind(name, KEYS_ONLY, of_hosts=of_hosts, in_tablets=True, in_rows=True)
+    for name, key, left in (("other", RowKey.HOST, 1), ("more", RowKey.URL, 0)):
+        kind = Kind(name, KEYS_ONLY, key=key, layout=RowLayout.ROWS)
         monkeypatch.setitem(KINDS, name, kind)
         assert len(split_by_limits(rows, STATE_CELL)[0]) == left
     check_limits(encode(rows, STATE_CELL))  # a change that was committed before must be applied

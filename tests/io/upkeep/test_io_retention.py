@@ -17,12 +17,12 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
-from nutbeam.io.upkeep.compaction import superseded
+from nutbeam.io.upkeep.compaction import KEPT_UNTIL, superseded
 from nutbeam.io.upkeep.purge import delete_purged
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by, is_cleaned
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.components.blocklist import Names
-from nutbeam.policy.components.declaration import Flushed, Kept, Kind
+from nutbeam.policy.components.declaration import Flushed, Kept, Kind, Owner
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.purging import purge_of
 from nutbeam.web.base.errors import UsageError, UserError
@@ -165,7 +165,7 @@ def test_flushed_files_of_a_batch_that_waits_for_its_fetch_are_kept(table, phase
 def test_the_declaration_of_a_component_decides_whether_flushed_files_are_kept(
     table, monkeypatch, flushed, kept
 ):
-    kind = Kind("drafts", KINDS["pages"].columns, of_batch=True, flushed=flushed)
+    kind = Kind("drafts", KINDS["pages"].columns, owner=Owner.BATCH, flushed=flushed)
     monkeypatch.setitem(KINDS, "drafts", kind)
     put(table, "batches/b1/drafts/p00000-1-a-00001.parquet")
     make(table, "more", written(table, "batches/b1/fetchlist", "batches/b1/fetchlist/f"),
@@ -176,28 +176,28 @@ def test_the_declaration_of_a_component_decides_whether_flushed_files_are_kept(
 
 
 @pytest.mark.parametrize(
-    ("kept", "kept_with", "dropped"),
+    ("kept", "document", "dropped"),
     [
-        (Kept.ALWAYS, "", []),
-        (Kept.NAMED, "", ["b"]),
-        (Kept.WITH_OTHERS, "documents", []),
-        (Kept.WITH_OTHERS, "removed", ["a", "b"]),
-        (Kept.NO_LONGER, "", ["a", "b"]),
+        (Kept.ALWAYS, "d", []),
+        (Kept.NAMED, "d", ["b"]),
+        (Kept.WITH_DOCUMENTS, "d", []),
+        (Kept.WITH_DOCUMENTS, "other", ["a", "b"]),
+        (Kept.NO_LONGER, "d", ["a", "b"]),
     ],
 )
 def test_the_declaration_of_a_component_decides_which_files_compact_keeps(
-    table, monkeypatch, kept, kept_with, dropped
+    table, monkeypatch, kept, document, dropped
 ):
-    columns = KINDS["pages"].columns
-    kind = Kind("drafts", columns, of_batch=True, kept=kept, kept_with=kept_with)
+    kind = Kind("drafts", KINDS["pages"].columns, owner=Owner.BATCH, kept=kept)
     monkeypatch.setitem(KINDS, "drafts", kind)
     names = {kind: f"batches/b1/{kind}/" for kind in ("drafts", "documents")}
     drafts = written(table, "batches/b1/drafts", names["drafts"] + "a", names["drafts"] + "b")
     documents = written(table, "batches/b1/documents", names["documents"] + "d")
     make(table, "more", drafts, documents)
-    named = frozenset({file_name(names["drafts"] + "a"), file_name(names["documents"] + "d")})
+    named = frozenset({file_name(names["drafts"] + "a"), file_name(names["documents"] + document)})
     operation = begin(str(table), "compact", "one.compact")
-    found = [path for part in superseded(operation, ["b1"], named) for path in part.replaced]
+    parts = {part.component: part.replaced for part in superseded(operation, ["b1"], named)}
+    found = list(parts.get("batches/b1/drafts", ()))
     assert found == [file_name(names["drafts"] + name) for name in dropped]
 
 
@@ -214,15 +214,16 @@ def dropped_of_updated(table, kind, made, taken_in):
     ("made", "taken_in", "kept"),
     [("gists", {"links"}, True), ("gists", {"gists"}, False), ("others", {"links"}, False)],
 )
-def test_a_declared_component_says_until_when_compact_keeps_files(
+def test_compact_keeps_files_until_a_component_has_taken_in_their_batch(
     table, monkeypatch, made, taken_in, kept
 ):
-    columns, until = KINDS["pages"].columns, {"kept": Kept.NO_LONGER, "kept_until": "gists"}
+    columns = KINDS["pages"].columns
     for kind in (
-        Kind("drafts", columns, of_batch=True, **until),
+        Kind("drafts", columns, owner=Owner.BATCH, kept=Kept.NO_LONGER),
         Kind("gists", columns),
     ):
         monkeypatch.setitem(KINDS, kind.name, kind)
+    monkeypatch.setitem(KEPT_UNTIL, "drafts", "gists")
     dropped = dropped_of_updated(table, "drafts", made, taken_in)
     assert dropped == ([] if kept else [file_name("batches/b1/drafts/a")])
 

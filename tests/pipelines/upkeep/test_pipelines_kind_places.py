@@ -7,13 +7,14 @@ from crawling import nutbeam, tree
 from marking import MARKS_KIND, ROWS, mark, values_of
 
 from nutbeam.io.table.opening import open_table
+from nutbeam.policy.components.declaration import RowLayout
 from nutbeam.policy.components.kinds import KINDS
 
 
 @pytest.fixture
 def declare(monkeypatch):
     """Declares the marks in rows, when a test calls it."""
-    kind = dataclasses.replace(MARKS_KIND, in_rows=True)
+    kind = dataclasses.replace(MARKS_KIND, layout=RowLayout.ROWS)
     return lambda: monkeypatch.setitem(KINDS, "marks", kind)
 
 

@@ -21,8 +21,9 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
+from nutbeam.io.upkeep import rollback
 from nutbeam.policy.components.columns import Column, Columns, Form, Purged, joined
-from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.declaration import Kind, Owner, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.web.urls.row_keys import from_key
@@ -35,7 +36,8 @@ IN_ROWS = "bigtable, declared in rows"
 @pytest.fixture(params=[*IN_FILES, IN_ROWS])
 def table(request, tmp_path, monkeypatch):
     """A table with seeds and marks, a run on these."""
-    kind = dataclasses.replace(MARKS_KIND, in_rows=request.param.endswith("in rows"))
+    layout = RowLayout.ROWS if request.param.endswith("in rows") else RowLayout.TABLETS
+    kind = dataclasses.replace(MARKS_KIND, layout=layout)
     monkeypatch.setitem(KINDS, "marks", kind)
     table = str(tmp_path / "table")
     if request.param.startswith("bigtable"):
@@ -140,7 +142,7 @@ def test_rollback_to_a_snapshot_before_it_and_back(table):
 
 @pytest.mark.few(1)
 def test_rollback_leaves_it_as_it_is_if_it_stays(table, monkeypatch):
-    monkeypatch.setitem(KINDS, "marks", dataclasses.replace(KINDS["marks"], stays=True))
+    monkeypatch.setattr(rollback, "STAYING", ("marks",))
     assert nutbeam("rollback", table, "--to", "2") == 0
     assert values_of(table) == NEWEST
 
@@ -236,7 +238,7 @@ def test_export_and_sql_show_tablets(table, capsys):
     ("kind", "component", "view"),
     [
         (Kind("plain", MARKS, view="remarks"), "plain", "remarks"),
-        (Kind("batched", MARKS, of_batch=True), "batches/b/batched", "batch_batched"),
+        (Kind("batched", MARKS, owner=Owner.BATCH), "batches/b/batched", "batch_batched"),
     ],
     ids=["plain", "batch"],
 )
@@ -284,9 +286,7 @@ def mention(host):
 
 
 def test_purge_follows_the_declared_columns(table, monkeypatch):
-    monkeypatch.setitem(
-        KINDS, "mentions", Kind("mentions", MENTIONS, in_tablets=True, in_order=True)
-    )
+    monkeypatch.setitem(KINDS, "mentions", Kind("mentions", MENTIONS, layout=RowLayout.TABLETS))
     rows = {"com.a:http/1": mention("evil"), "com.a:http/2": mention("good"),
             "org.evil:http/": mention("good")}  # fmt: skip
     operation = begin(table, "mention", "first.mention")

@@ -18,8 +18,9 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
+from nutbeam.io.upkeep.compaction import REFERRING
 from nutbeam.policy.components.columns import Column, Purged, joined, time_column
-from nutbeam.policy.components.declaration import Kept, Kind
+from nutbeam.policy.components.declaration import Kept, Kind, Owner, RowKey, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 
@@ -33,16 +34,15 @@ NOTES = joined(
 )
 FAR = 1 << 45  # a time in the next millennium, ms
 NOTED = Kind(
-    "notes", NOTES, "a note of an index", of_index=True, in_tablets=True, in_order=True,
-    refers=("file",), ended="gone",
+    "notes", NOTES, "a note of an index", owner=Owner.INDEX, layout=RowLayout.TABLETS, ended="gone",
 )  # fmt: skip
 PAIRS = joined(
     MARKS.pick("key"),
     [Column(name, TEXT, "A row key.") for name in ("target", "source")],
     [Column("score", pa.float32(), "A number.")],
 )
-PAIRED = Kind("pairs", PAIRS, "a pair of URLs", of_links=True, in_tablets=True, in_order=True)
-HELD = Kind("held", MARKS, "a mark of a batch", of_batch=True, kept=Kept.NAMED)
+PAIRED = Kind("pairs", PAIRS, "a pair of URLs", key=RowKey.LINK, layout=RowLayout.TABLETS)
+HELD = Kind("held", MARKS, "a mark of a batch", owner=Owner.BATCH, kept=Kept.NAMED)
 ONE, TWO, OF_BATCH = "index/one/notes", "index/two/notes", "batches/b/held"
 AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
 
@@ -55,7 +55,7 @@ def table(tmp_path, monkeypatch):
     return str(tmp_path / "table")
 
 
-def test_keep_inlinks_leaves_components_alone_that_do_not_declare_it(table):
+def test_keep_inlinks_leaves_other_components_alone(table):
     sources = [f"com.b:http/{number}" for number in range(3)]
     rows = [
         {"key": f"com.a:http/ {source}", "target": "com.a:http/", "source": source, "score": 1.0}
@@ -139,7 +139,8 @@ def test_fsck_corrects_times_in_each_index(table, capsys):
 
 
 @pytest.mark.parametrize("purged", [False, True], ids=["as written", "purged"])
-def test_compact_keeps_files_of_batches_to_which_rows_refer(table, purged):
+def test_compact_keeps_files_of_batches_to_which_rows_refer(table, monkeypatch, purged):
+    monkeypatch.setitem(REFERRING, ONE, ("file",))
     named, _ = hold(table, ["com.a:http/1", "com.a:http/2"], ["com.a:http/3"])
     note(table, ONE, {"key": "com.b:http/", "file": named})
     if purged:  # the row still has the former name

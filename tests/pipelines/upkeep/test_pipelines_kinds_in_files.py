@@ -14,7 +14,7 @@ from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.declaration import Kind
+from nutbeam.policy.components.declaration import Kind, Owner
 from nutbeam.policy.components.kinds import KINDS
 
 FIRST, SECOND = {"com.a:http/01": 1, "com.a:http/02": 2}, {"com.a:http/03": 3}
@@ -24,7 +24,7 @@ FIRST, SECOND = {"com.a:http/01": 1, "com.a:http/02": 2}, {"com.a:http/03": 3}
 def component(request, monkeypatch):
     """The name of a component whose kind is declared here."""
     above, _, name = request.param.rpartition("/")
-    monkeypatch.setitem(KINDS, name, Kind(name, MARKS, of_batch=bool(above)))
+    monkeypatch.setitem(KINDS, name, Kind(name, MARKS, owner=Owner.BATCH if above else Owner.TABLE))
     return request.param
 
 

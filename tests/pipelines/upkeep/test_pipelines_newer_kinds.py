@@ -8,6 +8,7 @@ from crawling import nutbeam, place_in
 from marking import MARKS_KIND, ROWS, mark, values_of
 
 from nutbeam.io.table.opening import open_table
+from nutbeam.policy.components.declaration import RowLayout
 from nutbeam.policy.components.kinds import KINDS
 
 
@@ -33,7 +34,7 @@ def declared(monkeypatch):
     class Declared:
         def __enter__(self):
             patch = context.__enter__()
-            patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, in_rows=True))
+            patch.setitem(KINDS, "marks", dataclasses.replace(MARKS_KIND, layout=RowLayout.ROWS))
 
         def __exit__(self, *error):
             context.__exit__(*error)

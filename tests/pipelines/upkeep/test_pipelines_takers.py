@@ -16,9 +16,10 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
+from nutbeam.io.upkeep.compaction import KEPT_UNTIL
 from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.launch.job import BatchOptions, run_job
-from nutbeam.policy.components.declaration import Kept, Kind
+from nutbeam.policy.components.declaration import Kept, Kind, Owner, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from nutbeam.transforms.elements.chunks import Chunk, to_chunks
@@ -26,7 +27,7 @@ from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin, Commit
 from nutbeam.web.base.errors import NothingToDo
 
-DRAFTS = Kind("drafts", MARKS, of_batch=True, kept=Kept.NO_LONGER, kept_until="gists")
+DRAFTS = Kind("drafts", MARKS, owner=Owner.BATCH, kept=Kept.NO_LONGER)
 FIRST, SECOND = "1000000001-a", "1000000002-b"
 PAGES = {FIRST: "com.a:http/1", SECOND: "com.a:http/2"}
 AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
@@ -36,7 +37,8 @@ AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
 def table(request, tmp_path, monkeypatch):
     """The address of a table with two updated batches; in Bigtable the component is in rows."""
     in_rows = request.param == "bigtable"
-    gists = Kind("gists", MARKS, in_tablets=True, in_rows=in_rows, in_order=True)
+    gists = Kind("gists", MARKS, layout=RowLayout.ROWS if in_rows else RowLayout.TABLETS)
+    monkeypatch.setitem(KEPT_UNTIL, "drafts", "gists")
     for kind in (gists, DRAFTS):
         monkeypatch.setitem(KINDS, kind.name, kind)
     table = str(tmp_path / "table")

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from nutbeam.policy.components.columns import Column, Columns
-from nutbeam.policy.components.declaration import Kept, Kind, Zone
+from nutbeam.policy.components.declaration import Kind, RowKey, Zone
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.policy.components.vocabulary import views
@@ -17,11 +17,8 @@ COLUMNS = Columns([Column("key", TEXT, "A URL."), Column("time", pa.int64(), "A 
     [
         ({"zone": Zone("time", score="merit")}, "component 'odd' lacks a column of its zone"),
         ({"zone": Zone("time"), "due": "key"}, "must be due by the time of its zone"),
-        ({"of_links": True}, "component 'odd' lacks the column 'target'"),
-        ({"best_kept": True}, "component 'odd' lacks the column 'score'"),
+        ({"key": RowKey.LINK}, "component 'odd' lacks the column 'target'"),
         ({"made_from": "state"}, "component 'odd' must have both, made_from and made_where"),
-        ({"kept_with": "pages"}, "component 'odd' must have both, kept_with and WITH_OTHERS"),
-        ({"kept": Kept.WITH_OTHERS}, "component 'odd' must have both, kept_with and WITH_OTHERS"),
     ],
 )
 def test_a_declaration_that_contradicts_itself_is_refused(fields, message):

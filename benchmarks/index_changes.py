@@ -35,7 +35,7 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
     import polars as pl
 
     from nutbeam.io.batches.batches import batch_component, write_file
-    from nutbeam.io.snapshots.commit import commit
+    from nutbeam.io.snapshots.commit import CommitTerms, commit
     from nutbeam.io.snapshots.manifest import Batch
     from nutbeam.io.snapshots.operations import begin
     from nutbeam.io.tablets.ranges import Range
@@ -67,7 +67,7 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
         Resolution("state", part, newer, order=operation.snapshot + 1), rows
     )
     record = Batch("updated", operation.now, 1, 1, 0, taken_in=frozenset({"dedup"}))
-    commit(operation, written, others={batch: record})
+    commit(operation, written, CommitTerms(others={batch: record}))
 
 
 def _documents(numbers: list[int], words: int) -> "Iterator[pl.DataFrame]":

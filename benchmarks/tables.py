@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from nutbeam.io.batches.batches import batch_component, write_file
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
@@ -173,7 +173,7 @@ def add_batch(
             files.append(write_file(root, BATCH, kind, parts, order=order))
         written.append(Written(batch_component(BATCH, kind), tuple(files)))
     batch = Batch("parsed", operation.now, 1, len(key), operation.now + 7 * DAY_MS)
-    commit(operation, written, batch=batch)
+    commit(operation, written, CommitTerms(batch=batch))
 
 
 def add_runs(root: pathlib.Path, share: float, runs: int) -> None:

@@ -22,7 +22,7 @@ import polars as pl
 
 from ..io.shards.shard_files import with_orders
 from ..io.shards.shard_merging import merge_shards, plan_merges
-from ..io.snapshots.commit import commit
+from ..io.snapshots.commit import CommitTerms, commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
@@ -194,7 +194,9 @@ def _commit(
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(table, options.snapshot_retention))
     written = [*written, *dropped, *merge_files(operation), swept]
-    made = commit(operation, _beside_others(operation, written), forgets=frozenset(spent))
+    made = commit(
+        operation, _beside_others(operation, written), CommitTerms(forgets=frozenset(spent))
+    )
     if options.snapshot_retention == 0:
         delete_expired(table, 0)
     return made

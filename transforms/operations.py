@@ -9,7 +9,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.commit import commit
+from ..io.snapshots.commit import CommitTerms, commit
 from ..io.snapshots.manifest import Batch, Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
@@ -380,7 +380,6 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
     names = frozenset(name.format(batch=operation.batch) for name in how.reads)
     waiting = operation.manifest().waiting_for(how.takes_in) if how.takes_all else ()
     taken = {str(operation.batch), *waiting} if how.takes_in else ()
-    takes_in = dict.fromkeys(taken, how.takes_in)
-    if how.over_purges:
-        return commit_over_purges(operation, written, names, batch, takes_in)
-    return commit(operation, written, reads=names, batch=batch, takes_in=takes_in)
+    terms = CommitTerms(names, batch, takes_in=dict.fromkeys(taken, how.takes_in))
+    finish = commit_over_purges if how.over_purges else commit
+    return finish(operation, written, terms)

@@ -12,7 +12,7 @@ import polars as pl
 from ...policy.components.index_schema import HELD, REFUSED
 from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.urls.row_keys import to_key
-from ..snapshots.commit import commit
+from ..snapshots.commit import CommitTerms, commit
 from ..snapshots.operations import begin, new_id
 from ..tablets.ranges import Range
 from ..tablets.resolve import Resolution, Resolved, Resolver
@@ -58,7 +58,7 @@ def dedup_in_table(
         journal = list(_journal(task, rule.name, keys))
     shards = Written(task.component(writer.component), done.files, counts=counts)
     reads = frozenset({*map(task.component, ("indexed", "index_runs")), "blocklist"})
-    commit(operation, [shards, *journal, task.record(places(task))], reads=reads)
+    commit(operation, [shards, *journal, task.record(places(task))], CommitTerms(reads=reads))
     return counts
 
 

@@ -7,7 +7,6 @@ their changes are kept. The commit fails if they changed data that this operatio
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 
 from ...policy.recorded_rules import following_rules
 from ...policy.rule_counts import capped
@@ -21,26 +20,12 @@ from .operations import Operation, committed, losses_noted, since_pinned
 from .table_clock import clock_notes
 
 
-def commit(
-    operation: Operation,
-    written: Iterable[Written],
-    *,
-    reads: frozenset[str] = frozenset(),
-    batch: Batch | None = None,
-    others: Mapping[str, Batch] | None = None,
-    forgets: frozenset[str] = frozenset(),
-    past: Manifest | None = None,
-    takes_in: Mapping[str, str] | None = None,
-) -> Manifest:
-    """Makes the next snapshot, once.
+@dataclasses.dataclass(frozen=True)
+class CommitTerms:
+    """What a commit requires of the table, and what it records besides files.
 
-    If other operations have committed in between, their changes are kept. The commit
-    fails if they changed data that this operation has read.
-
-    Args:
-        operation: The pinned operation.
-        written: All files that its workers wrote, and their counts.
-        reads: Components that it has read and that must not have changed;
+    Attributes:
+        reads: Components that the operation has read and that must not have changed;
             ``batches`` means the list of open batches, ``*`` means all
             components of the table.
         batch: The new record of the operation's batch.
@@ -50,27 +35,41 @@ def commit(
             snapshot of this table.
         takes_in: A name to add to ``Batch.taken_in``, by batch. It is added to the newest record,
             because another operation may have taken in the batch in between.
+    """
+
+    reads: frozenset[str] = frozenset()
+    batch: Batch | None = None
+    others: Mapping[str, Batch] = dataclasses.field(default_factory=dict)
+    forgets: frozenset[str] = frozenset()
+    past: Manifest | None = None
+    takes_in: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+_NO_TERMS = CommitTerms()
+
+
+def commit(
+    operation: Operation, written: Iterable[Written], terms: CommitTerms = _NO_TERMS
+) -> Manifest:
+    """Makes the next snapshot, once.
+
+    If other operations have committed in between, their changes are kept. The commit
+    fails if they changed data that this operation has read.
+
+    Args:
+        operation: The pinned operation.
+        written: All files that its workers wrote, and their counts.
+        terms: What the commit requires and records.
 
     Raises:
-        ConflictError: A component of ``reads``, or the record of the batch,
+        ConflictError: A component of ``terms.reads``, or the record of the batch,
             has changed; nothing was committed.
     """
     with losses_noted(operation):
-        return commit_once(
-            operation, list(written), reads, batch, others or {}, forgets, past, takes_in or {}
-        )
+        return commit_once(operation, list(written), terms)
 
 
-def commit_once(
-    operation: Operation,
-    written: list[Written],
-    reads: frozenset[str],
-    batch: Batch | None = None,
-    others: Mapping[str, Batch] = MappingProxyType({}),
-    forgets: frozenset[str] = frozenset(),
-    past: Manifest | None = None,
-    takes_in: Mapping[str, str] = MappingProxyType({}),
-) -> Manifest:
+def commit_once(operation: Operation, written: list[Written], terms: CommitTerms) -> Manifest:
     """Commits as ``commit`` does, but does not record a conflict: the caller tries again."""
     before = operation.manifest()
     lists: dict[tuple[str, Component | None], Component] = {}
@@ -82,21 +81,23 @@ def commit_once(
         if done is not None:
             return done
         latest = load_manifest(operation.table, operation.table.settled_snapshot())
-        if batch is not None:
+        if terms.batch is not None:
             check_batch(operation, latest)
-        _check_unchanged(operation, before, latest, reads)
+        _check_unchanged(operation, before, latest, terms.reads)
         check_there(operation, written)
-        own = {operation.batch: batch} if batch is not None and operation.batch is not None else {}
-        known = {**others, **own}
-        known |= _with_notes({**latest.batches, **known}, takes_in)
+        known = dict(terms.others)
+        if terms.batch is not None and operation.batch is not None:
+            known[operation.batch] = terms.batch
+        known |= _with_notes({**latest.batches, **known}, terms.takes_in)
         following = _following(operation, latest, written, known, lists)
         used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
         batches = {
             name: some
             for name, some in following.batches.items()
-            if name in used or name not in forgets
+            if name in used or name not in terms.forgets
         }
-        following = dataclasses.replace(following, batches=batches, **clock_notes(past or latest))
+        notes = clock_notes(terms.past or latest)
+        following = dataclasses.replace(following, batches=batches, **notes)
         if store_manifest(operation.table, following, changes):
             return following
 
@@ -106,7 +107,7 @@ def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:
 
     Args:
         operation: The pinned operation.
-        reads: As in ``commit``.
+        reads: As in ``CommitTerms``.
 
     Raises:
         ConflictError: A component of ``reads`` has changed.

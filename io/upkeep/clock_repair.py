@@ -11,7 +11,7 @@ from ...policy.components.kinds import KINDS, components_of, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.counting import counted
 from ...web.base.errors import UserError
-from ..snapshots.commit import commit
+from ..snapshots.commit import CommitTerms, commit
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, begin
 from ..snapshots.table_clock import date_of, oldest_open
@@ -92,7 +92,9 @@ def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repa
         for how in [_resolution(name, tablet, pinned, options)]
         for part in pinned.table.resolve(how, keys)
     ]
-    made = commit(pinned, written, reads=frozenset(_with_times(before)), past=Manifest())
+    made = commit(
+        pinned, written, CommitTerms(reads=frozenset(_with_times(before)), past=Manifest())
+    )
     return Repair(made, before.snapshot, rows=made.counts)
 
 

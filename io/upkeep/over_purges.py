@@ -6,7 +6,7 @@ are not lost: blocked rows are removed from the new files before these are commi
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -17,8 +17,8 @@ from ...policy.purging import Purge
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component
 from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
-from ..snapshots.commit import check_batch, check_there, commit_once
-from ..snapshots.manifest import Batch, Manifest, purged_since, readable_manifests
+from ..snapshots.commit import CommitTerms, check_batch, check_there, commit_once
+from ..snapshots.manifest import Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
 from ..storage.files import remove_file
@@ -33,30 +33,25 @@ _DROPPED = f"dropped/{REASON}"
 
 
 def commit_over_purges(
-    operation: Operation,
-    written: Iterable[Written],
-    reads: frozenset[str],
-    batch: Batch | None,
-    takes_in: Mapping[str, str],
+    operation: Operation, written: Iterable[Written], terms: CommitTerms
 ) -> Manifest:
     """Makes the next snapshot, once; see ``commit``.
 
     Args:
         operation: The pinned operation.
         written: Reports of its workers.
-        reads: Components that it has read; only a purge may have changed them.
-        batch: The new record of the operation's batch.
-        takes_in: As in ``commit``.
+        terms: What the commit requires and records; a purge may have changed what ``reads`` names.
 
     Raises:
-        ConflictError: Another job has changed a component of ``reads``, or a purge
+        ConflictError: Another job has changed a component of ``terms.reads``, or a purge
             has deleted files that the operation has written.
     """
-    written, reads = list(written), reads | {BLOCKLIST_COMPONENT}
+    written = list(written)
+    terms = dataclasses.replace(terms, reads=terms.reads | {BLOCKLIST_COMPONENT})
     newest, left = operation, written
     while True:
         try:
-            made = commit_once(newest, left, reads, batch, takes_in=takes_in)
+            made = commit_once(newest, left, terms)
         except ConflictError:
             if not purged_since(operation.table, newest.snapshot):
                 note_loss(operation)
@@ -69,7 +64,7 @@ def commit_over_purges(
         if done is not None:
             return done
         try:
-            newest = _after_purges(operation, written, reads)
+            newest = _after_purges(operation, written, terms.reads)
             purge = Purge(read_blocklist(newest))
             left = [_without_blocked(operation, part, purge) for part in written]
         except UserError:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...policy.components.kinds import unknown_components
 from ...web.base.errors import UserError
 from ..rows.blocklist import BLOCKLIST_COMPONENT
-from ..snapshots.commit import commit_once
+from ..snapshots.commit import CommitTerms, commit_once
 from ..snapshots.hold import pause_in_hold
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import (
@@ -135,7 +135,8 @@ def commit_purge(
         wait_for_jobs(operation, until)
         try:
             purged = rebase(purged, task)
-            return commit_once(purged.operation, list(purged.written), frozenset({"*"}))
+            terms = CommitTerms(reads=frozenset({"*"}))
+            return commit_once(purged.operation, list(purged.written), terms)
         except (ConflictError, SnapshotTooOld) as error:
             before, newest = newest, operation.table.latest_snapshot()
             if newest == before:  # nobody has committed: the same error would come again

@@ -27,7 +27,7 @@ from ...io.index.rebuilt_indexes import check_rebuild, delete_unsent, earlier_do
 from ...io.index.unfinished_runs import forget_receipts, note_ended
 from ...io.index.write_part import outdated_letters, without_letters, write_part
 from ...io.index.writer_places import finish_and_check_places, places
-from ...io.snapshots.commit import commit
+from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.table.opening import open_table
@@ -198,7 +198,7 @@ def _commit(
         letters = without_letters(task, set(outdated))
         written = [*written, task.record(places(task)), *task.replaced(), *letters]
     earlier = earlier_documents(task)
-    made = commit(operation, written, reads=task.reads)
+    made = commit(operation, written, CommitTerms(reads=task.reads))
     for writer in task.writers().values():
         writer.finish()
     delete_unsent(task, made, earlier)

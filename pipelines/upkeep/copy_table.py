@@ -15,7 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.snapshots.commit import commit
+from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, pinned_operation
 from ...io.storage.errors import ConflictError
@@ -154,4 +154,6 @@ def _commit(
         )
     source = reading.manifest()
     # If another table was created there in the meantime, the commit fails: tables are not mixed.
-    return commit(operation, written, reads=frozenset({"*"}), others=source.batches, past=source)
+    return commit(
+        operation, written, CommitTerms(reads=frozenset({"*"}), others=source.batches, past=source)
+    )

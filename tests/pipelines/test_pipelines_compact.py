@@ -10,7 +10,7 @@ from crawling import contents, crawl, files_of, json_lines, manifest_of, nutbeam
 from frames import frame_of
 from simulated_web import SimWeb
 
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.operations import UPKEEP, begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
@@ -55,7 +55,7 @@ def table(tmp_path, monkeypatch):
     commit(operation, [Written("state", files)])
     for name, numbers, score in (("a", range(5), 2.0), ("b", range(3, 7), 3.0)):
         operation, run = add_run(tmp_path, numbers, score, f"{name}.update")
-        commit(operation, [run], reads=frozenset({"state"}))
+        commit(operation, [run], CommitTerms(reads=frozenset({"state"})))
     return tmp_path
 
 
@@ -132,7 +132,9 @@ def test_compact_does_not_disturb_readers(table):
         table, "state", tablets(reader.files("state")), ("key", "score")
     )  # fmt: skip
     assert before.sort("key").rows() == state_of(table).select("key", "score").rows()
-    commit(reader, [Written(counts={"chosen": 1})], reads=frozenset({"state", "batches"}))
+    commit(
+        reader, [Written(counts={"chosen": 1})], CommitTerms(reads=frozenset({"state", "batches"}))
+    )
 
 
 def test_an_update_that_is_under_way_finds_its_tablets(table, capsys):
@@ -141,7 +143,7 @@ def test_an_update_that_is_under_way_finds_its_tablets(table, capsys):
     compact(table, "--format", "json")
     assert json_lines(capsys.readouterr().out)[0]["counts"]["tablets/in_use"] == 1
     assert files_of(table, "state") == before
-    commit(operation, [run], reads=frozenset({"state"}))
+    commit(operation, [run], CommitTerms(reads=frozenset({"state"})))
     assert state_of(table)["score"].to_list()[:2] == [9.0, 9.0]
     compact(table)
     assert len(files_of(table, "state")) == 4
@@ -150,9 +152,9 @@ def test_an_update_that_is_under_way_finds_its_tablets(table, capsys):
 def test_an_update_that_lost_does_not_stop_compact(table, capsys):
     lost, run = add_run(table, range(2), 9.0, "slow.update")
     other, its_run = add_run(table, range(2), 8.0, "fast.update")
-    commit(other, [its_run], reads=frozenset({"state"}))
+    commit(other, [its_run], CommitTerms(reads=frozenset({"state"})))
     with pytest.raises(ConflictError):
-        commit(lost, [run], reads=frozenset({"state"}))
+        commit(lost, [run], CommitTerms(reads=frozenset({"state"})))
     before = state_of(table)
     compact(table, "--format", "json")
     assert json_lines(capsys.readouterr().out)[0]["counts"]["tablets/folded"] == 1
@@ -165,14 +167,14 @@ def test_an_update_that_began_too_late_to_be_seen_fails_clearly(table):
     commit(folding, written)
     before = state_of(table)
     with pytest.raises(ConflictError, match=r"^update: state was compacted in the meantime"):
-        commit(operation, [run], reads=frozenset({"state"}))
+        commit(operation, [run], CommitTerms(reads=frozenset({"state"})))
     assert state_of(table).equals(before)
 
 
 def test_tablets_that_were_changed_in_the_meantime_are_left(table):
     operation, written = compacting(table)
     late, run = add_run(table, range(2), 9.0, "late.update")
-    commit(late, [run], reads=frozenset({"state"}))
+    commit(late, [run], CommitTerms(reads=frozenset({"state"})))
     before, files = state_of(table), files_of(table, "state")
     commit(operation, written)
     assert state_of(table).equals(before)
@@ -190,7 +192,7 @@ def test_two_at_once(table):
 def test_updates_and_folds_take_turns(table):
     for at in range(6):
         operation, run = add_run(table, range(at, at + 4), 10.0 + at, f"u{at}.update")
-        commit(operation, [run], reads=frozenset({"state"}))
+        commit(operation, [run], CommitTerms(reads=frozenset({"state"})))
         if at % 2:
             compact(table)
     assert state_of(table)["score"].to_list()[:10] == [10, 11, 12, 13, 14, 15, 15, 15, 15, 1]

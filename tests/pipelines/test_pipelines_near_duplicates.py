@@ -21,7 +21,7 @@ from running import run
 from web_servers import reply, serve
 
 from nutbeam.io.batches.batches import batch_component, write_file
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.tablet_writer import TabletWriter
@@ -123,7 +123,7 @@ def write_table(table, rows, outcome, number):
         file = write_file(table, name, "outcome", [conform(frame_of(OUTCOME, *outcome), OUTCOME)])
         written.append(Written(batch_component(name, "outcome"), (file,)))
         batches[name] = Batch("updated", NOW, 1, len(outcome), NOW)
-    commit(operation, written, others=batches)
+    commit(operation, written, CommitTerms(others=batches))
     return next(iter(batches), None)
 
 

@@ -22,6 +22,7 @@ from waiting import PATIENCE, wait_until
 from web_tables import Snapshot, newest
 
 from nutbeam.io.batches.batches import write_file
+from nutbeam.io.snapshots.commit import CommitTerms
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError, PurgedMeanwhile
 from nutbeam.io.table.folder_table import FolderTable
@@ -240,7 +241,7 @@ def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
     beat.parent.mkdir(parents=True, exist_ok=True)
     beat.write_text(json.dumps({"hosts": {HOST: [None, 0], "h3.example.com": [None, 0]}}))
     fetch_writes = [Written(f"batches/{batch}/{kind}") for kind in ("pages", "documents")]
-    made = over_purges.commit_over_purges(done, fetch_writes, frozenset(), None, {})
+    made = over_purges.commit_over_purges(done, fetch_writes, CommitTerms())
     assert made.snapshot == fetched
     assert (files / page).exists()
     assert (files / written.path).exists()

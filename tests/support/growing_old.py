@@ -4,7 +4,7 @@ import hashlib
 import os
 
 from nutbeam.io.disk.table_names import is_made_name
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.file_lists import DataFile
@@ -43,7 +43,7 @@ def written(root, component, *paths, replaced=()):
 
 def make(root, name, *parts, batch=None, job="update", **known):
     operation = begin(str(root), job, f"{name}.{job}", batch=batch)
-    return commit(operation, parts, batch=Batch(**known) if known else None)
+    return commit(operation, parts, CommitTerms(batch=Batch(**known) if known else None))
 
 
 def pass_time(root, days, since=0.0):

@@ -11,7 +11,7 @@ from frames import frame_of
 
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.batches.page_writer import GROUP_BYTES
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.ranges import Range
@@ -66,7 +66,7 @@ def put(table, batch, pages, *, backwards=False):
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
     written += operation.table.resolve(how, frame_of(STATE, *state))
     known = Batch("updated", operation.now, 1, len(pages), 0, taken_in=frozenset({"dedup"}))
-    commit(operation, written, others={batch: known})
+    commit(operation, written, CommitTerms(others={batch: known}))
 
 
 def grouped(rows):

@@ -6,7 +6,7 @@ from frames import frame_of
 from indexed_tables import newer
 
 from nutbeam.io.batches.batches import batch_component, write_file
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.ranges import Range
@@ -59,5 +59,5 @@ def put_batch(address, name, files, outcomes, days_ago=0):
     how = Resolution("state", part, newer, order=operation.snapshot + 1)
     written += table.resolve(how, frame_of(STATE, *state))
     batch = Batch("updated", now, 1, len(outcomes), 0, operation.snapshot, frozenset({"dedup"}))
-    commit(operation, written, others={name: batch})
+    commit(operation, written, CommitTerms(others={name: batch}))
     return names

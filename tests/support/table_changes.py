@@ -3,7 +3,7 @@
 from frames import frame_of
 from marking import newer
 
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
@@ -23,7 +23,9 @@ def state_of(scores, **columns):
 def change(table, rows, name, component="state", reads=()):
     """Commits rows, as an inject does."""
     operation = begin(table, "inject", f"{name}.inject")
-    return commit(operation, resolved(operation, rows, component), reads=frozenset(reads))
+    return commit(
+        operation, resolved(operation, rows, component), CommitTerms(reads=frozenset(reads))
+    )
 
 
 def resolved(operation, rows, component="state", resolver=newer):

@@ -15,7 +15,7 @@ from nutbeam.io.batches.batches import (
     page_order,
     write_file,
 )
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch, Manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
@@ -159,7 +159,7 @@ def table(tmp_path):
         commit(
             operation,
             [Written(batch_component(name, "fetchlist"), tuple(files))],
-            batch=Batch("generated", 0, 1, len(chosen), 99),
+            CommitTerms(batch=Batch("generated", 0, 1, len(chosen), 99)),
         )
     return tmp_path
 

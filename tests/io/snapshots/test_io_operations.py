@@ -9,7 +9,7 @@ from dropping import as_nobody
 from stores_here import KINDS
 
 from nutbeam.io.snapshots import commit as module
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import Operation, begin, committed, new_id, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
@@ -46,7 +46,7 @@ def pytest_generate_tests(metafunc):
 def table(address):
     """A table with two tablets and an open batch."""
     first = begin(address, "generate", "first", batch="b1", now=10)
-    commit(first, [written("state", "a", "b")], batch=BATCH)
+    commit(first, [written("state", "a", "b")], CommitTerms(batch=BATCH))
     return address
 
 
@@ -121,7 +121,7 @@ def test_a_commit_records_files_counts_and_the_batch(table):
         written("batches/b1/outcome", "o", added=2),
         Written(counts={"lines": 3}),
     ]
-    made = commit(operation, parts, batch=batch)
+    made = commit(operation, parts, CommitTerms(batch=batch))
     assert (made.snapshot, made.operation, made.job, made.batch, made.time) == (
         2, "op", "update", "b1", 77
     )  # fmt: skip
@@ -148,7 +148,9 @@ def test_all_files_of_a_component_may_go(table):
 def test_commits_of_other_operations_in_the_meantime_are_kept(table):
     mine = begin(table, "update", "mine", batch="b1")
     commit(begin(table, "fetch", "theirs"), [written("batches/b2/pages", "p")])
-    made = commit(mine, [written("state", "c", replaced=["a"])], reads=frozenset({"state"}))
+    made = commit(
+        mine, [written("state", "c", replaced=["a"])], CommitTerms(reads=frozenset({"state"}))
+    )
     assert made.snapshot == 3
     assert live(made, table=mine.table) == ["b", "c"]
     assert live(made, "batches/b2/pages", mine.table) == ["p"]
@@ -175,7 +177,7 @@ def test_a_commit_conflicts_if_a_component_that_it_read_has_changed(table, reads
     mine = begin(table, "update", "mine")
     commit(begin(table, "inject", "theirs"), theirs)
     with pytest.raises(ConflictError, match=rf"^update: {reads} was changed by inject .*'theirs'"):
-        commit(mine, [written("state", "x")], reads=frozenset({reads}))
+        commit(mine, [written("state", "x")], CommitTerms(reads=frozenset({reads})))
     assert latest_snapshot(mine.table) == 2
     assert "x" not in live(mine)
 
@@ -189,15 +191,15 @@ def test_an_operation_that_lost_begins_again_under_the_same_id(table):
         commit(begin(table, "inject", f"theirs{number}"), [written("state", f"t{number}")])
         for _ in range(3):  # a runner tries a step that has failed again
             with pytest.raises(ConflictError):
-                commit(mine, [written("state", "x")], reads=frozenset({"state"}))
+                commit(mine, [written("state", "x")], CommitTerms(reads=frozenset({"state"})))
         assert pinned_operation(table, "mine") is None
     again = begin(table, "inject", "mine")
     assert begin(table, "inject", "mine") == again
-    made = commit(again, [written("state", "m", added=1)], reads=frozenset({"state"}))
+    made = commit(again, [written("state", "m", added=1)], CommitTerms(reads=frozenset({"state"})))
     assert made.operation == "mine"
     assert begin(table, "inject", "mine").idle == "done"
     # Those who do not know that they have lost change nothing.
-    assert commit(mine, [written("state", "x")], reads=frozenset({"state"})) == made
+    assert commit(mine, [written("state", "x")], CommitTerms(reads=frozenset({"state"}))) == made
     assert live(again) == ["a", "b", "m", "t1", "t2", "t3"]
 
 
@@ -211,43 +213,49 @@ def test_an_operation_that_lost_begins_again_under_the_same_id(table):
 )
 def test_the_list_of_open_batches_can_be_read(table, batch, record, conflict):
     mine = begin(table, "generate", "mine", batch="b3", now=10)
-    commit(begin(table, "other", "theirs", batch=batch), [], batch=record)
+    commit(begin(table, "other", "theirs", batch=batch), [], CommitTerms(batch=record))
     if conflict:
         with pytest.raises(ConflictError, match=r"^generate: batches was changed by other"):
-            commit(mine, [], reads=frozenset({"batches"}), batch=BATCH)
+            commit(mine, [], CommitTerms(reads=frozenset({"batches"}), batch=BATCH))
     else:
-        assert set(commit(mine, [], reads=frozenset({"batches"}), batch=BATCH).batches) == {
+        assert set(commit(mine, [], CommitTerms(reads=frozenset({"batches"}), batch=BATCH)).batches) == {
             "b1", "b3"
         }  # fmt: skip
 
 
 def test_a_batch_keeps_the_consumers_that_other_commits_noted_in_the_meantime(table):
     updated = dataclasses.replace(BATCH, phase="updated")
-    commit(begin(table, "update", "u", batch="b1"), [], batch=updated)
+    commit(begin(table, "update", "u", batch="b1"), [], CommitTerms(batch=updated))
     one, two = (begin(table, "take", name, batch="b1") for name in ("one", "two"))
-    commit(one, [], takes_in={"b1": "one"})
-    made = commit(two, [], takes_in={"b1": "two"})
+    commit(one, [], CommitTerms(takes_in={"b1": "one"}))
+    made = commit(two, [], CommitTerms(takes_in={"b1": "two"}))
     assert made.batches["b1"].taken_in == {"one", "two"}
     again = begin(table, "take", "again", batch="b1")
-    commit(begin(table, "undo", "undo"), [], others={"b1": updated})  # as a rollback does
-    assert commit(again, [], takes_in={"b1": "more"}).batches["b1"].taken_in == {"more"}
+    commit(
+        begin(table, "undo", "undo"), [], CommitTerms(others={"b1": updated})
+    )  # as a rollback does
+    assert commit(again, [], CommitTerms(takes_in={"b1": "more"})).batches["b1"].taken_in == {
+        "more"
+    }
 
 
 def test_a_batch_that_is_not_updated_any_more_is_not_taken_in(table):
     taker = begin(table, "take", "t")
-    assert commit(taker, [], takes_in={"b1": "t", "gone": "t"}).batches == {"b1": BATCH}
+    assert commit(taker, [], CommitTerms(takes_in={"b1": "t", "gone": "t"})).batches == {
+        "b1": BATCH
+    }
 
 
 def test_one_of_two_operations_with_the_same_work_on_a_batch_commits(table):
     one, two = (begin(table, "parse", name, batch="b1") for name in ("one", "two"))
     parsed = dataclasses.replace(BATCH, phase="parsed")
-    commit(one, [written("batches/b1/documents", "d1")], batch=parsed)
+    commit(one, [written("batches/b1/documents", "d1")], CommitTerms(batch=parsed))
     commit(begin(table, "tidy", "t"), [])  # it has not done the work
     with pytest.raises(
         ConflictError,
         match=r"^parse: batch 'b1' is parsed in the meantime, by parse \(operation 'one'\)",
     ):
-        commit(two, [written("batches/b1/documents", "d2")], batch=parsed)
+        commit(two, [written("batches/b1/documents", "d2")], CommitTerms(batch=parsed))
     assert live(one, "batches/b1/documents") == ["d1"]
 
 
@@ -279,7 +287,9 @@ def test_one_operation_committed_by_many_at_once_counts_once(table):
 
     def race(me):
         gate.wait()
-        made.append(commit(operation, [written("state", f"c{me}")], reads=frozenset({"state"})))
+        made.append(
+            commit(operation, [written("state", f"c{me}")], CommitTerms(reads=frozenset({"state"})))
+        )
 
     racers = [threading.Thread(target=race, args=(me,)) for me in range(6)]
     for racer in racers:
@@ -304,7 +314,7 @@ def test_a_lost_race_against_a_reader_of_the_same_conflicts(table, monkeypatch):
 
     monkeypatch.setattr(module, "store_manifest", late)
     with pytest.raises(ConflictError):
-        commit(mine, [written("state", "m")], reads=frozenset({"state"}))
+        commit(mine, [written("state", "m")], CommitTerms(reads=frozenset({"state"})))
     assert live(mine) == ["a", "b", "t"]
 
 

@@ -10,7 +10,7 @@ from marking import newer
 from table_changes import ROWS, change, parts_of, resolved, scores, state_of
 
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage import parquet_files
@@ -149,7 +149,7 @@ def test_commits_that_do_not_meet_are_both_kept(address):
         (two, resolved(two, frame_of(HOSTS, {"key": "com.b", "requests": 7}), "hosts")),
     ]
     for operation, written in parts:
-        commit(operation, written, reads=frozenset({written[0].component}))
+        commit(operation, written, CommitTerms(reads=frozenset({written[0].component})))
     assert scores(address) == {**ROWS, "com.b:http/": 1.0}
     table, known = parts_of(address, "hosts")
     assert table.read("hosts", known, ["key", "requests"]).rows() == [("com.b", 7)]
@@ -161,7 +161,7 @@ def test_a_commit_that_read_rows_changed_by_another_one_is_refused(address):
     written = resolved(loser, state_of({"com.a:http/00": -1.0}))
     change(address, state_of({"com.a:http/01": -2.0}), "winner")
     with pytest.raises(ConflictError):
-        commit(loser, written, reads=frozenset({"state"}))
+        commit(loser, written, CommitTerms(reads=frozenset({"state"})))
     assert scores(address) == {**ROWS, "com.a:http/01": -2.0}
 
 

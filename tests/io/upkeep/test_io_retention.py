@@ -8,7 +8,7 @@ import pytest
 from crawling import files_of, latest_snapshot, manifest_at
 from growing_old import DAY, WEEK, file_name, make, pass_time, paths, put, written
 
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
 from nutbeam.io.snapshots.operations import Operation, begin, committed, pinned_operation
 from nutbeam.io.snapshots.rounds import history
@@ -152,7 +152,7 @@ def test_flushed_files_of_a_batch_that_waits_for_its_fetch_are_kept(table, phase
     manifest = manifest_at(table, 3)
     assert manifest.snapshot == 3
     commit(operation, [written(table, "batches/b1/fetchlist", "batches/b1/fetchlist/f")],
-           others={"b1": Batch(**known)})  # fmt: skip
+           CommitTerms(others={"b1": Batch(**known)}))  # fmt: skip
     pass_time(table, 8)
     delete_expired(open_table(str(table)), WEEK)
     assert "batches/b1/fetchlist/f" in paths(table, "batches")

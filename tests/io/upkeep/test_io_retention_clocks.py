@@ -4,7 +4,7 @@ import time
 
 from growing_old import DAY, WEEK, make, pass_time, paths, put, written
 
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
@@ -46,7 +46,7 @@ def test_a_commit_sets_batches_of_the_future_right(table):
     known = {"phase": "generated", "partitions": 1, "urls": 1}
     times = {"created": ahead, "blocks_until": ahead + WEEK * 1000}
     operation = begin(str(table), "generate", "g.generate", batch="b", now=ahead)
-    commit(operation, [], batch=Batch(**known, **times))
+    commit(operation, [], CommitTerms(batch=Batch(**known, **times)))
     fetching = begin(str(table), "fetch", "f.fetch", batch="b")
     made = make(table, "other", written(table, "hosts", "hosts/a"))
     batch = made.batches["b"]
@@ -54,5 +54,5 @@ def test_a_commit_sets_batches_of_the_future_right(table):
     assert batch.blocks_until == made.time + WEEK * 1000
     assert made.latest_time == ahead
     # Who works on the batch does not mind.
-    done = commit(fetching, [], batch=Batch(**known | {"phase": "fetched"}, **times))
+    done = commit(fetching, [], CommitTerms(batch=Batch(**known | {"phase": "fetched"}, **times)))
     assert (done.batches["b"].phase, done.batches["b"].created) == ("fetched", fetching.now)

@@ -12,7 +12,7 @@ from crawling import files_of, nutbeam
 from frames import frame_of
 from marking import MARKS, put_rows
 
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
@@ -87,7 +87,7 @@ def hold(table, *frames, component=OF_BATCH):
         )
     ]
     batch = Batch("updated", 1, 1, 1, 0, taken_in=frozenset({"dedup"}))
-    commit(operation, [Written(component, tuple(files))], others={"b": batch})
+    commit(operation, [Written(component, tuple(files))], CommitTerms(others={"b": batch}))
     return [file.path for file in files]
 
 

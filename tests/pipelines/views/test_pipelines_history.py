@@ -25,7 +25,7 @@ from short_form import first
 from simulated_web import served_web
 from web_tables import copied_folder
 
-from nutbeam.io.snapshots.commit import commit
+from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
@@ -217,13 +217,13 @@ def test_an_operation_that_was_open_during_a_rollback_fails_or_begins_again(tabl
     assert nutbeam("rollback", table, "--to", 3) == 0
     file = load_files(table, manifest_at(table, newest).components["state"])[0]
     with pytest.raises(ConflictError, match="state was changed by rollback"):
-        commit(opened, [Written("state", (file,))], reads=frozenset({"state"}))
+        commit(opened, [Written("state", (file,))], CommitTerms(reads=frozenset({"state"})))
     # Under the same id it reads what there is now.
     again = begin(str(table), "dedup", "open.dedup")
     assert again.snapshot == newest + 1
     assert not again.idle
     assert pinned_operation(str(table), "open.dedup") == again
-    made = commit(again, [], reads=frozenset({"state"}))
+    made = commit(again, [], CommitTerms(reads=frozenset({"state"})))
     assert committed(again) == made
     assert begin(str(table), "dedup", "open.dedup").idle == "done"
 
